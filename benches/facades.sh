@@ -51,7 +51,7 @@ pair() {
     printf '\n%s %s\n%-34s %14s    %s\n' "$name" "$*" '' 'it printed' 'emulated, and exact'
     # shellcheck disable=SC2086
     $command "$@" >"$scratch/theirs" 2>&1 || true
-    "$weigh" "$name" "$@" --quiet --runs "$scratch/runs" >"$scratch/ours" 2>&1 || true
+    "$weigh" like "$name" "$@" --quiet --runs "$scratch/runs" >"$scratch/ours" 2>&1 || true
 }
 
 # field PATTERN NUMBER: a word of the first line of the tool's output that holds the pattern.

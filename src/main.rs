@@ -1,4 +1,4 @@
-//! `weigh`: one workload over every messaging protocol, every message accounted for.
+//! `weigh`: measures messaging protocols and servers under the same load, message by message.
 
 /// Every line on standard error has control characters made visible: names, file names and the
 /// reasons of a target may hold what a terminal obeys. The name shadows that of the standard
@@ -10,20 +10,22 @@ macro_rules! eprintln {
 }
 
 mod commands;
+mod help;
 mod numbers;
 mod output_file;
 mod planning;
 mod sealing;
 mod show;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use commands::facade;
 use weigh_runner::exit::Exit;
 
-/// One workload over every messaging protocol, every message accounted for.
+/// Measure messaging protocols and servers under the same load, and account for every message
 #[derive(Parser)]
-#[command(name = "weigh", version, max_term_width = 100)]
+#[command(name = "weigh", version = help::VERSION, long_version = help::LONG_VERSION,
+    max_term_width = 100, after_help = help::MORE)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -31,108 +33,99 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// One load over several protocols or targets, one table.
+    /// Compare protocols or servers under the same load
     Compare(Box<commands::compare::Compare>),
-    /// An experiment that was written down in a file: a whole matrix, repeated; or the rest of a
-    /// run that ended early.
+    /// Run an experiment from a plan file, or resume an interrupted run
     Run(Box<commands::run::Run>),
-    /// A battery run down by sessions until the power goes, and what came of it.
-    Rundown(Box<commands::rundown::Rundown>),
-    /// How far the clocks of two hosts are apart, and delays from one to the other.
-    Clock(commands::clock::Clock),
-    /// Published studies, replayed: as their authors did it and done right, with a verdict on every
-    /// claim.
-    Study(commands::study::Study),
-    /// Where a target's limit lies: two bounds for every goal, and what ended it.
+    /// Find the highest load at which a target meets a goal
     Limit(Box<commands::limit::Limit>),
-    /// autocannon's flags and its load: what it would have printed, beside what is so.
-    #[command(disable_help_flag = true)]
-    Autocannon(facade::Words),
-    /// mqtt-stresser's flags and its load: what it would have printed, beside what is so.
-    #[command(disable_help_flag = true)]
-    MqttStresser(facade::Words),
-    /// The flags of wrk and wrk2 and their load: what they would have printed, beside what is so.
-    #[command(disable_help_flag = true)]
-    Wrk(facade::Words),
-    /// A reference server in the foreground.
-    Serve(Box<commands::serve::Serve>),
-    /// What a process, container or control group of this host uses, for a weigh on another one.
-    Observe(commands::observe::Observe),
-    /// The real servers that can be started and weighed.
-    Targets(commands::targets::Targets),
-    /// What there is to measure energy with, and what each of it needs.
-    Meters(commands::meters::Meters),
-    /// The devices and radios that energy can be modelled for, with their sources.
-    Devices(commands::devices::Devices),
-    /// Looks whether this machine can do what a load asks of it.
-    Doctor(commands::doctor::Doctor),
-    /// Broken rules in published figures, in the output of other tools, or in a run.
-    Audit(commands::audit::Audit),
-    /// The table of a run that is over, from its journal.
+    /// Replay published studies and check their claims
+    Study(commands::study::Study),
+    /// Show the table of a finished run
     Report(commands::report::Report),
-    /// A run in the formats of other tools: CSV, OpenMetrics, JMeter.
-    Export(commands::export::Export),
-    /// Two runs, cell by cell: what became faster, slower, or is too close to call.
+    /// Compare two runs, cell by cell
     Diff(commands::diff::Diff),
-    /// What has been weighed and kept.
+    /// List past runs, or a metric over all of them
     Runs(commands::runs::Runs),
-    /// Mean, interval and verdict for a file of numbers.
+    /// Export a run as CSV, OpenMetrics or JMeter results
+    Export(commands::export::Export),
+    /// Check published figures, output of other tools, or a run for broken rules
+    Audit(commands::audit::Audit),
+    /// Run a reference server in the foreground
+    Serve(Box<commands::serve::Serve>),
+    /// List, start or install the real servers that can be measured
+    Targets(commands::targets::Targets),
+    /// Find out what a server supports: versions, guarantees, limits
+    Probe(Box<commands::probe::Probe>),
+    /// Check that this machine can generate a given load
+    Doctor(commands::doctor::Doctor),
+    /// Run a load with the flags of another load generator
+    #[command(hide = true)]
+    Like(facade::Like),
+    /// List energy meters and device models, or run a battery down
+    #[command(hide = true)]
+    Energy(commands::energy::Energy),
+    /// Compute mean, interval and verdict for a file of numbers
+    #[command(hide = true)]
     Stats(commands::stats::Stats),
-    /// Files into an object that protects itself: for several participants, under a policy, signed.
+    /// Report resource use of a local process to weigh on another host
+    #[command(hide = true)]
+    Observe(commands::observe::Observe),
+    /// Measure the clock offset between two hosts, and one-way delays
+    #[command(hide = true)]
+    Clock(commands::clock::Clock),
+    /// Make, open or inspect sealed objects (COSE)
+    #[command(hide = true)]
     Seal(commands::seal::Seal),
-    /// A part of a sealed object, for whoever has the key.
-    Open(commands::open::Open),
-    /// What a sealed object shows without a key, and what it cannot do.
-    Inspect(commands::inspect::Inspect),
-    /// The generator of a background; weigh starts it itself.
+    /// Generate a background load; started by weigh itself
     #[command(hide = true)]
     Background(commands::background::Background),
-    /// Start a client program and report what it used; weigh starts this itself.
+    /// Start a client program and report what it used; started by weigh itself
     #[command(hide = true)]
     Programs(commands::programs::Programs),
 }
 
 fn main() -> std::process::ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let command = help::arranged(Arguments::command());
+    let matches = command.try_get_matches();
+    let arguments = match matches.and_then(|given| Arguments::from_arg_matches(&given)) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are no errors: clap knows, and prints them to stdout.
-            let code = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-            let words: Vec<_> = std::env::args_os().collect();
-            if let Some(stop) = commands::negative::value(&error, &words) {
-                return show::terminal::stopped(stop).into();
-            }
-            let _ = error.print();
-            return code.into();
-        }
+        Err(error) => return refused(&error).into(),
     };
     let result = match arguments.command {
         Command::Compare(command) => command.run(),
         Command::Run(command) => command.run(),
-        Command::Rundown(command) => command.run(),
-        Command::Clock(command) => command.run(),
-        Command::Study(command) => command.run(),
         Command::Limit(command) => command.run(),
-        Command::Autocannon(words) => words.run(&facade::autocannon::TOOL),
-        Command::MqttStresser(words) => words.run(&facade::mqtt_stresser::TOOL),
-        Command::Wrk(words) => words.run(&facade::wrk::TOOL),
-        Command::Serve(command) => command.run(),
-        Command::Observe(command) => command.run(),
-        Command::Targets(command) => command.run(),
-        Command::Meters(command) => command.run(),
-        Command::Devices(command) => command.run(),
-        Command::Doctor(command) => command.run(),
-        Command::Audit(command) => command.run(),
+        Command::Study(command) => command.run(),
         Command::Report(command) => command.run(),
-        Command::Export(command) => command.run(),
         Command::Diff(command) => command.run(),
         Command::Runs(command) => command.run(),
+        Command::Export(command) => command.run(),
+        Command::Audit(command) => command.run(),
+        Command::Serve(command) => command.run(),
+        Command::Targets(command) => command.run(),
+        Command::Probe(command) => command.run(),
+        Command::Doctor(command) => command.run(),
+        Command::Like(command) => command.run(),
+        Command::Energy(command) => command.run(),
         Command::Stats(command) => command.run(),
+        Command::Observe(command) => command.run(),
+        Command::Clock(command) => command.run(),
         Command::Seal(command) => command.run(),
-        Command::Open(command) => command.run(),
-        Command::Inspect(command) => command.run(),
         Command::Background(command) => command.run(),
         Command::Programs(command) => command.run(),
     };
     result.unwrap_or_else(show::terminal::stopped).into()
+}
+
+/// Prints what is wrong with the command line, or the help or version that was asked for.
+fn refused(error: &clap::Error) -> Exit {
+    let words: Vec<_> = std::env::args_os().collect();
+    let own = commands::negative::value(error, &words);
+    if let Some(stop) = own.or_else(|| commands::moved::command(error, &words)) {
+        return show::terminal::stopped(stop);
+    }
+    let _ = error.print();
+    // clap prints help and version to stdout: they are not errors.
+    if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }

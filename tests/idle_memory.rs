@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use weigh_engine::generator::{Attendant, Generator};
+use weigh_engine::generator::{Generator, TrialObserver};
 use weigh_engine::job::{Job, Progress, Shared};
 use weigh_engine::serving::Serving;
 use weigh_model::body::{BodySource, Composer, widest_mark};
@@ -62,7 +62,7 @@ static ALLOCATOR: Counting = Counting;
 #[derive(Default)]
 struct Weigher(Mutex<[i64; 2]>);
 
-impl Attendant for Weigher {
+impl TrialObserver for Weigher {
     fn thread_started(&self, _shard: u32) {
         IS_GENERATOR.set(true);
     }
@@ -121,8 +121,8 @@ fn hold(connections: u32, version: &str) -> [i64; 2] {
         shared: Shared::default(),
     });
     let weigher = Arc::new(Weigher::default());
-    let attendant: Arc<dyn Attendant> = Arc::clone(&weigher) as Arc<dyn Attendant>;
-    let outcome = Generator::start(job, Instant::now(), &attendant).unwrap().finish().unwrap();
+    let observer: Arc<dyn TrialObserver> = Arc::clone(&weigher) as Arc<dyn TrialObserver>;
+    let outcome = Generator::start(job, Instant::now(), &observer).unwrap().finish().unwrap();
     assert_eq!((outcome.shards.held, outcome.shards.lost_links), (u64::from(connections), 0));
     serving.stop();
     let [generator, broker] = *weigher.0.lock().unwrap();

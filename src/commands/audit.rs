@@ -21,30 +21,29 @@ use weigh_runner::study::library::Studies;
 #[derive(Args)]
 #[command(after_long_help = FORMATS_HELP)]
 pub struct Audit {
-    /// Files that belong together: a table of figures, the output of a tool; or one run, by its
-    /// folder, its id or its summary.json
+    /// Files that belong together: tables of figures, output of tools; or one run: its folder, ID
+    /// or summary.json
     #[arg(required_unless_present = "studies", value_name = "FILE")]
     files: Vec<String>,
-    /// The published figures of a study, with what is known beside them; `all` for all studies. May
-    /// be given several times
+    /// Audit the published figures of a study, with known facts about them; `all` for every study
     #[arg(long = "study", value_name = "NAME", conflicts_with_all = ["files", "facts"])]
     studies: Vec<String>,
-    /// A folder with studies beside those built in
+    /// Folder whose studies/*/ replace built-in studies of the same name
     #[arg(long, value_name = "DIR", requires = "studies")]
     data: Option<PathBuf>,
-    /// Writes the findings as a page as well
+    /// Also write the findings as an HTML page
     #[arg(long, value_name = "OUT.html")]
     page: Option<PathBuf>,
-    /// What is known beside the figures, as TOML: docs/guide/auditing-figures.md
+    /// TOML file with known facts about the figures (docs/guide/auditing-figures.md)
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
-    /// Only this rule, L01 to L20; may be given several times
+    /// Check only this rule, L01 to L20; may be repeated
     #[arg(long = "rule", value_name = "RULE")]
     rules: Vec<Rule>,
-    /// Prints the findings as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-    /// Where runs are kept
+    /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }
@@ -71,7 +70,7 @@ impl Audit {
             let page = audit_page::page(&audited, &self.command());
             output_file::write(place, page).map_err(|error| {
                 let mend = "give a file that can be written with --page";
-                Stop::new(Exit::Record, format!("{}: {error}; {mend}", place.display()))
+                Stop::new(Exit::Record, format!("{}: {error}\nhelp: {mend}", place.display()))
             })?;
         }
         output::put(&if self.json { audit.to_json() } else { audit.to_text() })?;
@@ -166,17 +165,21 @@ fn own_run(name: &str, runs: &Path) -> Result<Option<Summary>, Stop> {
     if !is_summary {
         return Ok(None);
     }
-    let summary = serde_json::from_str(&source.text).map_err(|error| {
-        Stop::usage(format!("{name}: this summary cannot be read: {error}; name its run's folder"))
+    let summary = Summary::from_json(source.text.as_bytes()).map_err(|error| {
+        Stop::usage(format!(
+            "{name}: this summary cannot be read: {error}\nhelp: name its run's \
+             folder"
+        ))
     })?;
     Ok(Some(summary))
 }
 
 fn source(name: &str) -> Result<Source, Stop> {
-    let bytes = input_file::bytes(Path::new(name), CONTENT_BYTES_MAX)
-        .map_err(|error| Stop::usage(format!("{name}: {error}; name a file that can be read")))?;
+    let bytes = input_file::bytes(Path::new(name), CONTENT_BYTES_MAX).map_err(|error| {
+        Stop::usage(format!("{name}: {error}\nhelp: name a file that can be read"))
+    })?;
     let text = String::from_utf8(bytes).map_err(|_| {
-        Stop::usage(format!("{name}: this is no text; give one of these: {FORMATS_HELP}"))
+        Stop::usage(format!("{name}: this is no text\nhelp: give one of these: {FORMATS_HELP}"))
     })?;
     Ok(Source { name: name.to_owned(), text })
 }

@@ -22,9 +22,9 @@ use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
 use weigh_runner::probes::background::{BackgroundReport, FAILED, INTERVAL, RAN, UP};
 use weigh_runner::probes::metering::Metering;
-use weigh_runner::targets::kept::Targets;
-use weigh_runner::targets::stage::Stage;
-use weigh_runner::targets::watching::Lookouts;
+use weigh_runner::targets::hosts::Stage;
+use weigh_runner::targets::observers::Observers;
+use weigh_runner::targets::pool::Targets;
 use weigh_runner::trial::context::TrialOptions;
 use weigh_runner::trial::identity::Trials;
 use weigh_runner::trial::measure;
@@ -66,7 +66,7 @@ impl Background {
 
     fn ran(&self) -> Result<BackgroundReport, Stop> {
         let text = std::fs::read_to_string(&self.plan)?;
-        let plan: Plan = toml::from_str(&text).map_err(Stop::usage)?;
+        let plan = Plan::from_toml(&text).map_err(Stop::usage)?;
         let catalogue = Catalogue::load(None).map_err(Stop::usage)?;
         let password = password_of_environment().unwrap_or_default();
         let user = self.user.as_deref().map(|user| (user, password));
@@ -74,7 +74,7 @@ impl Background {
         let cases = decide(&plan, &catalogue, &secrets)?;
         let case = cases.first().ok_or_else(|| Stop::usage("the plan has no case"))?;
         let trial = Trial { seed: plan.seed, ..Trials::new(&plan, &cases).trial(0, case, 0) };
-        let interrupts = Interrupts::listen(Lines)?;
+        let interrupts = Interrupts::listen(Box::new(Lines))?;
         let asked = std::sync::Arc::clone(&interrupts);
         std::thread::Builder::new().name("weigh-stdin".to_owned()).spawn(move || {
             // Whatever ends it, nobody is there any more who wants the load.
@@ -98,7 +98,7 @@ impl Background {
             messages: None,
             stage: Stage::default(),
             metering: &Metering::default(),
-            lookouts: &Lookouts::default(),
+            lookouts: &Observers::default(),
             say: &|_| {},
             emulate: &[],
             background: None,

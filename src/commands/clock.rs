@@ -37,16 +37,16 @@ pub struct Clock {
 
 #[derive(Subcommand)]
 enum What {
-    /// Answers what the clock of this host shows, until Ctrl-C.
+    /// Answer questions about the clock of this host until Ctrl-C
     Serve(Serve),
-    /// Delays of messages between two hosts whose clocks were watched.
+    /// Compute one-way delays of messages between two hosts
     OneWay(OneWayFile),
 }
 
 /// The flags of `weigh clock serve`.
 #[derive(Args)]
 struct Serve {
-    /// Where to listen (UDP); port 0 takes a free one
+    /// Address to listen on (UDP); port 0 takes a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
 }
@@ -54,22 +54,22 @@ struct Serve {
 /// The flags of `weigh clock HOST:PORT`.
 #[derive(Args)]
 struct Watch {
-    /// Where weigh clock serve listens on the other host
+    /// Address where `weigh clock serve` listens on the other host
     #[arg(value_name = "HOST:PORT")]
     host: String,
-    /// How often it is asked
+    /// Time between two questions
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "200ms")]
     every: Nanos,
-    /// For how long [default: until Ctrl-C]
+    /// Stop after this time [default: on Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     lasts: Option<Nanos>,
-    /// Keeps the exchanges, for weigh clock one-way
+    /// File for the exchanges, for `weigh clock one-way`
     #[arg(long, short, value_name = "FILE.csv")]
     output: Option<PathBuf>,
-    /// Prints a JSON document
+    /// Print a JSON document
     #[arg(long)]
     json: bool,
-    /// Says that you may send to hosts beyond this machine
+    /// Confirm that you are authorised to send to remote hosts
     #[arg(long)]
     i_may_load_this: bool,
 }
@@ -77,15 +77,15 @@ struct Watch {
 /// The flags of `weigh clock one-way`.
 #[derive(Args)]
 struct OneWayFile {
-    /// Messages: a CSV file with the columns sent_ns and received_ns
+    /// CSV file of messages with the columns sent_ns and received_ns
     file: PathBuf,
-    /// What weigh clock HOST:PORT kept meanwhile
+    /// File that `weigh clock HOST:PORT -o` wrote meanwhile
     #[arg(long, value_name = "FILE.csv")]
     exchanges: Option<PathBuf>,
-    /// Messages went from the host that answered to the one that asked
+    /// Take the messages as sent by the host that answered
     #[arg(long)]
     back: bool,
-    /// Prints a JSON document
+    /// Print a JSON document
     #[arg(long)]
     json: bool,
 }
@@ -98,7 +98,8 @@ impl Clock {
             (Some(What::OneWay(file)), _) => file.run(),
             (None, Some(watch)) => watch.run(),
             (None, None) => Err(Stop::usage(
-                "no host is named: type weigh clock HOST:PORT, where weigh clock serve listens",
+                "no host is named\nhelp: type weigh clock HOST:PORT, where weigh clock serve \
+                 listens",
             )),
         }
     }
@@ -132,10 +133,13 @@ impl Watch {
     fn run(self) -> Result<Exit, Stop> {
         let address = self.address()?;
         if self.every < EVERY_MIN {
-            return Err(Stop::usage(format!("--every {}: type at least {EVERY_MIN}", self.every)));
+            return Err(Stop::usage(format!(
+                "--every {}\nhelp: type at least {EVERY_MIN}",
+                self.every
+            )));
         }
         let mut file = self.output.as_deref().map(create).transpose()?;
-        let interrupts = Interrupts::listen(Lines)?;
+        let interrupts = Interrupts::listen(Box::new(Lines))?;
         let unreached = |error| Stop::new(Exit::Target, format!("{}: {error}", self.host));
         let mut asker = Asker::new(address).map_err(unreached)?;
         let (mut exchanges, mut asked) = (Vec::<Exchange>::new(), 0u64);
@@ -174,14 +178,14 @@ impl Watch {
 
     fn address(&self) -> Result<SocketAddr, Stop> {
         let (host, _) = self.host.rsplit_once(':').ok_or_else(|| {
-            Stop::usage(format!("{}: has no port: type {}:PORT", self.host, self.host))
+            Stop::usage(format!("{}: has no port\nhelp: type {}:PORT", self.host, self.host))
         })?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let unknown =
-            |said| Stop::new(Exit::Target, format!("{}: {said}; check its name", self.host));
+            |said| Stop::new(Exit::Target, format!("{}: {said}\nhelp: check its name", self.host));
         if !self.i_may_load_this && preflight::beyond(host).map_err(unknown)?.is_some() {
             return Err(Stop::usage(format!(
-                "{}: lies beyond this machine: add --i-may-load-this if you may send there",
+                "{}: lies beyond this machine\nhelp: add --i-may-load-this if you may send there",
                 self.host
             )));
         }
@@ -279,6 +283,6 @@ const EVERY_MIN: Nanos = Nanos::from_millis(10);
 const QUESTIONS_UNANSWERED_MAX: u64 = 5;
 
 const AFTER_HELP: &str = "\
-Within one host nobody needs this: there weigh stamps everything by one monotonic clock. Between two
-hosts, run weigh clock serve on one and weigh clock HOST:PORT -o exchanges.csv on the other, from
-before the first message to after the last; docs/guide/clocks.md says what that is worth.";
+Within one host this is not needed: weigh takes all times from one monotonic clock. Between two
+hosts, run `weigh clock serve` on one and `weigh clock HOST:PORT -o exchanges.csv` on the other,
+from before the first message until after the last. docs/guide/clocks.md explains the error bound.";

@@ -22,21 +22,26 @@ use weigh_runner::exit::{Exit, Stop};
 /// The flags of `weigh compare`.
 #[derive(Args)]
 pub struct Compare {
-    /// Protocols (mqtt, http, tcp), targets (mosquitto, mosquitto@no-limits, nginx; pipeline by all
-    /// its entries, pipeline@http by one) or URLs (mqtt://HOST:PORT); none: the main job
+    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT)
+    ///
+    /// A target may name a profile: mosquitto@no-limits. `pipeline` measures all entries of the
+    /// storage pipeline, `pipeline@http` one. Without arguments: MQTT at QoS 0, 1 and 2, HTTP and
+    /// TCP, and Mosquitto where it is installed.
     #[arg(value_name = "PROTOCOL|TARGET|URL")]
     words: Vec<String>,
     #[command(flatten)]
     load: LoadOptions,
     #[command(flatten)]
     shared: LaneOptions,
-    /// Subscribers read nothing for so long from the beginning, by default for as long as messages
-    /// are sent, and then all there is: what does each broker do with what it has confirmed?
-    /// Without targets: the reference broker and every one that is installed, at QoS 1
+    /// Let subscribers stop reading, and count what is lost
+    ///
+    /// Subscribers read nothing for this long from the start, by default as long as messages are
+    /// sent, and then everything that is left. Without targets: the reference broker and every
+    /// installed broker, at QoS 1.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
         default_missing_value = "", value_parser = stall_time)]
     stalled_subscriber: Option<Stalled>,
-    /// Repetitions of every case
+    /// Number of repetitions of every case
     #[arg(
         long,
         value_name = "N",
@@ -44,15 +49,16 @@ pub struct Compare {
         value_parser = counts(1..=u32::MAX)
     )]
     reps: u32,
-    /// A second workload beneath every case, which is weighed with it and without: its protocol,
-    /// and keys of [background] such as "mqtt publishers=100 rate=10/s/client size=64B mqtt.qos=1"
-    /// (docs/guide/interference.md)
+    /// Run a second load under every case, measured with and without it
+    ///
+    /// WORDS are a protocol and keys of [background], such as "mqtt publishers=100 rate=10/s/client
+    /// size=64B mqtt.qos=1" (docs/guide/interference.md).
     #[arg(long, value_name = "WORDS")]
     background: Option<String>,
-    /// Keeps every single message in messages/TRIAL.parquet of the run
+    /// Record every single message in messages/TRIAL.parquet of the run
     #[arg(long)]
     keep_messages: bool,
-    /// What the run is called
+    /// Name of the run
     #[arg(long, value_name = "NAME", default_value = "compare", value_parser = run_name)]
     name: String,
     #[command(flatten)]

@@ -1,6 +1,5 @@
 //! `weigh diff`: two runs, cell by cell, for people and for jobs of continuous integration.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,40 +8,40 @@ use weigh_report::diff::{Asked, Diff as Compared, Side, render};
 use weigh_report::{Style, checks};
 
 use crate::planning::verdicts::{self, Verdicts};
-use crate::show::output;
+use crate::show::{output, terminal};
 use weigh_runner::exit::{Exit, Stop};
 
 /// The flags of `weigh diff`.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Diff {
-    /// The run to compare with: an id, latest, latest~1, a folder, summary.json or journal.jsonl;
-    /// or several with commas between them
+    /// Run to compare with: an ID, latest, latest~1, a folder, summary.json or journal.jsonl;
+    /// several separated by commas
     a: String,
-    /// The run that is compared
+    /// Run to compare
     b: String,
-    /// End with exit code 99 if this holds in a case, and with 98 if that cannot be decided:
-    /// "p99 > +5%", "loss > 0" (docs/guide/conditions.md)
+    /// End with exit code 99 if a condition holds in a case, and with 98 if it is undecided: "p99 >
+    /// +5%", "loss > 0" (docs/guide/conditions.md)
     #[arg(long, value_name = "CONDITION", value_parser = verdicts::fail_if_changed)]
     fail_if: Vec<Condition>,
     #[command(flatten)]
     verdicts: Verdicts,
-    /// The older name of --undecided fail
+    /// Older name of --undecided fail
     #[arg(long, hide = true, requires = "fail_if", conflicts_with = "undecided")]
     strict: bool,
-    /// What this host shows between equals: no smaller effect is called one
+    /// Ignore differences smaller than this (the A/A noise of the host)
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percent)]
     aa_limit: f64,
-    /// Shows all metrics, not only the headlines
+    /// Show all metrics, not only the most important ones
     #[arg(long)]
     all: bool,
-    /// Prints a JSON document instead of the table
+    /// Print a JSON document instead of the table
     #[arg(long)]
     json: bool,
-    /// Prints the table as Markdown
+    /// Print the table as Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Where runs are kept
+    /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }
@@ -57,9 +56,8 @@ impl Diff {
         if self.json {
             output::put(&diff.to_json())?;
         } else {
-            let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
-            let style = Style::from_environment(width, |name| std::env::var(name).ok());
-            output::put(&render(&diff, if self.markdown { Style::markdown() } else { style }))?;
+            let style = if self.markdown { Style::markdown() } else { terminal::style() };
+            output::put_table(&render(&diff, style))?;
         }
         let verdicts = self.verdicts.strict(self.strict);
         let name = format!("{} to {}", diff.a.id, diff.b.id);
@@ -84,10 +82,10 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 const AFTER_HELP: &str = "\
-Of several runs a side, weighed in turn, the values are the means of the runs: then what drifts
-between runs is in the intervals.
+With several runs on a side, measured in turn, the values are the means of the runs, so that the
+intervals include the drift between runs.
 
-A change (\"> +5%\") holds where the ratio is beyond it and its interval leaves 1 out: chance alone
-seldom does both. It does not hold where the ratio is within it and the interval excludes twice the
-limit. A value (\"> 500ms\", \"loss > 0\") is held against B's figure. What the data cannot carry
-is \"cannot tell\": it ends with code 98, which --undecided changes.";
+A change (\"> +5%\") holds if the ratio exceeds it and its interval excludes 1. It does not hold if
+the ratio stays within it and the interval excludes twice the limit. A value (\"> 500ms\",
+\"loss > 0\") is compared with the figure of B. Other conditions are undecided and end with exit
+code 98, which --undecided changes.";

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use weigh_model::MeterChoice;
+use weigh_model::units::parse_whole;
 use weigh_observe::energy::Meter;
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::doctor::{self, Demand, Finding, Level};
@@ -12,6 +13,7 @@ use weigh_testbed::facts::Facts;
 use weigh_protocols::PROTOCOLS;
 use weigh_testbed::pinning::{CoreSet, Pinning};
 
+use crate::planning::counts::counts;
 use crate::show::output;
 use crate::show::terminal::Lines;
 use weigh_runner::case::lanes::{Given, lanes};
@@ -23,31 +25,34 @@ use weigh_runner::run::null_path::{Bench, Kind};
 /// The flags of `weigh doctor`.
 #[derive(Args)]
 pub struct Doctor {
-    /// Connections you want to make
+    /// Number of connections to check for
     #[arg(
         short = 'c',
         long,
         value_name = "N",
-        default_value_t = u64::from(weigh_plan::load::CONNECTIONS)
+        default_value_t = u64::from(weigh_plan::load::CONNECTIONS),
+        value_parser = parse_whole
     )]
     connections: u64,
-    /// Subscribers beside them
-    #[arg(short = 'y', long, value_name = "N", default_value_t = 1)]
+    /// Number of subscribers to check for
+    #[arg(short = 'y', long, value_name = "N", default_value_t = 1, value_parser = parse_whole)]
     subscribers: u64,
-    /// Threads of the generator [default: as many as the descriptors need]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Number of generator threads [default: as many as the descriptors need]
+    #[arg(long, value_name = "N", value_parser = counts(1..=64_u32))]
     shards: Option<u32>,
-    /// Every message opens its own connection
+    /// Check for a new connection per message
     #[arg(long)]
     session: bool,
-    /// Measures what this machine and this build can do at most, against our own servers, and keeps
-    /// it: results near it are marked
+    /// Measure the baseline of this machine and build, and keep it
+    ///
+    /// The baseline is what the generator reaches against built-in servers. Results near it get a
+    /// warning.
     #[arg(long)]
     calibrate: bool,
-    /// Prints the findings as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-    /// A folder whose targets/*.toml come before those built in
+    /// Folder whose targets/*.toml replace built-in targets of the same name
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
@@ -79,7 +84,7 @@ impl Doctor {
                 .map_err(|error| Stop::new(Exit::Internal, error))?;
             output::put(&format!("{text}\n"))?;
         } else {
-            output::put(&findings.iter().map(line).collect::<String>())?;
+            output::put_folded(&findings.iter().map(line).collect::<String>())?;
         }
         Ok(if doctor::forbids(&findings) { Exit::Usage } else { Exit::Done })
     }
@@ -91,7 +96,8 @@ fn null_path(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
     let lanes = lanes(&words, catalogue, &Given::default(), &Lines)?;
     let kinds: Vec<Kind> = lanes.iter().filter_map(Kind::plain).collect();
     let pinning = Pinning::divide(&CoreSet::allowed()?, 1, 1);
-    let bench = Bench { pinning: &pinning, shards: 1, interrupts: &*Interrupts::listen(Lines)? };
+    let bench =
+        Bench { pinning: &pinning, shards: 1, interrupts: &*Interrupts::listen(Box::new(Lines))? };
     let found = bench.calibrate(&kinds, true);
     let finding = |kind: &Kind| match found.iter().find(|known| known.load == kind.name()) {
         Some(calibration) => Finding {
@@ -114,7 +120,7 @@ fn null_path(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
 fn meter() -> Finding {
     let (text, fix) = match Meter::open(&MeterChoice::Auto, &sources()) {
         Ok(meter) => (format!("{}: {}", meter.facts().name, meter.facts().covers), ""),
-        Err(error) => (error.to_string(), "weigh meters says what was looked for"),
+        Err(error) => (error.to_string(), "weigh energy meters says what was looked for"),
     };
     Finding { check: "energy-meter", level: Level::Ok, text, fix: fix.to_owned() }
 }

@@ -17,15 +17,15 @@ use weigh_runner::exit::{Exit, Stop};
 /// The flags of `weigh export`.
 #[derive(Args)]
 pub struct Export {
-    /// A run: its folder or its id
+    /// Run: its folder, its ID, or `latest`
     run: String,
-    /// What to write
+    /// Format to write
     #[arg(long, value_enum)]
     format: Format,
-    /// Where to [default: standard output]
+    /// File to write [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Where runs are kept
+    /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }

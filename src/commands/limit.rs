@@ -25,10 +25,10 @@ use weigh_runner::case::lanes::Lane;
 use weigh_runner::case::secrets::Secrets;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::preflight::overhead;
-use weigh_runner::search::asked;
 use weigh_runner::search::axis_load;
 use weigh_runner::search::length::{self, check_length, quantity};
 use weigh_runner::search::needs;
+use weigh_runner::search::request;
 use weigh_runner::search::trials;
 
 /// The flags of `weigh limit`.
@@ -37,39 +37,45 @@ use weigh_runner::search::trials;
 #[command(mut_arg("duration", |arg| arg.hide(true)))]
 #[command(mut_arg("save_plan", |arg| arg.hide(true)))]
 pub struct Limit {
-    /// Protocols (mqtt, http, tcp), targets (mosquitto, mosquitto@no-limits, nginx) or URLs
-    /// (mqtt://HOST:PORT); none: the main job
+    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT)
+    ///
+    /// A target may name a profile: mosquitto@no-limits. Without arguments: MQTT at QoS 0, 1 and 2,
+    /// HTTP and TCP, and Mosquitto where it is installed.
     #[arg(value_name = "PROTOCOL|TARGET|URL")]
     words: Vec<String>,
-    /// What is increased: rate, connections, burst, subscribers or size
+    /// Increase rate, connections, burst, subscribers or size
     #[arg(long, value_name = "AXIS", default_value = "rate", value_parser = axis_kind)]
     axis: AxisKind,
-    /// The smallest load, with its unit [default: 100/s, 1 connection, a burst of 10 messages,
-    /// 1 subscriber, 64B]
+    /// Smallest load, with its unit [default: 100/s]
+    ///
+    /// Defaults: 100/s, 1 connection, a burst of 10 messages, 1 subscriber, 64B.
     #[arg(long, value_name = "LOAD")]
     from: Option<String>,
-    /// The largest load [default: 1000000/s, 10000 connections, a burst of 1000000 messages, 1000
-    /// subscribers, 1MiB]
+    /// Largest load, with its unit [default: 1M/s]
+    ///
+    /// Defaults: 1M/s, 10k connections, a burst of 1M messages, 1k subscribers, 1MiB.
     #[arg(long, value_name = "LOAD")]
     to: Option<String>,
     #[command(flatten)]
     goals: GoalOptions,
-    /// No trial begins that would end later than this; divided equally among the lanes [default:
-    /// 1m for each lane with the preset minute, else none]
+    /// Stop searching after this time [default: 1m per lane]
+    ///
+    /// No trial starts that would end later. The time is divided equally among the lanes. With a
+    /// preset other than minute there is no limit.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     budget: Option<Nanos>,
-    /// Keeps one target process for all trials of a lane instead of a fresh one for each
+    /// Keep one target process for all trials of a lane instead of a fresh one for each
     #[arg(long)]
     keep_target: bool,
-    /// Offers half as much again as missed a goal, by one more process of weigh and by two in
-    /// turn, and says whether more comes out of two
+    /// Repeat at 1.5 times the failing load with one, then two generators, to rule out the
+    /// generator as the bottleneck
     #[arg(long)]
     second_generator: bool,
     #[command(flatten)]
     load: LoadOptions,
     #[command(flatten)]
     shared: LaneOptions,
-    /// What the run is called
+    /// Name of the run
     #[arg(long, value_name = "NAME", default_value = "limit", value_parser = run_name)]
     name: String,
     #[command(flatten)]
@@ -101,8 +107,10 @@ impl Limit {
         let (plan, secrets) = self.plan(&catalogue, &wanted)?;
         let searches: Vec<Search> = wanted.iter().map(|own| own.search.clone()).collect();
         let second = self.second_generator;
-        let largest = |cases: &[Case]| Ok(asked::largest(cases, &searches));
-        let experiment = self.run_options.prepare(&catalogue, plan, &secrets, largest)?;
+        let largest = |cases: &[Case]| request::largest(cases, &searches);
+        self.run_options.announce_search(wanted.len());
+        let runner = self.run_options.runner(&catalogue)?;
+        let experiment = runner.search(self.run_options.searched(plan)?, &secrets, largest)?;
         if self.run_options.is_dry() {
             let beside = |case: &Case| overhead::beside_in_search(case, &catalogue);
             let beside: Vec<Nanos> = experiment.cases.iter().map(beside).collect();
@@ -122,7 +130,7 @@ impl Limit {
         let usual =
             self.goals.asked().fit_a_minute().then(|| Nanos(LANE_BUDGET.0 * lanes.len() as u64));
         let budget = self.budget.or(usual);
-        let share = budget.map(|budget| asked::share(budget, lanes.len()));
+        let share = budget.map(|budget| request::share(budget, lanes.len()));
         let options = limit_load::with_axis(&self.load, axis)?;
         let mut wanted = Vec::new();
         for lane in lanes {

@@ -26,7 +26,8 @@ pub fn value(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
     let (value, flag) = (&words[at], words.get(at.checked_sub(1)?)?);
     let whose = if flag.starts_with('-') { format!("{flag} {value}") } else { value.to_string() };
     Some(Stop::usage(format!(
-        "{whose}: a negative value is not one it takes: type {} without the sign, or leave it out",
+        "{whose}: a negative value is not one it takes\nhelp: type {} without the sign, or leave \
+         it out",
         value.trim_start_matches('-')
     )))
 }

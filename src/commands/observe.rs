@@ -13,8 +13,8 @@ use weigh_observe::process::ProcessStat;
 
 use crate::show::output;
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::targets::agents::Outpost;
-use weigh_runner::targets::watching;
+use weigh_runner::targets::agents::HostAgent;
+use weigh_runner::targets::observers;
 
 /// The flags of `weigh observe`.
 #[derive(Args)]
@@ -22,11 +22,10 @@ use weigh_runner::targets::watching;
 pub struct Observe {
     #[command(flatten)]
     subject: Subject,
-    /// Where to listen (TCP, inside TLS); port 0 takes a free one
+    /// Address to listen on (TCP with TLS); port 0 takes a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// A file whose first line is the token, at least 16 characters [default: one is made and
-    /// printed]
+    /// File whose first line is the token, at least 16 characters [default: a new token, printed]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -35,16 +34,16 @@ pub struct Observe {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct Subject {
-    /// A process and all that descends from it
+    /// Process, and all its descendants
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// The process that listens on this TCP port, and all that descends from it
+    /// Process that listens on this TCP port, and all its descendants
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// A container of Docker or Podman, by its name or id
+    /// Container of Docker or Podman, by name or ID
     #[arg(long, value_name = "NAME")]
     container: Option<String>,
-    /// A control group: a folder, or its name below /sys/fs/cgroup
+    /// Control group: a folder, or its name under /sys/fs/cgroup
     #[arg(long, value_name = "PATH")]
     cgroup: Option<String>,
 }
@@ -69,17 +68,17 @@ impl Observe {
     pub fn run(self) -> Result<Exit, Stop> {
         let at = self.subject.vantage()?;
         let refused = |error| Stop::usage(format!("{}: {error}", flag_of(&at)));
-        let (_, what) = watching::subject(&at).map_err(refused)?;
+        let (_, what) = observers::subject(&at).map_err(refused)?;
         let token = self.token_file.as_ref().map(read_token).transpose()?;
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let known = Known::of(&at).map_err(refused)?;
         let own = at.clone();
         let begin = move || {
-            let (subject, _) = watching::subject(&own)?;
+            let (subject, _) = observers::subject(&own)?;
             known.is_still_there()?;
             Ok(subject)
         };
-        let outpost = Outpost::start(self.listen, token.as_deref(), what.clone(), begin)?;
+        let outpost = HostAgent::start(self.listen, token.as_deref(), what.clone(), begin)?;
         let address = outpost.address();
         let shown = match token {
             // Whoever wrote the file knows it.
@@ -133,11 +132,11 @@ fn read_token(path: &PathBuf) -> Result<String, Stop> {
 }
 
 const AFTER_HELP: &str = "\
-Copy the first line that it prints, behind `listening on`, to the other host and put it, in
-quotation marks, behind --observe there:
+Copy the address that it prints after `listening on` to the other host, and pass it there in
+quotation marks:
   weigh compare mqtt://THIS_HOST:1883 --observe 'weigh-observe://...'
-Where it listens on 0.0.0.0, put this host's name in the place of 0.0.0.0. It answers looks and can
-do nothing else; docs/guide/observe.md says what it costs and what protects it.";
+If it listens on 0.0.0.0, replace 0.0.0.0 by the name of this host. It only answers questions;
+docs/guide/observe.md explains its cost and its protection.";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! `weigh targets probe`: what a server can do, as a table and as data for plans and targets.
+//! `weigh probe`: what a server can do, as a table and as data for plans and targets.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -27,57 +27,62 @@ use weigh_testbed::catalogue::Catalogue;
 
 use crate::commands::started::Started;
 use crate::output_file;
+use crate::planning::counts::counts;
 use crate::show::output;
 
-/// The flags of `weigh targets probe`.
+/// The flags of `weigh probe`.
 #[derive(Args)]
 pub struct Probe {
-    /// A URL (mqtt://HOST:PORT, http://HOST/PATH, h2c://…, grpc://…, or inside TLS or WebSocket),
-    /// a target that is started for it (mosquitto, mosquitto@no-limits), or a protocol whose
-    /// reference server is (mqtt, http, http2, grpc)
+    /// URL, target or protocol to probe
+    ///
+    /// A URL (mqtt://HOST:PORT, http://HOST/PATH, h2c://..., grpc://..., also with TLS or
+    /// WebSocket) is a running server. A target (mosquitto, mosquitto@no-limits) is started for the
+    /// probe. A protocol (mqtt, http, http2, grpc) means its reference server.
     #[arg(value_name = "URL|TARGET|PROTOCOL")]
     word: String,
-    /// Everything as one JSON document on standard output
+    /// Print everything as one JSON document
     #[arg(long)]
     json: bool,
-    /// Keeps it as data that plans (target.abilities) and files of targets (abilities) use; JSON
-    /// if the name ends so, else TOML
+    /// Write the abilities to a file for plans (target.abilities) and target files; JSON if its
+    /// name ends so, else TOML
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How long everything may take; what was not asked by then is marked so
+    /// Stop after this time; what was not asked by then is marked
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2m")]
     within: Nanos,
-    /// How long a single answer is awaited
+    /// Wait this long for a single answer
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     patience: Nanos,
-    /// Largest payload or body that is tried
+    /// Largest payload or body to try
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "8MiB")]
     payload_to: u64,
-    /// Longest topic and client identifier that are tried, up to 65535B; some servers die of very
-    /// long ones
+    /// Longest topic and client ID to try, up to 65535B; some servers crash on very long ones
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "4KiB")]
     names_to: u64,
-    /// Most messages that a queue is filled with
+    /// Largest number of messages to fill a queue with
     #[arg(
         long,
         value_name = "N",
         default_value_t = 20_000,
-        value_parser = clap::value_parser!(u64).range(1..=1_000_000)
+        value_parser = counts(1..=1_000_000_u64)
     )]
     queue_to: u64,
     /// User name; the password comes from WEIGH_PASSWORD
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// PEM file of who signs for the server [default: those that the system trusts]
+    /// PEM file of the CA that signed the server certificate [default: the system's CAs]
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// Accepts every certificate
+    /// Accept every certificate
     #[arg(long)]
     insecure: bool,
-    /// Sets a key of a reference server, such as mqtt.broker_maximum_qos=1
+    /// Set a key of a reference server, such as mqtt.broker_maximum_qos=1
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Allows servers beyond this machine
+    /// Folder whose targets/*.toml replace built-in targets of the same name
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Confirm that you are authorised to load-test remote hosts
     #[arg(long)]
     i_may_load_this: bool,
 }
@@ -103,8 +108,9 @@ impl Probe {
     ///
     /// # Errors
     /// If there is nobody to be asked.
-    pub fn run(self, catalogue: &Catalogue) -> Result<Exit, Stop> {
-        let subject = self.subject(catalogue)?;
+    pub fn run(self) -> Result<Exit, Stop> {
+        let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
+        let subject = self.subject(&catalogue)?;
         let (protocol, _) = urls::find(&subject.endpoint.scheme)
             .ok_or_else(|| Stop::usage(format!("{}: no protocol has this scheme", self.word)))?;
         let interrupt = Interrupt::await_one()?;
@@ -154,7 +160,7 @@ impl Probe {
             ("--insecure", self.insecure),
         ];
         if let Some((flag, _)) = of_urls.iter().find(|(_, given)| *given && !is_url) {
-            return Err(Stop::usage(format!("{flag}: is for a server by URL; leave it out")));
+            return Err(Stop::usage(format!("{flag}: is for a server by URL\nhelp: leave it out")));
         }
         if is_url {
             return self.foreign();
@@ -175,7 +181,7 @@ impl Probe {
             let names: Vec<&str> =
                 catalogue.targets().iter().map(|target| target.name.as_str()).collect();
             Stop::usage(format!(
-                "{:?} is no target: type a URL, one of {}, or a protocol ({})",
+                "{:?} is no target\nhelp: type a URL, one of {}, or a protocol ({})",
                 self.word,
                 names.join(", "),
                 invalid.mend
@@ -187,24 +193,34 @@ impl Probe {
     fn check_sets(&self, mend: &str) -> Result<(), Stop> {
         match self.sets.is_empty() {
             true => Ok(()),
-            false => Err(Stop::usage(format!("--set: is for reference servers; {mend}"))),
+            false => Err(Stop::usage(format!("--set: is for reference servers\nhelp: {mend}"))),
         }
     }
 
     fn foreign(&self) -> Result<Subject, Stop> {
         self.check_sets("leave it out")?;
         let mut endpoint = urls::endpoint(&self.word).map_err(Stop::usage)?;
-        let unknown = |why| Stop::new(Exit::Target, format!("{endpoint}: {why}; check its name"));
+        let unknown = |why| {
+            Stop::new(
+                Exit::Target,
+                format!(
+                    "{endpoint}: {why}\nhelp: check its \
+             name"
+                ),
+            )
+        };
         let beyond = preflight::beyond(&endpoint.host).map_err(unknown)?;
         if let Some(beyond) = beyond.filter(|_| !self.i_may_load_this) {
             return Err(Stop::usage(format!(
-                "{endpoint}: lies beyond this machine{beyond}, and a probe fills queues and looks \
-                 for limits: add --i-may-load-this if you may"
+                "{endpoint}: lies beyond this machine{beyond}, and a probe fills queues and \
+                 looks for limits\nhelp: add --i-may-load-this if you may"
             )));
         }
         if !urls::is_secure(&endpoint) && (self.cacert.is_some() || self.insecure) {
             let flag = if self.insecure { "--insecure" } else { "--cacert" };
-            return Err(Stop::usage(format!("{flag}: {endpoint} is without TLS; leave it out")));
+            return Err(Stop::usage(format!(
+                "{flag}: {endpoint} is without TLS\nhelp: leave it out"
+            )));
         }
         if let Some(user) = &self.user {
             let password = std::env::var("WEIGH_PASSWORD").unwrap_or_default();
@@ -219,7 +235,7 @@ impl Probe {
         let given = Given::parse(&self.sets)?;
         if let Some(other) = given.others(protocol) {
             let name = protocol.name();
-            return Err(Stop::usage(format!("{other}: not a key of {name}; leave it out")));
+            return Err(Stop::usage(format!("{other}: not a key of {name}\nhelp: leave it out")));
         }
         let settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
         let host = protocol.host(&settings)?;
@@ -299,7 +315,13 @@ impl Interrupt {
 fn keep(found: &Abilities, path: &Path) -> Result<(), Stop> {
     let name = path.display().to_string();
     output_file::write(path, found.write(&name)).map_err(|error| {
-        Stop::new(Exit::Record, format!("{name}: cannot be written: {error}; name another file"))
+        Stop::new(
+            Exit::Record,
+            format!(
+                "{name}: cannot be written: {error}\nhelp: name another \
+             file"
+            ),
+        )
     })
 }
 

@@ -1,6 +1,5 @@
 //! `weigh report`: the table of a run that is over, from its journal; of a study's run its claims.
 
-use std::io::IsTerminal;
 #[cfg(feature = "plots")]
 use std::path::Path;
 use std::path::PathBuf;
@@ -14,30 +13,30 @@ use weigh_report::{RunFolder, StudyFolder, Style, Summary, checks, table};
 use weigh_testbed::catalogue::Catalogue;
 
 use crate::planning::verdicts::Verdicts;
-use crate::show::terminal::Lines;
+use crate::show::terminal::{self, Lines};
 use crate::show::{output, study_text};
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::study::kept;
 use weigh_runner::study::library::{self, Studies};
+use weigh_runner::study::study_run;
 
 /// The flags of `weigh report`.
 #[derive(Args)]
 pub struct Report {
-    /// A run, or the run of a study: its folder, its id, or latest
+    /// Run, or run of a study: its folder, its ID, or `latest`
     run: String,
-    /// Prints summary.json instead of the table
+    /// Print summary.json instead of the table
     #[arg(long)]
     json: bool,
-    /// Prints the table as Markdown
+    /// Print the table as Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Writes report.html, summary.json and the other results of the run anew
+    /// Write report.html, summary.json and the other results again
     #[arg(long)]
     html: bool,
-    /// Writes every picture of the report into a folder, as SVG and as PNG
+    /// Write every picture of the report to a folder, as SVG and PNG
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Where runs are kept
+    /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
     #[command(flatten)]
@@ -83,15 +82,10 @@ impl Report {
             output::put(&summary.to_json())?;
             return self.conclude(&summary);
         }
-        let style = if self.markdown {
-            Style::markdown()
-        } else {
-            let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
-            Style::from_environment(width, |name| std::env::var(name).ok())
-        };
-        output::put(&limits::render(&summary, &style))?;
-        output::put(&table::render(&summary, style))?;
-        output::put(&limits::ladders(&summary))?;
+        let style = if self.markdown { Style::markdown() } else { terminal::style() };
+        output::put_table(&limits::render(&summary, &style))?;
+        output::put_table(&table::render(&summary, style))?;
+        output::put_table(&limits::ladders(&summary))?;
         self.conclude(&summary)
     }
 
@@ -111,8 +105,8 @@ impl Report {
         if self.markdown {
             return Err(Stop::usage("--markdown: is for single runs; a study has its page"));
         }
-        let texts = kept::texts(folder)?;
-        let data = kept::document(folder)?.data.map(PathBuf::from);
+        let texts = study_run::texts(folder)?;
+        let data = study_run::document(folder)?.data.map(PathBuf::from);
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
         let (study, is_kept) = match library::read(&texts, &catalogue, &Lines) {
             Ok(study) => (study, true),
@@ -123,8 +117,8 @@ impl Report {
             },
         };
         let (outcome, is_written) = match is_kept {
-            true => kept::made_again(folder, &study)?,
-            false => (kept::judged(folder, &study)?, false),
+            true => study_run::made_again(folder, &study)?,
+            false => (study_run::judged(folder, &study)?, false),
         };
         if !is_kept {
             eprintln!(

@@ -13,16 +13,17 @@ use weigh_runner::exit::{Exit, Stop};
 /// The flags of `weigh run`.
 #[derive(Args)]
 pub struct Run {
-    /// The plan: a TOML file, see docs/guide/first-plan.md and examples/
+    /// Plan file (docs/guide/first-plan.md explains it, examples/ has some)
     #[arg(value_name = "PLAN.toml")]
     plan: Option<PathBuf>,
-    /// Goes on with a run that ended early, given by its folder, its id, or as latest: finished
-    /// trials stay, the one in progress is done again
+    /// Continue an interrupted run, named by its folder, its ID or `latest`
+    ///
+    /// Finished trials are kept; the one in progress is repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "yes"])]
     resume: Option<String>,
-    /// Sets a key of the plan, such as load.rate=500/s or mqtt.qos=2: it takes the place of what
-    /// the plan says of it; with --resume a password that was a setting, such as
-    /// mqtt.broker_password=...
+    /// Override a key of the plan, such as load.rate=500/s or mqtt.qos=2
+    ///
+    /// With --resume: set a password that was a setting, such as mqtt.broker_password=...
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     #[command(flatten)]
@@ -37,8 +38,8 @@ impl Run {
         }
         let plan = self.plan.as_deref().ok_or_else(|| {
             Stop::usage(
-                "no plan is named: type weigh run PLAN.toml (examples/ has some), or weigh run \
-                 --resume RUN to go on with a run that ended early",
+                "no plan is named\nhelp: type weigh run PLAN.toml (examples/ has some), or weigh \
+                 run --resume RUN to go on with a run that ended early",
             )
         })?;
         self.start(plan)

@@ -9,31 +9,31 @@ use weigh_model::units::parse_duration;
 use weigh_report::StudyFolder;
 use weigh_report::history::{FigureEntry, History, Listing, RunEntry};
 
+use crate::planning::counts::counts;
 use crate::show::output;
 use crate::show::run_list::{self, StudyEntry};
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::study::kept;
+use weigh_runner::study::study_run;
 
 /// The flags of `weigh runs`.
 #[derive(Args)]
 pub struct Runs {
-    /// Only runs that are called so
+    /// Show only runs with this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Only runs that started since then: 2026-11-01, 2026-11-01T12:00:00Z, or so
-    /// long ago: 12h, 7d
+    /// Show only runs that started since: 2026-11-01, 2026-11-01T12:00:00Z, or 12h or 7d ago
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Timestamp>,
-    /// How this metric went from run to run, cell by cell, such as response_time_ns.p99
+    /// Show a metric of every run, cell by cell, such as response_time_ns.p99
     #[arg(long, value_name = "METRIC")]
     metric: Option<String>,
-    /// Only the newest so many
-    #[arg(short = 'n', value_name = "N")]
+    /// Show only the N most recent runs
+    #[arg(short = 'n', value_name = "N", value_parser = counts(0..=usize::MAX))]
     newest: Option<usize>,
-    /// Prints the list as JSON
+    /// Print the list as JSON
     #[arg(long)]
     json: bool,
-    /// Where runs are kept
+    /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }
@@ -82,7 +82,7 @@ impl Runs {
     fn studies(&self) -> Result<Vec<StudyEntry>, Stop> {
         let mut entries = Vec::new();
         for folder in StudyFolder::all_below(&self.runs).map_err(Stop::usage)? {
-            match kept::document(&folder) {
+            match study_run::document(&folder) {
                 Ok(outcome) => entries.push(StudyEntry::of(&folder, &outcome)),
                 Err(unreadable) => eprintln!("weigh: {unreadable}"),
             }

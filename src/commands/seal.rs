@@ -1,97 +1,40 @@
-//! `weigh seal`: files into an object that protects itself.
+//! `weigh seal`: sealed objects made, opened and inspected.
 
-use std::path::{Path, PathBuf};
+mod inspect;
+mod make;
+mod open;
 
-use clap::Args;
-use weigh_model::seal::Cipher;
-use weigh_seal::{ONLY, PlainPart, Policy, RecipientKey, Sealing, SignerKey};
+use clap::{Args, Subcommand};
 
-use crate::sealing::files;
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::sealed_bodies::now_s;
 
-/// The flags of `weigh seal`.
+/// The commands of `weigh seal`.
 #[derive(Args)]
-#[command(after_help = AFTER_HELP)]
 pub struct Seal {
-    /// What to seal, each file a part: FILE, NAME=FILE for another name, or - for standard input
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// For whom: public X25519 keys in PEM
-    #[arg(long, value_name = "PUBLIC-KEY", num_args = 1.., required = true)]
-    to: Vec<PathBuf>,
-    /// Who signs: a private Ed25519 key in PEM; without it nobody can tell who made the object
-    #[arg(long, value_name = "PRIVATE-KEY")]
-    sign: Option<PathBuf>,
-    /// Who may open which part, when, and what for, in TOML; several parts need one
-    #[arg(long, value_name = "FILE")]
-    policy: Option<PathBuf>,
-    /// aes-128-gcm, aes-256-gcm or chacha20-poly1305
-    #[arg(long, value_name = "CIPHER", default_value = "aes-128-gcm")]
-    cipher: Cipher,
-    /// The file to write [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Encrypt and sign files for several recipients (COSE)
+    Make(make::Make),
+    /// Decrypt one part of a sealed object
+    Open(open::Open),
+    /// Show what a sealed object reveals without a key
+    Inspect(inspect::Inspect),
 }
 
 impl Seal {
-    /// Seals the files.
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// Those of the command.
     pub fn run(self) -> Result<Exit, Stop> {
-        let recipients = self.to.iter().map(|path| {
-            let text = files::text(path)?;
-            RecipientKey::from_pem(&text, &path.display().to_string()).map_err(files::stop)
-        });
-        let recipients: Vec<RecipientKey> = recipients.collect::<Result<_, Stop>>()?;
-        let signer = self.sign.as_ref().map(|path| {
-            let text = files::private_key(path)?;
-            SignerKey::from_pem(&text, &path.display().to_string()).map_err(files::stop)
-        });
-        let signer = signer.transpose()?;
-        let policy = self.policy.as_ref().map(|path| {
-            let text = files::text(path)?;
-            Policy::from_toml(&text, now_s()).map_err(files::stop_at(path))
-        });
-        let policy = policy.transpose()?;
-        let parts = self.files.iter().map(|word| part(word));
-        let parts: Vec<PlainPart> = parts.collect::<Result<_, Stop>>()?;
-        let sealing = Sealing {
-            cipher: self.cipher,
-            recipients: &recipients,
-            signer: signer.as_ref(),
-            policy: policy.as_ref(),
-        };
-        let object = sealing.seal(&parts).map_err(|error| match &self.policy {
-            Some(path) if matches!(error, weigh_seal::SealError::Policy { .. }) => {
-                files::stop_at(path)(error)
-            }
-            _ => files::stop(error),
-        })?;
-        files::put(&object, self.output.as_ref(), false)?;
-        Ok(Exit::Done)
+        match self.command {
+            Command::Make(command) => command.run(),
+            Command::Open(command) => command.run(),
+            Command::Inspect(command) => command.run(),
+        }
     }
 }
-
-/// The part that a word of the command line means. Its name is the file's own, without folders.
-fn part(word: &Path) -> Result<PlainPart, Stop> {
-    let text = word.to_string_lossy();
-    let (name, path) = match text.split_once('=') {
-        // A file whose own name has the sign is that file.
-        Some((name, path)) if !word.exists() => (name.to_owned(), PathBuf::from(path)),
-        _ if text == "-" => (ONLY.to_owned(), word.to_path_buf()),
-        _ => {
-            let name = word.file_name().unwrap_or(word.as_os_str());
-            (name.to_string_lossy().into_owned(), word.to_path_buf())
-        }
-    };
-    Ok(PlainPart { name, content: files::bytes(&path)? })
-}
-
-const AFTER_HELP: &str = "\
-Keys are those of openssl:
-  openssl genpkey -algorithm X25519 -out alice.pem
-  openssl pkey -in alice.pem -pubout -out alice.pub
-  openssl genpkey -algorithm ED25519 -out owner.pem
-  openssl pkey -in owner.pem -pubout -out owner.pub
-  weigh seal reading.json --to alice.pub --sign owner.pem --policy policy.toml -o reading.sealed
-docs/guide/sealed-payload.md shows a whole policy; `weigh inspect --help` says what no such object
-can do.";

@@ -17,6 +17,7 @@ use weigh_testbed::serve_lines::{listening_line, report_line};
 #[cfg(feature = "pipeline")]
 use super::serve_stage::Stage;
 use super::serve_words::{address, answer, say};
+use crate::planning::counts::counts;
 use weigh_runner::case::lanes::Given;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::targets::layers;
@@ -28,35 +29,35 @@ pub struct Serve {
     #[cfg(feature = "pipeline")]
     #[command(subcommand)]
     stage: Option<Stage>,
-    /// mqtt, http1 (or http), http2, grpc or tcp; or relay, which copies bytes --to a server
+    /// Protocol: mqtt, http1 (or http), http2, grpc or tcp; or relay, which copies bytes to --to
     #[arg(required = true)]
     protocol: Option<String>,
-    /// Where a relay connects to for each connection that it takes
+    /// Address that a relay connects to, once per accepted connection
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     to: Option<SocketAddr>,
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
     listen: SocketAddr,
-    /// What the MQTT broker does when a subscriber is too slow: unlimited, drop-newest:N,
-    /// drop-oldest:N or disconnect:N
+    /// Policy of the MQTT broker for slow subscribers: unlimited, drop-newest:N, drop-oldest:N or
+    /// disconnect:N
     #[arg(long, value_name = "POLICY")]
     overload: Option<String>,
-    /// Sets a key of the protocol, such as mqtt.broker_receive_maximum=10
+    /// Set a key of the protocol, such as mqtt.broker_receive_maximum=10
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Threads, each with its own limit of open files
+    /// Number of threads, each with its own limit of open files
     #[arg(
         long,
         value_name = "N",
         default_value_t = 1,
-        value_parser = clap::value_parser!(u16).range(1..=64)
+        value_parser = counts(1..=64_u16)
     )]
     shards: u16,
-    /// Folder with ca.pem, server.pem and server.key for TLS (--set PROTOCOL.tls=on); they are
-    /// made there if absent
+    /// Folder with ca.pem, server.pem and server.key for TLS (--set PROTOCOL.tls=on); they are made
+    /// there if absent
     #[arg(long, value_name = "DIR")]
     certificates: Option<PathBuf>,
-    /// Takes requests on stdin and ends when it ends: for whoever started this server
+    /// Take requests on standard input, and end when it ends
     #[arg(long, hide = true)]
     control: bool,
 }
@@ -78,7 +79,8 @@ impl Serve {
         }
         if let Some(to) = self.to {
             return Err(Stop::usage(format!(
-                "--to {to}: only a relay connects to a server: type weigh serve relay --to {to}"
+                "--to {to}: only a relay connects to a server\nhelp: type weigh serve relay --to \
+                 {to}"
             )));
         }
         let protocol = registry::find(&named)?;
@@ -87,7 +89,7 @@ impl Serve {
         let given = Given::parse(&sets)?;
         if let Some(other) = given.others(protocol) {
             return Err(Stop::usage(format!(
-                "{other}: not a key of {}; leave it out or serve the other protocol",
+                "{other}: not a key of {}\nhelp: leave it out or serve the other protocol",
                 protocol.name()
             )));
         }
@@ -118,9 +120,9 @@ impl Serve {
 
     /// Relays until SIGINT, SIGTERM or, when controlled, the end of stdin.
     fn relay(self) -> Result<Exit, Stop> {
-        let to = self
-            .to
-            .ok_or_else(|| Stop::usage("relay: it has to know where to: type --to ADDR:PORT"))?;
+        let to = self.to.ok_or_else(|| {
+            Stop::usage("relay: it has to know where to\nhelp: type --to ADDR:PORT")
+        })?;
         let of_servers = [
             ("--set", !self.sets.is_empty()),
             ("--overload", self.overload.is_some()),
@@ -128,7 +130,9 @@ impl Serve {
             ("--certificates", self.certificates.is_some()),
         ];
         if let Some((flag, _)) = of_servers.iter().find(|(_, is_given)| *is_given) {
-            return Err(Stop::usage(format!("{flag}: a relay knows no protocol; leave it out")));
+            return Err(Stop::usage(format!(
+                "{flag}: a relay knows no protocol\nhelp: leave it out"
+            )));
         }
         let _ = weigh_engine::io::descriptors::raise();
         let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;

@@ -9,6 +9,7 @@ use weigh_model::Endpoint;
 use weigh_model::units::parse_duration;
 
 use super::serve_words::address;
+use crate::planning::counts::counts;
 
 /// A setting that is on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,15 +23,15 @@ pub enum Switch {
 /// How much goes together; of every stage.
 #[derive(Args, Clone, Debug)]
 pub struct GatheringFlags {
-    /// Readings that go together at most: in a commit, or in a call to the next stage
+    /// Largest number of readings in one commit, or in one call to the next stage
     #[arg(
         long,
         value_name = "N",
         default_value_t = 500,
-        value_parser = clap::value_parser!(u32).range(1..=100_000)
+        value_parser = counts(1..=100_000_u32)
     )]
     pub batch: u32,
-    /// How long the first of them may wait for others
+    /// Longest time that a reading waits for others
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = duration)]
     pub linger: Duration,
 }
@@ -38,17 +39,17 @@ pub struct GatheringFlags {
 /// The flags of `weigh serve store`.
 #[derive(Args)]
 pub struct StoreFlags {
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
     pub(super) listen: SocketAddr,
     #[command(flatten)]
     pub(super) keeping: KeepingFlags,
     #[command(flatten)]
     pub(super) gathering: GatheringFlags,
-    /// File to which a record is appended for every message that carries our mark
+    /// File to which a record of every marked message is appended
     #[arg(long, value_name = "FILE")]
     pub(super) hops: Option<PathBuf>,
-    /// Takes requests on stdin and ends when it ends: for whoever started this stage
+    /// Take requests on standard input, and end when it ends
     #[arg(long, hide = true)]
     pub(super) control: bool,
 }
@@ -56,38 +57,40 @@ pub struct StoreFlags {
 /// How readings are kept.
 #[derive(Args, Clone, Debug)]
 pub struct KeepingFlags {
-    /// The file of the database, which is made if absent; or memory
+    /// File of the database, made if absent; or memory
     #[arg(long, value_name = "PATH|memory", default_value = MEMORY)]
     pub database: PathBuf,
-    /// Whether a commit outlives a power cut (synchronous=FULL) or only the process (NORMAL)
+    /// Commit so that a power cut loses nothing (synchronous=FULL), or only a crash (NORMAL)
     #[arg(long, value_name = "on|off")]
     pub durable: Option<Switch>,
-    /// Keep each message that carries our mark once, however often it comes
+    /// Store each marked message once, however often it arrives
     #[arg(long)]
     pub unique: bool,
-    /// Readings that stay in memory; older ones are only counted
-    #[arg(long, value_name = "N", default_value_t = KEPT_MAX)]
+    /// Number of readings kept in memory; older ones are only counted
+    #[arg(long, value_name = "N", default_value_t = KEPT_MAX,
+        value_parser = counts(0..=usize::MAX))]
     pub keep: usize,
 }
 
 /// The flags of `weigh serve api`.
 #[derive(Args)]
 pub struct ApiFlags {
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
     pub(super) listen: SocketAddr,
-    /// The store; or memory, to keep readings itself
+    /// Address of the store; or memory, to keep readings in this process
     #[arg(long, value_name = "grpc://HOST:PORT|memory", default_value = MEMORY)]
     pub(super) store: String,
-    /// Readings that stay in memory; older ones are only counted
-    #[arg(long, value_name = "N", default_value_t = KEPT_MAX)]
+    /// Number of readings kept in memory; older ones are only counted
+    #[arg(long, value_name = "N", default_value_t = KEPT_MAX,
+        value_parser = counts(0..=usize::MAX))]
     pub(super) keep: usize,
     #[command(flatten)]
     pub(super) gathering: GatheringFlags,
-    /// File to which a record is appended for every message that carries our mark
+    /// File to which a record of every marked message is appended
     #[arg(long, value_name = "FILE")]
     pub(super) hops: Option<PathBuf>,
-    /// Takes requests on stdin and ends when it ends: for whoever started this stage
+    /// Take requests on standard input, and end when it ends
     #[arg(long, hide = true)]
     pub(super) control: bool,
 }
@@ -95,20 +98,20 @@ pub struct ApiFlags {
 /// The flags of `weigh serve gateway`.
 #[derive(Args)]
 pub struct GatewayFlags {
-    /// The broker; a USER's password is taken from WEIGH_PASSWORD
+    /// Broker; the password of USER comes from WEIGH_PASSWORD
     #[arg(long, value_name = "mqtt://[USER@]HOST:PORT", value_parser = broker)]
     pub(super) broker: Endpoint,
-    /// The next stage: an api or a store
+    /// Next stage: an api or a store
     #[arg(long, value_name = "http://HOST:PORT|grpc://HOST:PORT", value_parser = next)]
     pub(super) to: Endpoint,
     #[command(flatten)]
     pub(super) subscription: SubscriptionFlags,
     #[command(flatten)]
     pub(super) gathering: GatheringFlags,
-    /// File to which a record is appended for every message that carries our mark
+    /// File to which a record of every marked message is appended
     #[arg(long, value_name = "FILE")]
     pub(super) hops: Option<PathBuf>,
-    /// Takes requests on stdin and ends when it ends: for whoever started this stage
+    /// Take requests on standard input, and end when it ends
     #[arg(long, hide = true)]
     pub(super) control: bool,
 }
@@ -116,10 +119,10 @@ pub struct GatewayFlags {
 /// What the gateway asks of the broker.
 #[derive(Args, Clone, Debug)]
 pub struct SubscriptionFlags {
-    /// What to subscribe to [default: #]
+    /// Topic filter to subscribe to [default: #]
     #[arg(long, value_name = "FILTER")]
     pub filter: Option<String>,
-    /// Highest quality of service to ask for [default: 1]
+    /// Highest QoS to subscribe with [default: 1]
     #[arg(
         short,
         long,
@@ -127,8 +130,7 @@ pub struct SubscriptionFlags {
         value_parser = clap::value_parser!(u8).range(0..=2)
     )]
     pub qos: Option<u8>,
-    /// Names the session, which outlives the gateway: another one with this name goes on with it
-    /// [default: weigh-gateway]
+    /// Client ID; another gateway with this ID resumes its session [default: weigh-gateway]
     #[arg(long, value_name = "NAME")]
     pub client_id: Option<String>,
 }
@@ -136,10 +138,10 @@ pub struct SubscriptionFlags {
 /// The flags of `weigh serve pipeline`.
 #[derive(Args)]
 pub struct PipelineFlags {
-    /// The stages, in the order of a message
+    /// Stages, in the order of a message
     #[arg(long, value_name = "LIST", default_value = "gateway,api,store", value_delimiter = ',')]
     pub stages: Vec<PipelineStage>,
-    /// A broker that runs already; without it the reference broker is started
+    /// Broker; the password of USER comes from WEIGH_PASSWORD
     #[arg(long, value_name = "mqtt://[USER@]HOST:PORT", value_parser = broker)]
     pub broker: Option<Endpoint>,
     #[command(flatten)]
@@ -148,10 +150,10 @@ pub struct PipelineFlags {
     pub subscription: SubscriptionFlags,
     #[command(flatten)]
     pub gathering: GatheringFlags,
-    /// Folder for a file of hops of every stage
+    /// File to which a record of every marked message is appended
     #[arg(long, value_name = "DIR")]
     pub hops: Option<PathBuf>,
-    /// Whether a process that dies is started again in its place
+    /// Restart a process that dies
     #[arg(long, value_name = "on|off", default_value = "on")]
     pub restart: Switch,
 }

@@ -60,7 +60,10 @@ fn check(flags: &PipelineFlags) -> Result<(), Stop> {
         return Err(Stop::usage(text));
     }
     if flags.broker.is_some() && !has(PipelineStage::Gateway) {
-        return Err(Stop::usage("--broker: without a gateway nobody listens to it; leave it out"));
+        return Err(Stop::usage(
+            "--broker: without a gateway nobody listens to it\nhelp: leave it \
+             out",
+        ));
     }
     let own = &flags.subscription;
     let is_asked = own.filter.is_some() || own.qos.is_some() || own.client_id.is_some();

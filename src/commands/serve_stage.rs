@@ -23,13 +23,13 @@ use crate::commands::serve_pipeline;
 /// A stage of the storage pipeline, or all of it.
 #[derive(Subcommand)]
 pub enum Stage {
-    /// Keeps readings: the service of store.proto, over memory or SQLite.
+    /// Store readings: the service of store.proto, in memory or SQLite
     Store(StoreFlags),
-    /// Takes readings by HTTP and JSON, and keeps them or hands them on to a store.
+    /// Accept readings over HTTP and JSON, and keep them or pass them to a store
     Api(ApiFlags),
-    /// Takes messages from a broker to an api or a store.
+    /// Forward messages from a broker to an api or a store
     Gateway(GatewayFlags),
-    /// The whole: broker, gateway, api, store and database, each a process of its own.
+    /// Run broker, gateway, api, store and database, each as its own process
     Pipeline(PipelineFlags),
 }
 
@@ -65,13 +65,14 @@ impl KeepingFlags {
         if self.database.as_os_str() == MEMORY {
             if self.durable.is_some() {
                 return Err(Stop::usage(
-                    "--durable: memory outlives nothing: type --database PATH, or leave it out",
+                    "--durable: memory outlives nothing\nhelp: type --database PATH, or leave it \
+                     out",
                 ));
             }
             return Ok(Place::Memory { kept_max: self.keep });
         }
         if self.keep != KEPT_MAX {
-            return Err(Stop::usage("--keep: a database keeps all readings; leave it out"));
+            return Err(Stop::usage("--keep: a database keeps all readings\nhelp: leave it out"));
         }
         let durability = match self.durable {
             None | Some(Switch::On) => Durability::Durable,
@@ -87,7 +88,7 @@ impl ApiFlags {
         let holding = if store == MEMORY {
             Holding::Memory { kept_max: keep }
         } else if keep != KEPT_MAX {
-            return Err(Stop::usage("--keep: the store keeps the readings; leave it out"));
+            return Err(Stop::usage("--keep: the store keeps the readings\nhelp: leave it out"));
         } else {
             let endpoint = endpoint(&store, &["grpc"]);
             Holding::Store(endpoint.map_err(|text| Stop::usage(format!("--store: {text}")))?)

@@ -16,15 +16,15 @@ use weigh_runner::exit::{Exit, Stop};
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Stats {
-    /// The file, or - for standard input: one number a line, or columns with the number last
+    /// File with one number per line, or columns with the number last; - for standard input
     file: PathBuf,
-    /// Takes the first of two columns for runs, not for groups to compare
+    /// Take the first of two columns for runs, not for groups to compare
     #[arg(long)]
     levels: bool,
-    /// What one more repetition costs at every level, outermost first, in any unit
+    /// Cost of one more repetition at every level, outermost first, in any unit
     #[arg(long, value_name = "C,C,…", value_delimiter = ',')]
     costs: Vec<f64>,
-    /// Prints a JSON document instead of the table
+    /// Print a JSON document instead of the table
     #[arg(long)]
     json: bool,
 }
@@ -54,6 +54,6 @@ impl Stats {
 }
 
 const AFTER_HELP: &str = "\
-One column is one sample. Two are a group and its value: every two groups are compared. More are
-levels of repetition from the outside in (host,run,window,value): what varies at which level, and
-where to repeat; a first column called \"group\" compares.";
+One column is one sample. Two columns are a group and its value: all pairs of groups are compared.
+More columns are levels of repetition, outermost first (host,run,window,value): the result shows the
+variation of each level and where to repeat. A first column called \"group\" compares groups.";

@@ -18,11 +18,11 @@ pub struct Study {
 
 #[derive(Subcommand)]
 enum Action {
-    /// The studies there are: what each asks, and how long it takes
+    /// List studies: their question, and how long they take
     List(list::List),
-    /// A study: the paper, its experiments, its claims, and the plans that replay it
+    /// Show a study: paper, experiments, claims, and the plans that replay it
     Show(show::Show),
-    /// Replays studies, the authors' way and the right way, and says what holds of every claim
+    /// Replay studies, as their authors did it and done right, and judge every claim
     Run(Box<run::Run>),
     /// Judge several runs of one study together
     Judge(judge::Judge),

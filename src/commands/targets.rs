@@ -10,7 +10,6 @@ use weigh_testbed::find;
 
 use super::started::Started;
 use crate::commands::install::install;
-use crate::commands::probe::Probe;
 use crate::show::output;
 
 /// The flags of `weigh targets`.
@@ -18,34 +17,32 @@ use crate::show::output;
 pub struct Targets {
     #[command(subcommand)]
     action: Option<Action>,
-    /// A folder whose targets/*.toml come before those built in
+    /// Folder whose targets/*.toml replace built-in targets of the same name
     #[arg(long, value_name = "DIR", global = true)]
     data: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum Action {
-    /// What there is, and what is installed.
+    /// List targets and what is installed
     List {
-        /// Also the keys of every protocol that --set takes
+        /// Also list the keys of every protocol that --set takes
         #[arg(long)]
         settings: bool,
     },
-    /// Starts one and keeps it running until Ctrl-C.
+    /// Start a target and keep it running until Ctrl-C
     Start {
-        /// mosquitto, mosquitto@no-limits, nginx
+        /// Name of the target, such as mosquitto, mosquitto@no-limits or nginx
         name: String,
     },
-    /// Says how to install one, how much that takes and where it goes, and with --yes does it.
+    /// Show how to install a target, with size and place; with --yes install it
     Install {
-        /// mosquitto, hivemq, rabbitmq; see weigh targets
+        /// Name of the target, such as mosquitto, mosquitto@no-limits or nginx
         name: String,
-        /// Runs the commands and starts it once to see that it works
+        /// Run the commands, and start the target once to check that it works
         #[arg(long)]
         yes: bool,
     },
-    /// Finds out what one can do: versions, guarantees, limits; as a table and as data.
-    Probe(Box<Probe>),
 }
 
 impl Targets {
@@ -58,12 +55,11 @@ impl Targets {
                 if settings {
                     text += &self::settings();
                 }
-                output::put(&text)?;
+                output::put_folded(&text)?;
                 Ok(Exit::Done)
             }
             Action::Start { name } => start(&catalogue, &name),
             Action::Install { name, yes } => install(&catalogue, &name, yes),
-            Action::Probe(probe) => probe.run(&catalogue),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! From a resolved plan to a table: what `weigh run` and `weigh compare` have in common.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -7,75 +8,72 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use weigh_model::Condition;
 use weigh_model::endpoint::Credentials;
-use weigh_model::event::Setup;
 use weigh_model::plan::Plan;
 use weigh_report::table::limits;
-use weigh_report::{Style, checks, table};
+use weigh_report::{checks, table};
 use weigh_testbed::catalogue::Catalogue;
 
 use crate::output_file;
 use crate::planning::counts::counts;
 use crate::planning::verdicts::{self, Verdicts};
 use crate::show::output;
-use crate::show::terminal::{Display, Lines};
-use weigh_runner::case::lanes::Against;
+use crate::show::terminal::{self, Display, Lines};
 use weigh_runner::case::secrets::Secrets;
-use weigh_runner::case::{Case, decide};
 use weigh_runner::energy;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
-use weigh_runner::interrupts::Interrupts;
-use weigh_runner::preflight;
-use weigh_runner::preflight::due;
 use weigh_runner::preflight::forecast;
-use weigh_runner::preflight::patience;
-use weigh_runner::run::experiment::{Experiment, Finished, Place, RunContext};
-use weigh_runner::run::resumption;
+use weigh_runner::run::experiment::Finished;
 use weigh_runner::run::resumption::Begun;
-use weigh_runner::targets::stage::Privileges;
+use weigh_runner::runner::{Checked, Runner};
+use weigh_runner::watcher::rough;
 
 /// How a plan is carried out, whatever it asks.
 #[derive(Args)]
 pub struct RunOptions {
-    /// Prints the cases, the number of trials and the time they take, and starts nothing
+    /// Print cases, number of trials and duration; start nothing
     #[arg(long)]
     dry: bool,
-    /// Writes the plan as resolved to a file, for `weigh run`
+    /// Write the resolved plan to a file, for `weigh run`
     #[arg(long, value_name = "FILE")]
     save_plan: Option<PathBuf>,
-    /// Lets --save-plan overwrite a file that holds something else
+    /// Let --save-plan overwrite a different file
     #[arg(long, requires = "save_plan")]
     force: bool,
-    /// Starts more than 10,000 trials without asking
+    /// Start more than 10,000 trials without asking
     #[arg(long)]
     yes: bool,
-    /// Threads of the generator, each with its own limit of open files [default: as many as
-    /// the connections need]
-    #[arg(long, value_name = "N", value_parser = counts(1..=64))]
+    /// Number of generator threads [default: as many as the connections need]
+    ///
+    /// Each thread has its own limit of open files.
+    #[arg(long, value_name = "N", value_parser = counts(1..=64_u32))]
     shards: Option<u32>,
-    /// Prints summary.json instead of the table
+    /// Print summary.json instead of the table
     #[arg(long)]
     json: bool,
-    /// Says nothing on the way
+    /// Suppress progress output
     #[arg(long, short = 'Q')]
     quiet: bool,
-    /// Where runs are kept
+    /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// A folder whose targets/*.toml, devices/*.toml and radios/*.toml come before those built in
+    /// Folder whose targets/*.toml, devices/*.toml and radios/*.toml replace built-in ones of the
+    /// same name
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// User name at targets given by URL; the password comes from WEIGH_PASSWORD
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// A file whose first line is that password instead
+    /// Read the password from the first line of a file instead
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
-    /// Says that you may put load on targets beyond this machine
+    /// Confirm that you are authorised to load-test remote hosts
     #[arg(long)]
     i_may_load_this: bool,
-    /// End with exit code 99 if this holds in a case: "p99 > 50ms", "loss > 0",
-    /// "throughput_out < 20k/s"; kept in the plan as a threshold (docs/guide/conditions.md)
+    /// End with exit code 99 if a condition holds, such as "p99 > 50ms"
+    ///
+    /// Other conditions: "loss > 0", "throughput_out < 20k/s". The plan keeps its opposite as a
+    /// threshold (docs/guide/conditions.md).
     #[arg(long, value_name = "CONDITION", value_parser = verdicts::fail_if)]
     fail_if: Vec<Condition>,
     #[command(flatten)]
@@ -137,7 +135,7 @@ impl RunOptions {
         let text = input_file::text(path, TEXT_BYTES_MAX).map_err(|error| {
             let mend = "name a file with the password in its first line";
             let path = path.display();
-            Stop::usage(format!("--password-file {path}: cannot be read: {error}; {mend}"))
+            Stop::usage(format!("--password-file {path}: cannot be read: {error}\nhelp: {mend}"))
         })?;
         Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
     }
@@ -170,28 +168,57 @@ impl RunOptions {
         plan: Plan,
         secrets: &Secrets,
     ) -> Result<Option<Finished>, Stop> {
-        let plan = self.guarded(plan)?;
-        let energy = energy::basis(&plan, self.data.as_deref())?;
-        let plan = energy::heard(plan);
-        let cases = decide(&plan, catalogue, secrets)?;
-        check_user(self.user.as_deref(), &cases)?;
-        due::check(&cases)?;
-        due::warn_of_few(&plan, &cases, &Lines);
+        let runner = self.runner(catalogue)?;
+        let checked = runner.check(self.guarded(plan)?, secrets)?;
         if let Some(path) = &self.save_plan {
-            save(&plan, path, self.force)?;
+            save(&checked.plan, path, self.force)?;
         }
-        preflight::check_log(plan.observe.meter.as_ref(), &Lines)?;
         if self.dry {
-            let forecast = forecast::Forecast::of(&plan, &cases, catalogue);
+            let forecast = forecast::Forecast::of(&checked.plan, &checked.cases, catalogue);
             output::put(&if self.json { forecast.json() } else { forecast.text() })?;
             return Ok(None);
         }
-        patience::warnings(&cases).iter().for_each(|line| eprintln!("weigh: {line}"));
-        let privileges = Privileges::take(&cases, &Lines)?;
-        let shards = self.examine(catalogue, &cases, self.shards)?;
-        let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
-        let experiment = self.experiment(catalogue, plan, cases, setup, privileges)?;
-        Experiment { energy, ..experiment }.run().map(Some)
+        self.announce(&checked, catalogue);
+        runner.begin(checked, secrets)?.run().map(Some)
+    }
+
+    /// Says what begins before anything that takes time: machine and baseline are checked first.
+    fn announce(&self, checked: &Checked, catalogue: &Catalogue) {
+        if self.quiet {
+            return;
+        }
+        let times = forecast::times(&checked.plan, &checked.cases, catalogue);
+        let plural = |number: u64| if number == 1 { "" } else { "s" };
+        let (cases, trials) = (checked.cases.len() as u64, times.trials_most);
+        let most = if times.trials_least < trials { "at most " } else { "" };
+        eprintln!(
+            "weigh: {cases} case{}, {most}{trials} trial{}, about {}; checking the machine first",
+            plural(cases),
+            plural(trials),
+            rough(times.time_least)
+        );
+    }
+
+    /// The same of a search in so many lanes.
+    pub fn announce_search(&self, lanes: usize) {
+        if !self.quiet && !self.dry {
+            let searches = if lanes == 1 { "search" } else { "searches" };
+            eprintln!("weigh: {lanes} {searches}; checking the machine first");
+        }
+    }
+
+    /// What runs plans as these options say.
+    pub fn runner<'c>(&self, catalogue: &'c Catalogue) -> Result<Runner<'c>, Stop> {
+        Ok(Runner {
+            program: std::env::current_exe()?,
+            runs: self.runs.clone(),
+            catalogue: Cow::Borrowed(catalogue),
+            data: self.data.clone(),
+            shards: self.shards,
+            may_load: self.i_may_load_this,
+            is_quiet: self.quiet,
+            watch: Display::watch,
+        })
     }
 
     /// The devices and radios that there are.
@@ -199,27 +226,15 @@ impl RunOptions {
         energy::catalogue(self.data.as_deref())
     }
 
-    /// A run that is ready to begin with trials at other loads than those of the plan's cases; the
-    /// largest are `examined` as cases of their own.
-    pub fn prepare<'e>(
-        &'e self,
-        catalogue: &'e Catalogue,
-        plan: Plan,
-        secrets: &Secrets,
-        examined: impl FnOnce(&[Case]) -> Result<Vec<Case>, Stop>,
-    ) -> Result<Experiment<'e>, Stop> {
+    /// A plan whose trials a search chooses, with what fails a build.
+    pub fn searched(&self, plan: Plan) -> Result<Plan, Stop> {
         if self.save_plan.is_some() {
             return Err(Stop::usage(
-                "--save-plan: which trials a search runs follows from their results: leave it out",
+                "--save-plan: which trials a search runs follows from their results\nhelp: leave \
+                 it out",
             ));
         }
-        let plan = self.with_thresholds(plan);
-        let cases = decide(&plan, catalogue, secrets)?;
-        check_user(self.user.as_deref(), &cases)?;
-        let privileges = Privileges::take(&cases, &Lines)?;
-        let shards = self.examine(catalogue, &examined(&cases)?, self.shards)?;
-        let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
-        self.experiment(catalogue, plan, cases, setup, privileges)
+        Ok(self.with_thresholds(plan))
     }
 
     /// The plan with what fails a build as thresholds: its opposite must hold.
@@ -232,7 +247,7 @@ impl RunOptions {
     fn guarded(&self, plan: Plan) -> Result<Plan, Stop> {
         if let Some(own) = self.fail_if.iter().find(|own| own.metric.starts_with("capacity")) {
             return Err(Stop::usage(format!(
-                "--fail-if \"{own}\": only a search has a capacity: type weigh limit, or \
+                "--fail-if \"{own}\": only a search has a capacity\nhelp: type weigh limit, or \
                  \"throughput_out < 20k/s\""
             )));
         }
@@ -256,54 +271,14 @@ impl RunOptions {
         ] {
             if is_given {
                 return Err(Stop::usage(format!(
-                    "{flag}: a run goes on as it was started, by its journal: leave it out"
+                    "{flag}: a run goes on as it was started, by its journal\nhelp: leave it out"
                 )));
             }
         }
         let begun = Begun::open(&self.runs, run, &Lines)?;
         let secrets = begun.secrets(self.user.as_deref(), self.password()?, sets)?;
-        let (plan, setup) = (begun.started.plan.clone(), begun.started.setup.clone());
         let catalogue = Catalogue::load(begun.data().as_deref()).map_err(Stop::usage)?;
-        let cases = decide(&plan, &catalogue, &secrets)?;
-        check_user(self.user.as_deref(), &cases)?;
-        begun.check_material(&cases)?;
-        let privileges = Privileges::take(&cases, &Lines)?;
-        let shards = self.examine(&catalogue, &cases, begun.shards())?;
-        let setup = Setup { shards, ..setup };
-        self.show(self.experiment(&catalogue, plan, cases, setup, privileges)?.resume(begun)?)
-    }
-
-    /// What is looked at before anything starts; the number of threads.
-    fn examine(
-        &self,
-        catalogue: &Catalogue,
-        cases: &[Case],
-        shards: Option<u32>,
-    ) -> Result<u32, Stop> {
-        preflight::may_load(cases, self.i_may_load_this)?;
-        let shards = preflight::shards(cases, shards);
-        preflight::examine(catalogue, cases, shards)?;
-        Ok(shards)
-    }
-
-    fn experiment<'e>(
-        &'e self,
-        catalogue: &'e Catalogue,
-        plan: Plan,
-        cases: Vec<Case>,
-        setup: Setup,
-        privileges: Privileges,
-    ) -> Result<Experiment<'e>, Stop> {
-        let around = RunContext {
-            catalogue,
-            place: Place::Below(&self.runs),
-            interrupts: Interrupts::listen(Lines)?,
-            privileges,
-            is_quiet: self.quiet,
-            watch: Display::watch,
-            program: std::env::current_exe()?,
-        };
-        Experiment::new(plan, cases, setup, around)
+        self.show(self.runner(&catalogue)?.resume(begun, &secrets)?)
     }
 
     /// Shows what a run came to, and says how the program ends.
@@ -311,8 +286,7 @@ impl RunOptions {
         if self.json {
             output::put(&finished.summary.to_json())?;
         } else {
-            let width = std::io::stdout().is_terminal().then(crate::show::terminal::width);
-            let style = Style::from_environment(width, |name| std::env::var(name).ok());
+            let style = terminal::style();
             let table = match finished.summary.limits.is_empty() {
                 true => {
                     table::render(&finished.summary, style) + &limits::ladders(&finished.summary)
@@ -320,7 +294,7 @@ impl RunOptions {
                 // Every load of a search is a cell: its table would hide the answer.
                 false => limits::render(&finished.summary, &style),
             };
-            output::put(&format!("{table}run: {}\n", finished.folder.path().display()))?;
+            output::put_table(&format!("{table}run: {}\n", finished.folder.path().display()))?;
         }
         self.ended(finished)
     }
@@ -363,21 +337,10 @@ pub fn secrets_of(
     Secrets { user, by_url: BTreeMap::new(), settings }
 }
 
-/// Whoever names a user must name a server to be that user at.
-pub fn check_user(user: Option<&str>, cases: &[Case]) -> Result<(), Stop> {
-    let has_foreign = cases.iter().any(|case| matches!(case.lane.against, Against::Foreign(_)));
-    if user.is_some() && !has_foreign {
-        return Err(Stop::usage(
-            "--user: is for targets given by URL: name one, such as mqtt://HOST:PORT",
-        ));
-    }
-    Ok(())
-}
-
 /// Writes the plan; a file that holds another one, perhaps edited, only if that is wanted.
 fn save(plan: &Plan, path: &Path, is_forced: bool) -> Result<(), Stop> {
-    let text = toml::to_string(plan).map_err(|error| {
-        Stop::usage(format!("--save-plan: {error}; give whole numbers below 2^63"))
+    let text = plan.to_toml().map_err(|error| {
+        Stop::usage(format!("--save-plan: {error}\nhelp: give whole numbers below 2^63"))
     })?;
     let is_other = || {
         let there = path.is_file() && std::fs::metadata(path).is_ok_and(|own| own.len() > 0);
@@ -385,14 +348,20 @@ fn save(plan: &Plan, path: &Path, is_forced: bool) -> Result<(), Stop> {
     };
     if !is_forced && is_other() {
         return Err(Stop::usage(format!(
-            "--save-plan {path}: the file holds something else, which would be lost; name another \
-             file, or add --force to overwrite it",
+            "--save-plan {path}: the file holds something else, which would be lost\nhelp: name \
+             another file, or add --force to overwrite it",
             path = path.display()
         )));
     }
     output_file::write(path, text).map_err(|error| {
         let path = path.display();
-        Stop::new(Exit::Record, format!("{path}: cannot be written: {error}; name another file"))
+        Stop::new(
+            Exit::Record,
+            format!(
+                "{path}: cannot be written: {error}\nhelp: name another \
+             file"
+            ),
+        )
     })
 }
 

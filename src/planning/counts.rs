@@ -1,16 +1,20 @@
 //! Whole numbers of the command line, as people write them: `10000`, `10k`, `1e4`.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use weigh_model::units::parse_whole;
 
 /// Reads a whole number within `range`.
-pub fn counts(
-    range: RangeInclusive<u32>,
-) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+pub fn counts<T>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: TryFrom<u64> + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
     move |text| {
         let number = parse_whole(text)?;
-        u32::try_from(number).ok().filter(|number| range.contains(number)).ok_or_else(|| {
+        T::try_from(number).ok().filter(|number| range.contains(number)).ok_or_else(|| {
             let (low, high) = (range.start(), range.end());
             format!("{number} is not a value it takes: type a whole number from {low} to {high}")
         })
@@ -23,7 +27,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_written_and_held_to_their_range() {
-        let read = counts(1..=10_000);
+        let read = counts(1..=10_000_u32);
         assert_eq!(read("250"), Ok(250));
         assert_eq!(read("10k"), Ok(10_000));
         assert_eq!(read("1e3"), Ok(1_000));

@@ -14,23 +14,28 @@ use weigh_runner::exit::Stop;
 /// The flags about modelled energy.
 #[derive(Args, Clone, Debug)]
 pub struct EnergyOptions {
-    /// Models what a device would have taken for what was weighed: pi-2b, nrf9160 and others, see
-    /// weigh devices; counts the wire where that can be, as --wire does
+    /// Model the energy of a device: pi-2b, nrf9160 and others
+    ///
+    /// `weigh energy devices` lists them. Bytes on the wire are counted where that is possible, as
+    /// with --wire.
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// The radio of that device: 3g, lte, wifi, nb-iot, ethernet and others
+    /// Radio of the device: 3g, lte, wifi, nb-iot, ethernet and others
     #[arg(long, value_name = "NAME", requires = "device")]
     radio: Option<String>,
-    /// What it lives on: the charge at the voltage at which it is rated. 2000mAh@5V is 10 Wh at a
-    /// power bank's socket; where the label rates the cell, type 2000mAh@3.7V: 7.4 Wh, of which a
-    /// converter passes on a part
+    /// Charge and rated voltage of the battery, such as 2000mAh@3.7V
+    ///
+    /// 2000mAh@5V is 10 Wh at the socket of a power bank. Where the label rates the cell, type
+    /// 2000mAh@3.7V: 7.4 Wh, of which a converter delivers a part.
     #[arg(long, value_name = "CHARGE@VOLTAGE", requires = "device")]
     battery: Option<Battery>,
-    /// How often it sends a message, for how long a charge lasts [default: 1m]
+    /// Time between two messages of the device, for battery life [default: 1m]
     #[arg(long, value_name = "TIME", requires = "device", value_parser = parse_pause)]
     every: Option<Nanos>,
-    /// scaled: the generator's processor time by the device's cpu_scale; here: the generator runs
-    /// on such a device
+    /// Where CPU time is taken from: scaled or here
+    ///
+    /// scaled: the generator's CPU time times cpu_scale of the device. here: the generator runs on
+    /// such a device.
     #[arg(
         long,
         value_name = "WHERE",
@@ -54,7 +59,7 @@ impl EnergyOptions {
         };
         let (battery, every, radio) = (self.battery, self.every, self.radio.clone());
         let asked = EnergyAsked { device, radio, battery, every, cpu };
-        catalogue.basis(&asked).map_err(|wrong| Stop::usage(with_flag(invalid(wrong))))?;
+        catalogue.basis(&asked).map_err(|wrong| Stop::from(with_flag(invalid(wrong))))?;
         Ok(Some(asked))
     }
 }

@@ -39,64 +39,75 @@ pub struct LaneOptions {
         value_parser = clap::value_parser!(u8).range(0..=2)
     )]
     qos: Option<u8>,
-    /// What the reference MQTT broker does when a subscriber is too slow: unlimited,
-    /// drop-newest:N, drop-oldest:N or disconnect:N
+    /// Policy of the reference MQTT broker for slow subscribers
+    ///
+    /// Policies: unlimited, drop-newest:N, drop-oldest:N or disconnect:N.
     #[arg(long, value_name = "POLICY")]
     overload: Option<String>,
-    /// Sets a key of a protocol, such as mqtt.version=5 or http1.keep_alive=false
+    /// Set a key of a protocol, such as mqtt.version=5 or http1.keep_alive=false
+    ///
+    /// `weigh targets list --settings` lists the keys.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Seed of all chance: due times, order of trials
+    /// Seed of all random numbers: due times, order of trials
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_whole)]
     pub seed: u64,
-    /// What lies between generator and target, which become hosts of their own: loopback, gigabit,
-    /// wifi, internet, lte, 3g, lte-m, nb-iot, satellite, a file such as my.toml, or numbers such
-    /// as delay=30ms,loss=5%,rate=10Mbit (also after a name; docs/guide/paths.md has all)
-    #[arg(long, value_name = "NAME|FILE|NUMBERS")]
+    /// Emulate a link: wifi, lte, nb-iot, or delay=30ms,loss=5%,rate=10Mbit
+    ///
+    /// Generator and target become hosts of their own, with this link between them. Other names:
+    /// loopback, gigabit, internet, satellite, 3g, lte-m; or a file such as my.toml. Numbers may
+    /// follow a name (docs/guide/paths.md).
+    #[arg(long, value_name = "LINK")]
     path: Option<String>,
-    /// Puts a relay between generator and target that copies bytes: the control for the second
-    /// hop that a broker takes
+    /// Put a relay that copies bytes between generator and target
+    ///
+    /// It is the control for the second hop that a broker adds.
     #[arg(long)]
     relay: bool,
-    /// Cores that targets which weigh starts are kept to, and whose time is all they get, by a
-    /// control group where that is permitted [default: 1, by affinity alone]
-    #[arg(long, value_name = "N", value_parser = counts(1..=1024))]
+    /// Number of cores for targets that weigh starts [default: 1, by affinity alone]
+    ///
+    /// A control group also limits their processor time, where that is permitted.
+    #[arg(long, value_name = "N", value_parser = counts(1..=1024_u32))]
     target_cores: Option<u32>,
-    /// Memory that targets which weigh starts may use, such as 3.75GiB
+    /// Memory limit for targets that weigh starts, such as 3.75GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     target_memory: Option<u64>,
-    /// A file of weigh targets probe -o: what the targets cannot do is refused before anything
-    /// starts
+    /// File of `weigh probe -o`: refuse what the targets cannot do before anything starts
     #[arg(long, value_name = "FILE")]
     abilities: Option<String>,
-    /// Counts packets and bytes on the wire by layer
+    /// Count packets and bytes on the wire, by layer
     #[arg(long)]
     wire: bool,
-    /// Whether the kernel may cut and join packets on the wire (TSO, GSO, GRO): off is what a wire
-    /// carries; on is counted as captured, a super-packet as one; both weighs each
+    /// Allow the kernel to split and join packets (TSO, GSO, GRO)
+    ///
+    /// off is what a wire carries. on counts packets as captured, a super-packet as one. both
+    /// measures each.
     #[arg(long, value_name = "off|on|both", value_parser = ["off", "on", "both"])]
     offload: Option<String>,
-    /// Keeps the packets of every trial in pcap/TRIAL.pcapng of the run
+    /// Record the packets of every trial in pcap/TRIAL.pcapng of the run
     #[arg(long)]
     pcap: bool,
-    /// What is watched of a target given by URL: pid:N, port:N (who listens there), container:NAME,
-    /// cgroup:PATH, or weigh-observe://... (what weigh observe printed on its host); with several
-    /// targets behind URL=. Its processor time and memory are absent without
+    /// Process behind a URL, for CPU and memory: port:1883 or pid:N
+    ///
+    /// Also container:NAME, cgroup:PATH, or the address weigh-observe://... that `weigh observe`
+    /// printed on its host. With several targets put URL= in front. Without it CPU and memory are
+    /// absent.
     #[arg(long, value_name = "[URL=]WHAT")]
     observe: Vec<String>,
-    /// Ask servers given by URL for their own counters: $SYS of a broker, the status page of
-    /// nginx. auto: where they offer them, after trials that lost messages; on: after every
-    /// trial, and an error where there are none; off: never
+    /// Ask servers given by URL for their own counters: $SYS of a broker, the status page of nginx
+    ///
+    /// auto: where they offer them, after trials that lost messages. on: after every trial, and an
+    /// error where there are none. off: never.
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     sys: SysChoice,
-    /// The meter of energy: auto, none, rapl, ina226 (or another chip; ina226:hwmon3 where there
-    /// are several), battery, pmic, or csv:FILE for the log of a meter outside (csv:FILE@5V where
-    /// it has currents only); weigh meters lists what there is [default: what there is, without
-    /// idle phases]
+    /// Energy meter: auto, none, rapl, ina226, battery, pmic or csv:FILE
+    ///
+    /// Other chips have their names too; ina226:hwmon3 picks one of several. csv:FILE is the log of
+    /// an external meter, csv:FILE@5V where it has currents only. `weigh energy meters` lists what
+    /// this machine has. [default: what there is, without idle phases]
     #[arg(long, value_name = "METER")]
     meter: Option<MeterChoice>,
-    /// How long idling is measured before each trial and again after it [default: 60s with
-    /// --meter]
+    /// Measure idle power for this long before and after each trial [default: 60s with --meter]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     idle: Option<Nanos>,
 }
@@ -141,7 +152,7 @@ impl LaneOptions {
     pub fn drafts(&self, lane: &Lane, load: &Load) -> Result<Vec<Case>, Stop> {
         let mut draft = lane.with(load.clone());
         if let Some(path) = &self.path {
-            let keys = path_keys(path).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
+            let keys = path_keys(path).map_err(|invalid| Stop::from(with_flag(invalid)))?;
             draft.words.extend(keys);
         }
         draft.relay = self.relay.then_some(true);
@@ -233,8 +244,8 @@ impl LaneOptions {
         };
         let protocol = key.split('.').next().unwrap_or_default();
         Err(Stop::usage(format!(
-            "{flag}: belongs to {protocol}, which is not weighed here: leave it out, or name \
-             {protocol}"
+            "{flag}: belongs to {protocol}, which is not weighed here\nhelp: leave it out, or \
+             name {protocol}"
         )))
     }
 }
@@ -252,7 +263,7 @@ pub fn plan_of(
 ) -> Result<Plan, Stop> {
     let known = Known::new(catalogue, &Lines);
     for draft in drafts {
-        known.check(draft).map_err(|invalid| Stop::usage(with_flag(invalid)))?;
+        known.check(draft).map_err(|invalid| Stop::from(with_flag(invalid)))?;
     }
     let (load, cases) = matrix::matrix(drafts)?;
     Ok(Plan {

@@ -8,22 +8,27 @@ use weigh_runner::search::goals::{GoalsAsked, MINUTE};
 /// The flags that say what must hold.
 #[derive(Args)]
 pub struct GoalOptions {
-    /// What must hold: minute, quick, rfc2544, sustain, or conditions such as
-    /// "loss <= 0.1%, p99 <= 100ms"; several goals share one search [default: the preset]
+    /// Goal: a preset, or conditions such as "loss <= 0.1%, p99 <= 100ms"
+    ///
+    /// Several goals share one search. [default: the preset]
     #[arg(long = "goal", value_name = "GOAL")]
     goals: Vec<String>,
-    /// Trials, exceed ratio and width of goals made of conditions: minute (most of 3 trials of 1 s,
-    /// bounds 5 % apart), quick (most of 21 trials of 1 s, 0.5 %), rfc2544 (60 s without loss),
-    /// sustain (30 s, and 300 s more at the bound found)
+    /// Length and precision of the search: minute, quick, rfc2544 or sustain
+    ///
+    /// minute: most of 3 trials of 1 s, bounds 5 % apart. quick: most of 21 trials of 1 s, bounds
+    /// 0.5 % apart. rfc2544: 60 s without loss. sustain: 30 s, and 300 s more at the bound that was
+    /// found.
     #[arg(long, value_name = "NAME", default_value = MINUTE)]
     preset: String,
-    /// How close the bounds must come, as a share of the upper one, such as 1%
+    /// Stop when the bounds differ by less than this share of the upper one, such as 1%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     width: Option<f64>,
-    /// How long a trial must be to decide a load; as many trials as before then take less or more
+    /// Duration of the trials that decide a load
+    ///
+    /// The number of trials stays, so that the whole search takes less or more time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     trial: Option<Nanos>,
-    /// How much time in trials decides a load
+    /// Total duration of the trials that decide a load
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     sum: Option<Nanos>,
 }

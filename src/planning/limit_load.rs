@@ -27,7 +27,8 @@ pub fn axis(kind: AxisKind, from: Option<&str>, to: Option<&str>) -> Result<Axis
     if from >= to {
         let unit = kind.unit();
         return Err(Stop::usage(format!(
-            "--from {from}{unit} and --to {to}{unit} leave nothing to search: type a larger --to"
+            "--from {from}{unit} and --to {to}{unit} leave nothing to search\nhelp: type a \
+             larger --to"
         )));
     }
     Ok(Axis::new(kind, from, to, 1.0)?)
@@ -38,7 +39,8 @@ fn load(kind: AxisKind, flag: &str, text: &str) -> Result<f64, Stop> {
     match kind {
         AxisKind::Rate => match parse_rate(text).map_err(wrong)? {
             Rate { per_client: true, .. } => Err(Stop::usage(format!(
-                "{flag} {text}: the rate of all clients together is searched: type {flag} 1000/s"
+                "{flag} {text}: the rate of all clients together is searched\nhelp: type {flag} \
+                 1000/s"
             ))),
             Rate { per_second, .. } => Ok(per_second),
         },
@@ -47,7 +49,10 @@ fn load(kind: AxisKind, flag: &str, text: &str) -> Result<f64, Stop> {
             let number = text.parse::<u32>().ok().filter(|number| *number > 0);
             let unit = kind.unit();
             number.map(f64::from).ok_or_else(|| {
-                Stop::usage(format!("{flag} {text}: type a whole number of{unit}, such as 100"))
+                Stop::usage(format!(
+                    "{flag} {text}\nhelp: type a whole number of{unit}, such as \
+                     100"
+                ))
             })
         }
     }
@@ -77,12 +82,13 @@ pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop
     };
     if let Some(flag) = fixed {
         return Err(Stop::usage(format!(
-            "{flag}: {kind} is what is searched: give its ends with --from and --to"
+            "{flag}: {kind} is what is searched\nhelp: give its ends with --from and --to"
         )));
     }
     if words.pattern == Some(Pattern::Hold) && kind != AxisKind::Connections {
         return Err(Stop::usage(format!(
-            "--pattern hold sends no messages and has no axis {kind}: type --axis connections"
+            "--pattern hold sends no messages and has no axis {kind}\nhelp: type --axis \
+             connections"
         )));
     }
     let min = axis.min();
@@ -90,7 +96,7 @@ pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop
         AxisKind::Rate => {
             if let Some(closed) = words.arrival.as_ref().filter(|arrival| !has_rate(arrival)) {
                 return Err(Stop::usage(format!(
-                    "--arrival {closed} has no rate that could be searched: type constant, \
+                    "--arrival {closed} has no rate that could be searched\nhelp: type constant, \
                      poisson or periodic, or another --axis"
                 )));
             }

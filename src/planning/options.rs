@@ -57,10 +57,11 @@ fn of_all() -> impl Iterator<Item = (&'static LoadKey, &'static Flag)> {
 
 /// The flag of a key, for clap: what it takes is what the key takes in a plan.
 fn arg(key: &'static LoadKey, flag: &'static Flag) -> Arg {
-    let mut arg = Arg::new(flag.long).long(flag.long).help(key.help());
+    let mut arg = Arg::new(flag.long).long(flag.long).help(key.short_help());
+    arg = arg.long_help(key.help());
     arg = arg.short(flag.short).short_aliases(flag.silent);
     if let Some((long, short)) = flag.other {
-        arg = arg.visible_alias(long).visible_short_alias(short);
+        arg = arg.alias(long).short_alias(short);
     }
     if flag.switch.is_some() {
         return arg.action(ArgAction::SetTrue);
@@ -108,7 +109,7 @@ impl LoadOptions {
             None => contradiction.keys()[0].to_owned(),
         };
         let wrong = contradiction.in_plan();
-        format!("{place}: {}; {}", told(&wrong.text), told(&wrong.mend))
+        format!("{place}: {}\nhelp: {}", told(&wrong.text), told(&wrong.mend))
     }
 
     /// The same load with subscribers that read nothing for `lasts`, by default for as long as

@@ -27,10 +27,13 @@ impl PlanFile {
     pub fn read(path: &Path) -> Result<PlanFile, Stop> {
         let name = path.display().to_string();
         let bytes = input_file::bytes(path, TEXT_BYTES_MAX).map_err(|error| {
-            Stop::usage(format!("{name}: cannot be read: {error}; name a plan, such as plan.toml"))
+            Stop::usage(format!(
+                "{name}: cannot be read: {error}\nhelp: name a plan, such as \
+                 plan.toml"
+            ))
         })?;
         let text = String::from_utf8(bytes)
-            .map_err(|_| Stop::usage(format!("{name}: is no text in UTF-8; name a plan")))?;
+            .map_err(|_| Stop::usage(format!("{name}: is no text in UTF-8\nhelp: name a plan")))?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(PlanFile { name, stem, text, sets: Vec::new() })
     }
@@ -42,7 +45,10 @@ impl PlanFile {
     pub fn with_sets(self, sets: &[String]) -> Result<PlanFile, Stop> {
         let split = |text: &String| {
             let (key, word) = text.split_once('=').ok_or_else(|| {
-                Stop::usage(format!("--set {text}: type --set KEY=VALUE, such as load.rate=500/s"))
+                Stop::usage(format!(
+                    "--set {text}\nhelp: type --set KEY=VALUE, such as \
+                     load.rate=500/s"
+                ))
             })?;
             Ok((key.trim().to_owned(), word.trim().to_owned()))
         };

@@ -13,18 +13,21 @@ use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
 /// The flags about requests and messages.
 #[derive(Args, Clone, Debug)]
 pub struct RequestOptions {
-    /// A header field of every request of http1 and http2, metadata of grpc: "NAME: VALUE", or
-    /// @FILE with one on each line, which are never recorded; nor are Authorization and Cookie
+    /// Header field of every request, "NAME: VALUE", or @FILE with one per line
+    ///
+    /// For http1 and http2; metadata for grpc. Fields from a file, Authorization and Cookie are
+    /// never recorded.
     #[arg(short = 'H', long = "header", value_name = "FIELD|@FILE")]
     headers: Vec<String>,
-    /// The same, never printed or recorded
+    /// Header field that is never printed or recorded
     #[arg(long = "secret-header", value_name = "FIELD|@FILE")]
     secret_headers: Vec<String>,
-    /// Method of every request: POST, GET, HEAD, PUT, PATCH or DELETE [default: POST; GET for a
-    /// URL to which neither a body nor a size is given]
+    /// Method of every request: POST, GET, HEAD, PUT, PATCH or DELETE
+    ///
+    /// [default: POST; GET for a URL without a body or a size]
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
-    /// Statuses of HTTP that confirm a message, such as 200,204,3xx [default: 2xx]
+    /// HTTP statuses that confirm a message, such as 200,204,3xx [default: 2xx]
     #[arg(long, value_name = "STATUSES")]
     status: Option<String>,
     /// Topic of MQTT messages, such as farm/{client}/{seq} [default: weigh/TRIAL/{client}]
@@ -72,7 +75,8 @@ impl RequestOptions {
         if let Some((flag, key, _)) = unheard {
             let whose = takers(key);
             return Err(Stop::usage(format!(
-                "{flag}: belongs to {whose}, which are not weighed here: leave it out, or name one"
+                "{flag}: belongs to {whose}, which are not weighed here\nhelp: leave it out, or \
+                 name one"
             )));
         }
         lanes.into_iter().map(|lane| changed(lane, &changes, takes)).collect()
@@ -128,7 +132,7 @@ fn changed(
 fn lines(flag: &str, file: &str) -> Result<Vec<String>, Stop> {
     let text = input_file::text(Path::new(file), TEXT_BYTES_MAX).map_err(|error| {
         let mend = "name a file with one header field a line";
-        Stop::usage(format!("{flag} @{file}: cannot be read: {error}; {mend}"))
+        Stop::usage(format!("{flag} @{file}: cannot be read: {error}\nhelp: {mend}"))
     })?;
     Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }

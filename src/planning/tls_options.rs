@@ -12,19 +12,23 @@ use weigh_runner::exit::Stop;
 /// The flags about TLS.
 #[derive(Args, Clone, Debug)]
 pub struct TlsOptions {
-    /// TLS below every protocol: off, on (1.3 or 1.2), 1.2, 1.3, or both: without and with
-    #[arg(long, value_name = "WHAT")]
+    /// TLS under every protocol: off, on (1.3 or 1.2), 1.2, 1.3 or both
+    ///
+    /// both measures without and with TLS.
+    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
     tls: Option<Choice>,
-    /// PEM file of who signs for servers [default: made for the run; for URLs the system's]
+    /// PEM file of the CA that signed the server certificate
+    ///
+    /// [default: a CA made for the run; for URLs the system's CAs]
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// PEM file of our certificate
+    /// PEM file of the client certificate
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// PEM file of its key
+    /// PEM file of the client key
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Accepts every certificate; every result says so
+    /// Accept every certificate; every result carries a warning
     #[arg(long)]
     insecure: bool,
 }
@@ -85,7 +89,7 @@ impl TlsOptions {
                 _ => "--insecure",
             };
             return Err(Stop::usage(format!(
-                "{flag}: nothing is weighed inside TLS: add --tls on, or leave it out"
+                "{flag}: nothing is weighed inside TLS\nhelp: add --tls on, or leave it out"
             )));
         }
         lanes

@@ -24,13 +24,13 @@ pub enum Undecided {
 /// The flags that say how a command ends that judged conditions.
 #[derive(Args, Clone, Default)]
 pub struct Verdicts {
-    /// Exit code where a condition cannot be decided: pass (0) or fail (99) [default: 98]
-    #[arg(long, value_name = "pass|fail")]
+    /// Exit code for undecided conditions: pass (0) or fail (99) [default: 98]
+    #[arg(long, value_name = "pass|fail", hide_possible_values = true)]
     undecided: Option<Undecided>,
-    /// Write what the conditions came to as JUnit XML
+    /// Write the results of the conditions as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Print conditions that do not hold as annotations of GitHub Actions, on standard error
+    /// Print failed conditions as annotations of GitHub Actions, on standard error
     #[arg(long)]
     github: bool,
 }

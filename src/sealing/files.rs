@@ -77,7 +77,13 @@ pub fn put(bytes: &[u8], to: Option<&PathBuf>, is_secret: bool) -> Result<(), St
     };
     open(path).and_then(write).map_err(|error| {
         let name = path.display();
-        Stop::new(Exit::Record, format!("{name} cannot be written: {error}; name another file"))
+        Stop::new(
+            Exit::Record,
+            format!(
+                "{name} cannot be written: {error}\nhelp: name another \
+             file"
+            ),
+        )
     })
 }
 
@@ -120,7 +126,7 @@ fn secret_text(path: &Path) -> Result<(Zeroizing<String>, u32), Stop> {
 
 fn read_open(path: &Path) -> Result<(Vec<u8>, u32), Stop> {
     let wrong = |error: std::io::Error| {
-        Stop::usage(format!("{}: {error}; name a file that can be read", path.display()))
+        Stop::usage(format!("{}: {error}\nhelp: name a file that can be read", path.display()))
     };
     let mut file = File::open(path).map_err(wrong)?;
     let metadata = file.metadata().map_err(wrong)?;

@@ -1,5 +1,6 @@
 //! What a user sees: progress, tables, files.
 
+pub mod fold;
 pub mod output;
 #[cfg(feature = "plots")]
 pub mod plots;

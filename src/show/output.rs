@@ -4,6 +4,8 @@ use std::io::{ErrorKind, Write};
 
 use weigh_model::visible::visible;
 
+use crate::show::fold::folded;
+use crate::show::terminal::width;
 use weigh_runner::exit::{Exit, Stop};
 
 /// Writes `text` to standard output. Whoever closed the pipe (`| head`) has read what he wanted.
@@ -13,14 +15,57 @@ pub fn put(text: &str) -> Result<(), Stop> {
     put_bytes(visible(text).as_bytes())
 }
 
+/// The same of a table that may have colours, which stay what they are.
+///
+/// # Errors
+/// Those of [`put`].
+pub fn put_table(text: &str) -> Result<(), Stop> {
+    put_bytes(visible_in_colour(text).as_bytes())
+}
+
+/// Control characters made visible, but for those that only choose a colour or a weight.
+fn visible_in_colour(text: &str) -> String {
+    let mut parts = text.split(COLOUR);
+    let mut shown = visible(parts.next().unwrap_or_default()).into_owned();
+    for part in parts {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        let is_colour = digits <= 2 && part[digits..].starts_with('m');
+        shown += if is_colour { COLOUR } else { "\\u001b[" };
+        shown += &visible(part);
+    }
+    shown
+}
+
+/// How a colour or a weight begins (ECMA-48, SGR).
+const COLOUR: &str = "\u{1b}[";
+
+/// The same with lines that fit the width of the terminal.
+///
+/// # Errors
+/// Those of [`put`].
+pub fn put_folded(text: &str) -> Result<(), Stop> {
+    put(&folded(text, width()))
+}
+
 /// The same of what may be no text.
 pub fn put_bytes(bytes: &[u8]) -> Result<(), Stop> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Stop::new(
             Exit::Record,
-            format!("standard output cannot be written: {error}; send it elsewhere"),
+            format!("standard output cannot be written: {error}\nhelp: send it elsewhere"),
         )),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_stay_and_nothing_else_that_a_terminal_obeys() {
+        assert_eq!(visible_in_colour("\u{1b}[1mbold\u{1b}[0m"), "\u{1b}[1mbold\u{1b}[0m");
+        assert_eq!(visible_in_colour("a\u{1b}[2Jb\u{7}"), "a\\u001b[2Jb\\u0007");
     }
 }

@@ -37,7 +37,7 @@ pub fn write_drawn(folder: &Path, figures: &[Drawn]) -> Result<usize, Stop> {
 fn make(folder: &Path) -> Result<(), Stop> {
     std::fs::create_dir_all(folder).map_err(|error| {
         let help = "give a folder that can be made with --plots DIR";
-        Stop::new(Exit::Record, format!("{}: {error}; {help}", folder.display()))
+        Stop::new(Exit::Record, format!("{}: {error}\nhelp: {help}", folder.display()))
     })
 }
 
@@ -51,7 +51,7 @@ fn pair(
     let written = |path: &Path, content: &[u8]| {
         output_file::write(path, content).map_err(|error| {
             let help = "give a folder that can be written with --plots DIR";
-            Stop::new(Exit::Record, format!("{}: {error}; {help}", path.display()))
+            Stop::new(Exit::Record, format!("{}: {error}\nhelp: {help}", path.display()))
         })
     };
     written(&folder.join(format!("{name}.svg")), svg.as_bytes())?;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::show::fold::shortened;
+use crate::show::terminal::width;
 use serde::Serialize;
 use serde_json::json;
 use weigh_model::metrics::unit_of;
@@ -215,11 +217,21 @@ fn in_unit(value: f64, unit: &str) -> String {
     }
 }
 
-/// Columns with two blanks between them; those in `right` end where their headings end.
+/// Columns with two blanks between them; those in `right` end where their headings end. Columns
+/// that the terminal has no room for are left out.
 fn aligned(
     heading: &[&str],
     rows: &[Vec<String>],
     right: std::ops::RangeInclusive<usize>,
+) -> String {
+    aligned_within(heading, rows, right, width())
+}
+
+fn aligned_within(
+    heading: &[&str],
+    rows: &[Vec<String>],
+    right: std::ops::RangeInclusive<usize>,
+    most: usize,
 ) -> String {
     let heading: Vec<String> = heading.iter().map(|word| (*word).to_owned()).collect();
     // A question of several lines would look like several runs.
@@ -229,14 +241,32 @@ fn aligned(
     let lines = || std::iter::once(&heading).chain(&rows);
     let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..heading.len()).map(width).collect();
+    let total = |left_out: &[usize]| -> usize {
+        let shown = widths.iter().enumerate().filter(|(column, _)| !left_out.contains(column));
+        shown.map(|(_, width)| width + 2).sum::<usize>().saturating_sub(2)
+    };
+    let last = widths.last().copied().unwrap_or(0);
+    // The last column is words, which may be cut as long as enough of them is left.
+    let room = (most + last).saturating_sub(total(&[]));
+    let cut = (last > room && room >= ROOM_MIN).then_some(room);
+    let mut left_out: Vec<usize> = Vec::new();
+    for name in LEFT_OUT_FIRST.into_iter().filter(|_| cut.is_none()) {
+        if total(&left_out) <= most {
+            break;
+        }
+        left_out.extend(heading.iter().position(|own| own == name));
+    }
     let mut text = String::new();
     for line in lines() {
         let cells: Vec<String> = line
             .iter()
             .zip(&widths)
             .enumerate()
+            .filter(|(column, _)| !left_out.contains(column))
             .map(|(column, (cell, width))| {
-                if right.contains(&column) {
+                if let Some(room) = cut.filter(|_| column + 1 == widths.len()) {
+                    shortened(cell, room)
+                } else if right.contains(&column) {
                     format!("{cell:>width$}")
                 } else {
                     format!("{cell:<width$}")
@@ -247,4 +277,33 @@ fn aligned(
         text.push('\n');
     }
     text
+}
+
+/// Columns of the words of the last column that are worth being shown.
+const ROOM_MIN: usize = 20;
+
+/// Columns in the order in which a narrow terminal loses them; `--json` has all.
+const LEFT_OUT_FIRST: [&str; 8] =
+    ["question", "weigh", "started", "failed", "trials", "scale", "name", "study"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_terminal_loses_columns_and_no_part_of_a_word() {
+        let heading = ["id", "started", "cells", "weigh", "question"];
+        let row = ["run-1", "2026-11-01T12:00:00Z", "4", "0.1.0", "How fast?"];
+        let rows = [row.map(str::to_owned).to_vec()];
+        let within = |most| aligned_within(&heading, &rows, 2..=2, most);
+        assert_eq!(
+            within(80).lines().next(),
+            Some("id     started               cells  weigh  question")
+        );
+        assert_eq!(within(45).lines().next(), Some("id     started               cells  weigh"));
+        assert_eq!(within(20), "id     cells\nrun-1      4\n");
+        let asked = [["a", "How fast is it, and what of it is lost?"].map(str::to_owned).to_vec()];
+        let cut = aligned_within(&["id", "question"], &asked, 9..=9, 30);
+        assert_eq!(cut.lines().nth(1), Some("a   How fast is it, and ..."));
+    }
 }

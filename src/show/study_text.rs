@@ -9,13 +9,14 @@ use weigh_study::Replayed;
 use weigh_study::outcome::{ClaimOutcome, OccasionShown, Outcome, Replay};
 use weigh_study::runs::NOT_ASKED;
 
-use crate::show::terminal::width_or;
+use crate::show::fold::{MORE, shortened, wrapped};
+use crate::show::terminal::width;
 use crate::show::tool_text;
 
 /// The answers of a study, and where its page is.
 pub fn shown(found: &Outcome, folder: &Path) -> String {
     let page = folder.join(PAGE);
-    format!("{}report: {}\n", outcome(found, width_or(COLUMNS)), page.display())
+    format!("{}report: {}\n", outcome(found, width()), page.display())
 }
 
 /// What was judged, the table of answers, the claims, and what was not run.
@@ -131,54 +132,8 @@ fn skipped(outcome: &Outcome) -> Vec<(&str, &str)> {
     seen
 }
 
-/// The beginning of a sentence that has at most so many characters.
-fn shortened(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    let cut: String = text.chars().take(room.saturating_sub(MORE.len())).collect();
-    let whole = cut.rfind(' ').map_or(&*cut, |at| &cut[..at]);
-    format!("{}{MORE}", whole.trim_end())
-}
-
-/// Lines of at most so many characters, as far as its words allow.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let last = lines.last_mut().expect("there is always a line");
-        if last.is_empty() {
-            last.push_str(word);
-        } else if last.chars().count() + 1 + word.chars().count() <= room {
-            last.push(' ');
-            last.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
-/// Columns where nobody says how many there are.
-const COLUMNS: usize = 100;
-
 /// Columns for a sentence where a terminal is very narrow.
 const ROOM_MIN: usize = 40;
 
 /// Lines for the sentence of a claim.
 const LINES_MAX: usize = 3;
-
-/// What stands for the rest of a sentence.
-const MORE: &str = " ...";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_sentences_end_at_a_word() {
-        assert_eq!(shortened("a claim that fits", 17), "a claim that fits");
-        assert_eq!(shortened("a claim that does not fit", 17), "a claim that ...");
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("", 7), [""]);
-    }
-}

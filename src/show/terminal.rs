@@ -1,16 +1,18 @@
-//! What a user sees while it runs: a bar on a terminal, a line for each trial and one a second
-//! without. Both tell which trial it is, the time left, and what the last half second was like.
+//! Progress of a run: a bar on a terminal; without one a line for each trial and one a second. Both
+//! show rate and p99 of the last half second first, then the trial and the time left.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::show::fold::folded;
 use indicatif::{ProgressBar, ProgressStyle};
 use weigh_engine::interval_times::IntervalTimes;
 use weigh_model::Pattern;
 use weigh_model::event::Interval;
 use weigh_model::units::Nanos;
 use weigh_report::Style;
+use weigh_report::figures::{count, three_digits, time};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::trial::ticks::Tick;
 use weigh_runner::watcher::{Standing, Watcher};
@@ -20,7 +22,11 @@ pub struct Lines;
 
 impl Watcher for Lines {
     fn say(&self, text: &str) {
-        eprintln!("weigh: {text}");
+        let line = format!("weigh: {text}");
+        match console::Term::stderr().is_term() {
+            true => eprintln!("{}", folded(&line, usize::from(style_of_progress().width))),
+            false => eprintln!("{line}"),
+        }
     }
 
     fn note(&self, text: &str) {
@@ -61,7 +67,7 @@ impl Display {
     }
 
     fn new_bar(&self) -> Option<ProgressBar> {
-        let style = ProgressStyle::with_template("{bar:24} {prefix}  {wide_msg}");
+        let style = ProgressStyle::with_template("{bar:10} {wide_msg}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         let is_shown = std::io::stderr().is_terminal() && !self.is_quiet;
         let bar = is_shown.then(|| ProgressBar::new(PARTS).with_style(style))?;
@@ -83,8 +89,8 @@ impl Display {
         let standing = &underway.standing;
         match self.bar() {
             Some(bar) => {
-                bar.set_prefix(standing.text());
-                bar.set_message(format!("{}: {text}", standing.name));
+                let message = format!("{text}  {}  {}", standing.text(), standing.name);
+                bar.set_message(message);
                 bar.set_position(position(standing));
             }
             None if !self.is_quiet && underway.said.elapsed() >= Duration::from_millis(900) => {
@@ -100,8 +106,7 @@ impl Watcher for Display {
     fn trial(&self, standing: Standing) {
         match self.bar.get_or_init(|| self.new_bar()) {
             Some(bar) => {
-                bar.set_prefix(standing.text());
-                bar.set_message(standing.name.clone());
+                bar.set_message(format!("{}  {}", standing.text(), standing.name));
                 bar.set_position(position(&standing));
             }
             None if !self.is_quiet => eprintln!("weigh: {}: {}", standing.text(), standing.name),
@@ -116,7 +121,7 @@ impl Watcher for Display {
     fn opening(&self, open: u64, all: u64) {
         let Ok(mut trial) = self.trial.lock() else { return };
         if let Some(underway) = trial.as_mut() {
-            self.line(underway, &format!("{open} of {all} connections"));
+            self.line(underway, &format!("{} of {} connections", count(open), count(all)));
         }
     }
 
@@ -232,21 +237,26 @@ impl Pace {
 
     fn text(&self) -> String {
         let seconds = self.length_ns as f64 / 1e9;
-        let rate = |count: u64| (count as f64 / seconds).round();
+        let rate = |messages: u64| rate(messages as f64 / seconds);
         let warmup = if self.is_warmup { " (warm-up)" } else { "" };
         if self.pattern == Pattern::Hold {
-            return format!("{} connections{warmup}", self.connections);
+            return format!("{} connections{warmup}", count(self.connections));
         }
         if self.is_draining() {
-            return format!("all sent, waiting for what is under way: {} out/s", rate(self.done));
+            return format!("{} out/s, all sent, waiting for answers", rate(self.done));
         }
         let mut told = Interval::default();
         self.times.tell(&mut told);
         let p99 = told.response_time_ns_p99.map_or(String::new(), |p99| {
-            format!(", p99 {}", weigh_report::figures::time(p99 as f64, is_ascii()))
+            format!(", p99 {}", time(p99 as f64, style_of_progress().is_ascii))
         });
         format!("{} in/s, {} out/s{p99}{warmup}", rate(self.sent), rate(self.done))
     }
+}
+
+/// Messages per second: whole from 100 on, three digits below.
+fn rate(per_second: f64) -> String {
+    if per_second < 99.95 { three_digits(per_second) } else { count(per_second.round() as u64) }
 }
 
 /// Rates are those of at least this time, a little less than what is told of a second.
@@ -255,19 +265,23 @@ const SAID_EVERY_NS: u64 = 450_000_000;
 /// Parts of the bar.
 const PARTS: u64 = 10_000;
 
-/// Whether the locale leaves only ASCII, as tables decide it.
-fn is_ascii() -> bool {
-    Style::from_environment(None, |name| std::env::var(name).ok()).is_ascii
+/// How text is drawn on stdout.
+pub fn style() -> Style {
+    let stdout = console::Term::stdout();
+    let width = stdout.is_term().then(|| stdout.size().1);
+    Style::from_environment(width, |name| std::env::var(name).ok())
 }
 
-/// Columns of the terminal behind stdout, or so many where there is none.
-pub fn width_or(columns: usize) -> usize {
-    if std::io::stdout().is_terminal() { usize::from(width()) } else { columns }
+/// The same on stderr, where progress is shown.
+fn style_of_progress() -> Style {
+    let stderr = console::Term::stderr();
+    let width = stderr.is_term().then(|| stderr.size().1);
+    Style::from_environment(width, |name| std::env::var(name).ok())
 }
 
-/// Columns of the terminal behind stdout.
-pub fn width() -> u16 {
-    console::Term::stdout().size().1
+/// Columns of text on stdout.
+pub fn width() -> usize {
+    usize::from(style().width)
 }
 
 #[cfg(test)]
@@ -289,12 +303,20 @@ mod tests {
     }
 
     #[test]
+    fn low_rates_have_fractions_and_high_ones_thousands() {
+        for (per_second, text) in [(0.0, "0"), (0.25, "0.250"), (12.34, "12.3"), (99.97, "100")] {
+            assert_eq!(rate(per_second), text);
+        }
+        assert_eq!(rate(51_200.4), "51,200");
+    }
+
+    #[test]
     fn who_waits_for_the_last_answers_is_not_told_that_nothing_happens() {
         let mut timed = pace((Some(Nanos::from_millis(500)), None));
         timed.add(&tick(100, 50));
         assert_eq!(timed.take_text(), "200 in/s, 100 out/s");
         timed.add(&tick(0, 50));
-        assert_eq!(timed.take_text(), "all sent, waiting for what is under way: 100 out/s");
+        assert_eq!(timed.take_text(), "100 out/s, all sent, waiting for answers");
         let mut counted = pace((None, Some(100)));
         counted.add(&tick(99, 0));
         counted.take_text();

@@ -35,7 +35,7 @@ fn is_shown(figure: &ToolFigure) -> bool {
     !figure.beside.is_empty() || figure.name == "cpu_s_per_message"
 }
 
-/// `weigh autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)`.
+/// `weigh like autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)`.
 fn compared(beside: &ToolBeside, unit: &str) -> String {
     let what = &beside.what;
     let Some(value) = beside.value else { return format!("{what}: {}", beside.reason) };
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_difference_stands_with_its_interval() {
         let beside = ToolBeside {
-            what: "weigh autocannon".to_owned(),
+            what: "weigh like autocannon".to_owned(),
             value: Some(10_000.0),
             low: None,
             high: None,
@@ -85,10 +85,10 @@ mod tests {
             difference_high: Some(10.0),
             reason: String::new(),
         };
-        let text = "weigh autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)";
+        let text = "weigh like autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)";
         assert_eq!(compared(&beside, "1/s"), text);
         let absent = ToolBeside { value: None, reason: "not run".to_owned(), ..beside };
-        assert_eq!(compared(&absent, "1/s"), "weigh autocannon: not run");
+        assert_eq!(compared(&absent, "1/s"), "weigh like autocannon: not run");
         assert_eq!(interval(0.0024, (Some(0.002), Some(0.003)), "s"), "2.40 ms (2.00 to 3.00)");
     }
 }

@@ -35,7 +35,7 @@ fn what_is_known_beside_a_figure_is_taken_from_a_file() {
     place.weigh(&["audit", "wrk.txt", "--facts", "wrong.toml"]).with(2).saying(&[
         "wrong.toml",
         "generater",
-        "the keys are",
+        "use one of table",
     ]);
 }
 

@@ -72,7 +72,7 @@ fn every_case_is_weighed_with_it_and_without_and_its_figures_stand_apart() {
         assert!(at(intervals.last(), "to_ns") >= own["window_ns"].as_i64(), "{own}");
     }
     let report = place.weigh(&["report", "latest"]).with(0);
-    assert!(report.stdout.contains("with a background, less the baseline"), "{}", report.stdout);
+    assert!(report.stdout.contains("with a background, minus the baseline"), "{}", report.stdout);
     place.nobody_is_left();
 }
 
@@ -196,7 +196,7 @@ fn what_cannot_lie_beneath_is_refused_at_its_place() {
     plan(&place, "tcp", "protocol = \"mqtt\"\nload.pattern = \"publish\"", 1);
     let text = std::fs::read_to_string(place.folder().join("plan.toml")).expect("the plan");
     place.write("plan.toml", &format!("path = \"internet\"\n{text}"));
-    let said = ["a background does not cross a path", "leave path"];
+    let said = ["a background cannot use an emulated path", "leave path"];
     place.weigh(&["run", "plan.toml"]).with(2).saying(&said);
     assert!(place.runs().is_empty());
 }
@@ -211,7 +211,7 @@ fn compare_takes_a_background_in_words() {
     for (words, said) in [
         ("mqtt rat=10/s", "rate"),
         ("mqtt rate", "KEY=VALUE"),
-        ("mqqt", "no protocol"),
+        ("mqqt", "unknown protocol"),
         ("mqtt arrival=burst", "closed, constant"),
         ("mqtt duration=3s", "lasts as long as"),
     ] {

@@ -175,7 +175,7 @@ fn what_cannot_be_installed_leaves_nothing() {
             "[\"cp\", \"what\", \"done\"]",
             "[\"no-such-client\"]",
             3,
-            "no-such-client is not installed",
+            "no-such-client, which is not installed",
         ),
         (
             "[\"cp\", \"what\", \"done\"]",
@@ -183,8 +183,8 @@ fn what_cannot_be_installed_leaves_nothing() {
             3,
             "cannot stat 'nothing'",
         ),
-        ("[\"cp\", \"what\", \"done\"]", "[\"true\"]", 3, "done is not there"),
-        ("megabytes = 1", "megabytes = 1000000000000", 4, "make room first"),
+        ("[\"cp\", \"what\", \"done\"]", "[\"true\"]", 3, "done is missing"),
+        ("megabytes = 1", "megabytes = 1000000000000", 4, "free some space"),
         ("allow_anonymous true", "no_such_option 1", 3, "does not start"),
     ] {
         let shop = Shop::new("not-installed", &own(from, to));
@@ -210,7 +210,7 @@ fn what_a_broker_cannot_do_is_left_out_or_refused() {
     shop.weigh(&["run", "plan.toml"]).with(2).saying(&["Mine cannot do 2"]);
     let ended =
         shop.weigh(&["compare", "mine", "-n", "20", "--warmup", "0s", "--reps", "1"]).with(0);
-    ended.saying(&["mine is not weighed with mqtt.qos = 2"]);
+    ended.saying(&["mine is left out: it does not support mqtt.qos = 2"]);
     assert_eq!(cells(&shop.place.summary()).len(), 2);
 }
 

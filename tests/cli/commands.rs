@@ -98,7 +98,114 @@ fn help_and_version_are_no_errors() {
         assert!(help.contains("Usage: weigh"), "{help}");
     }
     let version = place.weigh(&["--version"]).with(0).stdout;
-    assert_eq!(version, format!("weigh {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(version.starts_with(&format!("weigh {}", env!("CARGO_PKG_VERSION"))), "{version}");
+    assert!(version.lines().nth(1).is_some_and(|line| line.starts_with("features: ")), "{version}");
+    assert_eq!(place.weigh(&["-V"]).with(0).stdout.lines().count(), 1);
+}
+
+/// Every command has help that begins with what it does, and the short help of those with many
+/// options is one screen.
+#[test]
+fn short_help_is_a_screen_and_long_help_has_all() {
+    let place = Place::new("short-help");
+    for command in ["compare", "run", "limit"] {
+        let short = place.weigh(&[command, "-h"]).with(0).stdout;
+        let lines = short.lines().count();
+        assert!((24..=40).contains(&lines), "{lines} lines\n{short}");
+        let long = place.weigh(&[command, "--help"]).with(0).stdout;
+        for heading in ["Load:", "Target:", "Output:", "Examples:"] {
+            let is_there = command != "run" || !["Load:"].contains(&heading);
+            assert_eq!(long.contains(&format!("\n{heading}\n")), is_there, "{heading}\n{long}");
+        }
+        assert!(long.contains("--i-may-load-this"), "{long}");
+    }
+}
+
+/// What has another name now is told, with the rest of the line as it was typed.
+#[test]
+fn old_names_of_commands_say_the_new_ones() {
+    let place = Place::new("moved");
+    for (line, new) in [
+        ("wrk -t2 http://h/", "type weigh like wrk -t2 http://h/"),
+        ("autocannon -c 5", "type weigh like autocannon -c 5"),
+        ("mqtt-stresser -broker x", "type weigh like mqtt-stresser -broker x"),
+        ("meters --json", "type weigh energy meters --json"),
+        ("devices 3g", "type weigh energy devices 3g"),
+        ("rundown p.toml", "type weigh energy rundown p.toml"),
+        ("open a.sealed", "type weigh seal open a.sealed"),
+        ("inspect a.sealed", "type weigh seal inspect a.sealed"),
+        ("seal a.json --to b.pub", "type weigh seal make a.json --to b.pub"),
+        ("targets probe mqtt", "type weigh probe mqtt"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        place.weigh(&words).with(2).saying(&["new name", "\nhelp: ", new]);
+    }
+}
+
+/// Numbers are written as people write them, on flags and in plans alike.
+#[test]
+fn short_numbers_work_everywhere() {
+    let place = Place::new("numbers");
+    for line in [
+        "compare tcp -c 1e1 -n 10k --reps 3 --dry",
+        "compare tcp -R 1.5k/s -d 0.5s -s 1.5KiB --warmup 1e2ms --dry",
+        "limit tcp --from 1e3/s --to 10k/s --budget 5m --dry",
+        "doctor -c 1k",
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        place.weigh(&words).with(0);
+    }
+    place.write(
+        "plan.toml",
+        "protocol = \"tcp\"\nload.connections = 1e1\nload.messages = \"10k\"\n\
+         load.warmup = \"0.5s\"\nload.rate = \"1.5k/s\"\nload.size = \"1e2B\"\n",
+    );
+    let dry = place.weigh(&["run", "plan.toml", "--save-plan", "whole.toml", "--dry"]).with(0);
+    let whole = std::fs::read_to_string(place.folder().join("whole.toml")).expect("the plan");
+    for part in ["messages = 10000", "connections = 10", "500ms", "1500/s", "100B"] {
+        assert!(whole.contains(part), "{part}: {whole}{}", dry.stdout);
+    }
+    place.write("quoted.toml", "protocol = \"tcp\"\nload.connections = \"5\"\n");
+    let refused = place.weigh(&["run", "quoted.toml"]).with(2);
+    refused.saying(&["expected a number, found the string \"5\"", "type 5"]);
+}
+
+/// COLUMNS holds in a pipe too; without it a pipe has 100.
+#[test]
+fn tables_and_lists_fit_the_width() {
+    let place = Place::new("width");
+    place.compare(&["tcp", "http", "-n", "20"]).with(0);
+    for (line, most) in [("report latest", 80), ("runs", 80), ("targets", 80), ("doctor", 80)] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let shown = |columns: Option<&str>| {
+            let mut command = place.command(&words);
+            match columns {
+                Some(columns) => command.env("COLUMNS", columns),
+                None => command.env_remove("COLUMNS"),
+            };
+            Ended::from(command.output().expect("the program starts")).with(0).stdout
+        };
+        // A URL is one word.
+        let widest = |text: &str| {
+            let lines = text.lines().filter(|line| !line.contains("://"));
+            lines.map(|line| line.chars().count()).max().unwrap_or_default()
+        };
+        let narrow = shown(Some("80"));
+        assert!(widest(&narrow) <= most, "{line}: {}\n{narrow}", widest(&narrow));
+        let piped = shown(None);
+        assert!(widest(&piped) <= 100, "{line}: {}\n{piped}", widest(&piped));
+    }
+}
+
+/// A word about what is to come stands there before the machine is looked at.
+#[test]
+fn the_first_line_comes_before_the_first_trial() {
+    let place = Place::new("first-line");
+    let ended = place.compare(&["tcp", "-n", "20"]).with(0);
+    let first = ended.stderr.lines().next().unwrap_or_default();
+    assert!(first.starts_with("weigh: 1 case, 1 trial, about "), "{}", ended.stderr);
+    let quiet = place.compare(&["tcp", "-n", "20", "-Q"]).with(0);
+    assert!(!quiet.stderr.contains("1 trial"), "{}", quiet.stderr);
 }
 
 /// Measured once for the machine and the build; the next run takes it from the cache, says it and
@@ -113,7 +220,7 @@ fn the_null_path_is_measured_once_and_told_by_every_run() {
     };
     let told = run(&["doctor", "--calibrate"]).stdout;
     for load in ["http1 request", "tcp request", "mqtt qos 1 deliver"] {
-        assert!(told.contains(&format!("null path, {load}: ")), "{load}: {told}");
+        assert!(told.contains(&format!("baseline, {load}: ")), "{load}: {told}");
     }
     let kept = || -> serde_json::Value {
         let path = place.folder().join("cache/weigh/null-path.json");
@@ -124,7 +231,7 @@ fn the_null_path_is_measured_once_and_told_by_every_run() {
     let before = kept();
     let arguments = ["compare", "tcp", "--reps", "1", "-d", "100ms", "--warmup", "0s", "-c", "2"];
     let ended = run(&arguments);
-    assert!(ended.stderr.contains("null path, tcp request: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("baseline, tcp request: "), "{}", ended.stderr);
     assert_eq!(place.journal()[0]["null_path"][0], kept());
     let is_disturbed = ended.stderr.contains("other programs used");
     if before["foreign_cpu_percent"].as_f64().unwrap() < 20.0 {

@@ -92,7 +92,7 @@ fn nonsense_is_refused_with_the_mend() {
         |text: &str| place.weigh(&["diff", "latest", "latest", "--fail-if", text]).with(2);
     fail_if("response_tim_ns.p99 > +5%").saying(&["did you mean response_time"]);
     fail_if("response_time > +5%").saying(&["p(95)"]);
-    fail_if("throughput_out_per_s == +5%").saying(&["with < or >"]);
+    fail_if("throughput_out_per_s == +5%").saying(&["use < or >"]);
     place.weigh(&["diff", "latest", "latest", "--strict"]).with(2).saying(&["--fail-if"]);
     place.weigh(&["diff", "latest", "latest", "--aa-limit", "3"]).with(2).saying(&["such as 3%"]);
     let text = place.weigh(&["diff", "latest", "latest"]).with(0).stdout;

@@ -129,12 +129,12 @@ fn what_cannot_be_a_meter_is_refused_before_anything_starts() {
     compare("rapl").saying(&["class/powercap"]);
     compare("ina22").saying(&["csv:FILE"]);
     put(&sys, "5000000", "in1_input");
-    compare("ina226").saying(&["in1_input says 5000 V", "multimeter"]);
+    compare("ina226").saying(&["in1_input is 5000 V", "multimeter"]);
     place.write(
         "plan.toml",
         "protocol = \"tcp\"\n[load]\nmessages = 10\n[observe]\nmeter = \"x\"\n",
     );
-    weigh(&place, &["run", "plan.toml"]).with(2).saying(&["plan.toml:5", "no meter"]);
+    weigh(&place, &["run", "plan.toml"]).with(2).saying(&["plan.toml:5", "unknown meter"]);
     assert!(place.runs().is_empty(), "{:?}", place.runs());
 }
 
@@ -143,10 +143,10 @@ fn without_a_meter_energy_is_absent_and_the_reason_is_said_once() {
     let place = Place::new("absent");
     let words = ["compare", "tcp", "-n", "50", "--reps", "2", "--idle", "1s", "-Q"];
     let ended = weigh(&place, &words).with(0);
-    assert_eq!(ended.stderr.matches("no meter of energy").count(), 1, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("no energy meter").count(), 1, "{}", ended.stderr);
     assert!(ended.stdout.contains("energy: not measured"), "{}", ended.stdout);
     let summary = place.summary();
-    assert!(summary["run"]["meter"]["absent"].as_str().unwrap().contains("no meter of energy"));
+    assert!(summary["run"]["meter"]["absent"].as_str().unwrap().contains("no energy meter"));
     assert!(cells(&summary)[0]["metrics"]["energy_j"].is_null());
     let quiet = weigh(&place, &["compare", "tcp", "-n", "50", "--reps", "1", "-Q"]).with(0);
     assert!(!quiet.stderr.contains("energy") && !quiet.stdout.contains("energy"));
@@ -156,9 +156,9 @@ fn without_a_meter_energy_is_absent_and_the_reason_is_said_once() {
 fn meters_and_the_doctor_say_what_there_is() {
     let place = Place::new("survey");
     board(&place);
-    let text = weigh(&place, &["meters"]).with(0).stdout;
+    let text = weigh(&place, &["energy", "meters"]).with(0).stdout;
     assert!(text.contains("usable   ina226:hwmon3") && text.contains("class/powercap"), "{text}");
-    let found = weigh(&place, &["meters", "--json"]).with(0).json();
+    let found = weigh(&place, &["energy", "meters", "--json"]).with(0).json();
     assert_eq!(found[0]["is_usable"], true);
     assert!(found.as_array().unwrap().iter().any(|own| own["choice"] == "rapl"));
     let doctor = weigh(&place, &["doctor"]).stdout;
@@ -171,7 +171,7 @@ fn the_log_of_a_meter_outside_is_laid_on_the_run() {
     let place = Place::new("outside");
     let words = ["compare", "tcp", "-n", "500", "--reps", "1", "--idle", "500ms", "-Q", "--meter"];
     let words: Vec<&str> = words.into_iter().chain(["csv:power.csv"]).collect();
-    weigh(&place, &words).with(0).saying(&["power.csv", "weigh meters --log"]);
+    weigh(&place, &words).with(0).saying(&["power.csv", "weigh energy meters --log"]);
     let journal = place.journal();
     let pulses = of(&journal, "load_pulses");
     assert_eq!(pulses.len(), 2);
@@ -194,7 +194,7 @@ fn the_log_of_a_meter_outside_is_laid_on_the_run() {
         let _ = writeln!(log, "{shown:.6},{}", watts * 1e3);
     }
     place.write("power.csv", &log);
-    let ended = place.weigh(&["meters", "--log", "power.csv", "--run", "latest"]).with(0);
+    let ended = place.weigh(&["energy", "meters", "--log", "power.csv", "--run", "latest"]).with(0);
     assert!(ended.stdout.contains("1 trials have their energy"), "{}", ended.stdout);
     let journal = place.journal();
     let aligned = of(&journal, "log_aligned").pop().unwrap();
@@ -213,6 +213,7 @@ fn the_log_of_a_meter_outside_is_laid_on_the_run() {
     let budget = cell["metrics"]["energy_j"]["budget"].as_array().unwrap();
     assert!(budget.iter().any(|line| line["source"] == "alignment"), "{budget:?}");
     place.write("power.csv", "time_s,power\n0,1\n");
-    let refused = place.weigh(&["meters", "--log", "power.csv", "--run", "latest"]).with(2);
+    let refused =
+        place.weigh(&["energy", "meters", "--log", "power.csv", "--run", "latest"]).with(2);
     refused.saying(&["line 1", "power_W", "nothing was changed"]);
 }

@@ -17,8 +17,20 @@ fn metric(summary: &Value, name: &str) -> f64 {
 fn autocannon_tells_its_own_second_beside_the_exact_time() {
     let place = Place::new("autocannon");
     let server = Server::start(&place, &["http"]);
-    let words =
-        ["autocannon", "-c", "4", "-a", "200", "-m", "POST", "-b", "{\"ph\":6}", "-H", "X-A=b"];
+    let words = [
+        "like",
+        "autocannon",
+        "-c",
+        "4",
+        "-a",
+        "200",
+        "-m",
+        "POST",
+        "-b",
+        "{\"ph\":6}",
+        "-H",
+        "X-A=b",
+    ];
     let mut all = words.to_vec();
     let url = format!("{}/messages", server.url);
     all.push(&url);
@@ -49,15 +61,37 @@ fn wrk_makes_a_closed_loop_of_a_time_and_wrk2_a_rate() {
     let place = Place::new("wrk");
     let server = Server::start(&place, &["http"]);
     let url = &format!("{}/messages", server.url);
-    let wrk = place.weigh(&["wrk", "-t2", "-c5", "-d1s", "--latency", url, "--runs", "a"]).with(0);
+    let wrk = place
+        .weigh(&["like", "wrk", "-t2", "-c5", "-d1s", "--latency", url, "--runs", "a"])
+        .with(0);
     for line in ["as wrk would print it", "Latency 99%", "Requests/sec", "Req/Sec Avg"] {
         assert!(wrk.stdout.contains(line), "{}", wrk.stdout);
     }
-    let words = ["wrk", "-t2", "-c4", "-d1s", "-R", "200", "--json", url, "--runs", "b"];
+    let words = ["like", "wrk", "-t2", "-c4", "-d1s", "-R", "200", "--json", url, "--runs", "b"];
     let summary: Value = place.weigh(&words).with(0).json();
     let load = &summary["run"]["plan"]["load"];
     assert_eq!((&load["arrival"], &load["rate"]), (&"constant".into(), &"200/s".into()));
     assert_eq!(load["connections"], 4);
+    server.end("TERM");
+    place.nobody_is_left();
+}
+
+/// What oha and k6 would have printed is not emulated: the table is the measured one, and a
+/// sentence says so.
+#[test]
+fn oha_and_k6_make_their_load_and_the_table_is_the_measured_one() {
+    let place = Place::new("oha-k6");
+    let server = Server::start(&place, &["http"]);
+    let url = &format!("{}/messages", server.url);
+    let oha = place.weigh(&["like", "oha", "-n", "300", "-c", "5", url, "--runs", "a"]).with(0);
+    for part in ["what oha would have printed is not emulated", "http1 method=GET"] {
+        assert!(oha.stdout.contains(part), "{}", oha.stdout);
+    }
+    let words = ["like", "k6", "run", "--vus", "3", "--iterations", "30", "--json", url];
+    let summary: Value = place.weigh(&words).with(0).json();
+    let load = &summary["run"]["plan"]["load"];
+    assert_eq!((&load["connections"], &load["messages"]), (&3.into(), &30.into()));
+    assert_eq!(summary["cells"][0]["ledger"]["delivered"], 30);
     server.end("TERM");
     place.nobody_is_left();
 }
@@ -68,7 +102,8 @@ fn mqtt_stresser_counts_what_comes_back_to_each_client() {
     let place = Place::new("stresser");
     let server = Server::start(&place, &["mqtt"]);
     let broker = server.url.replace("mqtt://", "tcp://");
-    let words = ["mqtt-stresser", "-broker", &broker, "-num-clients", "5", "-num-messages", "40"];
+    let words =
+        ["like", "mqtt-stresser", "-broker", &broker, "-num-clients", "5", "-num-messages", "40"];
     let ended = place.weigh(&words).with(0);
     for line in
         ["200 (100%)", "Received Messages", "Receiving, median msg/sec", "mqtt-stresser divides"]
@@ -97,7 +132,7 @@ fn mqtt_stresser_starts_its_clients_group_by_group() {
     let place = Place::new("stresser-groups");
     let server = Server::start(&place, &["mqtt"]);
     let broker = server.url.replace("mqtt://", "tcp://");
-    let mut words = vec!["mqtt-stresser", "-broker", &broker, "-num-clients", "250"];
+    let mut words = vec!["like", "mqtt-stresser", "-broker", &broker, "-num-clients", "250"];
     words.extend(["-num-messages", "4", "-rampup-delay", "200ms"]);
     let ended = place.weigh(&words).with(0);
     assert!(ended.stdout.contains("1,000 (100%)"), "{}", ended.stdout);
@@ -118,7 +153,7 @@ fn autocannon_sends_a_rate_at_the_beginning_of_each_second() {
     let place = Place::new("autocannon-rate");
     let server = Server::start(&place, &["http"]);
     let url = format!("{}/messages", server.url);
-    place.weigh(&["autocannon", "-c", "4", "-d", "2", "-R", "20", &url]).with(0);
+    place.weigh(&["like", "autocannon", "-c", "4", "-d", "2", "-R", "20", &url]).with(0);
     let summary = place.summary();
     let load = &summary["run"]["plan"]["load"];
     assert_eq!((&load["arrival"], &load["rate"]), (&"each-second".into(), &"20/s".into()));
@@ -137,7 +172,8 @@ fn a_password_of_a_tools_flag_is_never_recorded() {
     let server =
         Server::start(&place, &["mqtt", "--set", "mqtt.broker_user=ada", "--set", &password]);
     let broker = server.url.replace("mqtt://", "tcp://");
-    let words = ["mqtt-stresser", "-broker", &broker, "-username", "ada", "-password", secret];
+    let words =
+        ["like", "mqtt-stresser", "-broker", &broker, "-username", "ada", "-password", secret];
     let ended = place.weigh(&words).with(0);
     assert!(!ended.stdout.contains(secret) && !ended.stderr.contains(secret));
     for file in place.files_of_the_run() {
@@ -152,17 +188,19 @@ fn a_password_of_a_tools_flag_is_never_recorded() {
 fn flags_that_nothing_would_heed_are_refused_with_what_to_type() {
     let place = Place::new("facade-refusals");
     for (words, said) in [
-        (&["wrk", "-s", "post.lua", "http://127.0.0.1:1/"][..], "no Lua is run here"),
-        (&["autocannon", "--har", "a.har", "127.0.0.1:1"], "cases of a plan"),
-        (&["autocannon", "-l", "127.0.0.1:1"], "weigh export"),
-        (&["autocannon", "--frobnicate", "127.0.0.1:1"], "--frobnicate"),
-        (&["autocannon", "-a", "5", "127.0.0.1:1"], "at most -c 5"),
-        (&["autocannon", "-d", "0", "127.0.0.1:1"], "type -d 10"),
-        (&["autocannon", "-R", "50", "-p", "2", "127.0.0.1:1"], "leave -p out"),
-        (&["mqtt-stresser", "-log-level", "3"], "leave it out"),
-        (&["wrk", "-t8", "-c4", "http://127.0.0.1:1/"], "at least -c 8"),
-        (&["autocannon", "mqtt://127.0.0.1:1"], "http1"),
-        (&["wrk", "http://example.invalid/"], "example.invalid"),
+        (&["like", "wrk", "-s", "post.lua", "http://127.0.0.1:1/"][..], "no Lua is run here"),
+        (&["like", "autocannon", "--har", "a.har", "127.0.0.1:1"], "cases of a plan"),
+        (&["like", "autocannon", "-l", "127.0.0.1:1"], "weigh export"),
+        (&["like", "autocannon", "--frobnicate", "127.0.0.1:1"], "--frobnicate"),
+        (&["like", "autocannon", "-a", "5", "127.0.0.1:1"], "at most -c 5"),
+        (&["like", "autocannon", "-d", "0", "127.0.0.1:1"], "type -d 10"),
+        (&["like", "autocannon", "-R", "50", "-p", "2", "127.0.0.1:1"], "leave -p out"),
+        (&["like", "mqtt-stresser", "-log-level", "3"], "leave it out"),
+        (&["like", "oha", "-p", "4", "http://127.0.0.1:1/"], "h2c://HOST:PORT/"),
+        (&["like", "k6", "run", "script.js"], "scripts are not run here"),
+        (&["like", "wrk", "-t8", "-c4", "http://127.0.0.1:1/"], "at least -c 8"),
+        (&["like", "autocannon", "mqtt://127.0.0.1:1"], "http1"),
+        (&["like", "wrk", "http://example.invalid/"], "example.invalid"),
     ] {
         let ended = place.weigh(words);
         let code = if words.contains(&"http://example.invalid/") { 3 } else { 2 };
@@ -177,10 +215,10 @@ fn flags_that_nothing_would_heed_are_refused_with_what_to_type() {
 #[test]
 fn nobody_is_loaded_without_leave_and_whoever_has_no_server_is_helped() {
     let place = Place::new("facade-leave");
-    place.weigh(&["wrk", "http://192.0.2.1/"]).with(2).saying(&["--i-may-load-this"]);
-    let ended = place.weigh(&["autocannon", "-d", "1", "http://127.0.0.1:9/"]).with(3);
+    place.weigh(&["like", "wrk", "http://192.0.2.1/"]).with(2).saying(&["--i-may-load-this"]);
+    let ended = place.weigh(&["like", "autocannon", "-d", "1", "http://127.0.0.1:9/"]).with(3);
     ended.saying(&["weigh serve http"]);
-    place.weigh(&["autocannon", "--help"]).with(0);
+    place.weigh(&["like", "autocannon", "--help"]).with(0);
     place.nobody_is_left();
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use weigh_testbed::hosts::Ground;
+use weigh_testbed::hosts::NamespaceRights;
 
 use crate::rig::{Place, has_hosts, signal, until};
 
@@ -83,7 +83,7 @@ fn a_share_that_is_none_is_refused_before_anything_starts() {
         place.compare(words).with(2).saying(&[told]);
     }
     place.write("plan.toml", "target = { name = \"http://127.0.0.1:9\", cores = 1 }\n");
-    place.weigh(&["run", "plan.toml"]).with(2).saying(&["weigh a server that weigh starts"]);
+    place.weigh(&["run", "plan.toml"]).with(2).saying(&["add a server that weigh starts"]);
     place.write("plan.toml", "protocol = \"tcp\"\ntarget = { cores = 1, memory = \"3.75 GiB\" }\n");
     place.weigh(&["run", "plan.toml", "--dry"]).with(0);
     assert!(place.runs().is_empty());
@@ -162,7 +162,7 @@ fn an_interface_that_vanishes_is_named() {
     let test = "an_interface_that_vanishes_is_named";
     let can_enter = Command::new("nsenter").args(["-t", "1", "-n", "true"]).output();
     let is_root = can_enter.is_ok_and(|output| output.status.success());
-    if !is_root || !matches!(Ground::look(), Ok(Ground::Privileged)) {
+    if !is_root || !matches!(NamespaceRights::look(), Ok(NamespaceRights::Privileged)) {
         eprintln!("SKIPPED {test}: only root can take an interface away from outside");
         return;
     }

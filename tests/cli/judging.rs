@@ -120,17 +120,17 @@ fn conditions_that_are_younger_than_a_run_are_said_to_be() {
     let file = place.folder().join("data/studies/tiny/study.toml");
     replace(&file, "two / one > 1.5", "two / one > 1.6");
     let judged = place.judge(&runs, &[]).with(0).stdout;
-    let said = format!("These conditions are younger than the run {}", runs[0]);
+    let said = format!("These conditions are newer than the run {}", runs[0]);
     // Lines of a terminal may break anywhere.
     let plain = judged.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(plain.contains(&said), "{judged}");
     let kept = place.judge(&runs, &["--kept"]).with(0).stdout;
-    assert!(!kept.contains("younger"), "{kept}");
+    assert!(!kept.contains("are newer than"), "{kept}");
     // Files that were changed within the run are no longer those it was started with.
     let own = place.runs()[1].join("study/study.toml");
     replace(&own, "two / one > 1.5", "two / one > 1.7");
     let report = place.weigh(&["report", &runs[1]]).with(0).stdout;
-    assert!(report.contains("younger"), "{report}");
+    assert!(report.contains("newer than the run"), "{report}");
 }
 
 /// What version 0.1.0 left: one verdict for each claim, other words in the study's file, and no

@@ -102,7 +102,7 @@ fn servers_of_something_else_are_named() {
     let place = Place::new("library-refused");
     for (serves, from, says) in [
         ("http1", "http", "it answers in HTTP/1"),
-        ("http2", "h2c", "is weigh.store.v1.Store there?"),
+        ("http2", "h2c", "check that it has weigh.store.v1.Store"),
         ("tcp", "tcp", "grpc"),
     ] {
         let server = Server::start(&place, &[serves]);
@@ -113,8 +113,8 @@ fn servers_of_something_else_are_named() {
     }
     for (url, says) in [
         ("grpc://127.0.0.1", "has no port: type grpc://127.0.0.1:PORT"),
-        ("grpc://127.0.0.1:1/Store", "/Store is a path"),
-        ("http3://127.0.0.1:1", "is not known: type mqtt://, http://"),
+        ("grpc://127.0.0.1:1/Store", "the URL has the path /Store"),
+        ("http3://127.0.0.1:1", "unknown scheme \"http3\": type mqtt://, http://"),
     ] {
         let ended = place.compare(&[url, "-n", "5"]).with(2);
         assert!(ended.stderr.contains(says), "{url}: {}", ended.stderr);

@@ -138,14 +138,14 @@ fn bounds_around_a_known_limit() {
     holds_the_truth(&limit, BESIDE_OTHERS);
     assert_eq!(limit["point"]["target"], url.as_str());
     let ended = limit["goals"][0]["ended_by"]["sentence"].as_str().unwrap();
-    assert!(ended.contains("the target sets itself: errors were the answer"), "{ended}");
+    assert!(ended.contains("the target sets itself: messages answered with errors"), "{ended}");
     let evidence = &limit["goals"][0]["ended_by"]["evidence"];
     assert!(evidence["descriptors"]["available"].as_u64() > Some(0), "{evidence}");
     assert!(evidence["ports"]["used"].as_u64() >= Some(2), "{evidence}");
     assert!(evidence["path_drops"].is_u64() && evidence["target_cpu_percent"].is_null());
     let page = std::fs::read_to_string(place.run().join("report.html")).unwrap();
-    assert!(page.contains("Where does the limit lie, by rate?") && page.contains("search-1-1"));
-    assert!(page.contains("What came out at which load") && page.contains("loads-1"));
+    assert!(page.contains("Where is the limit, by rate?") && page.contains("search-1-1"));
+    assert!(page.contains("Throughput by load") && page.contains("loads-1"));
     // The answer is that of the journal alone.
     let again = place.weigh(&["report", "latest", "--json"]).with(0).json();
     assert_eq!(again["limits"][0], limit);
@@ -179,7 +179,7 @@ fn queue_without_end() {
     let ended = limit["goals"][0]["ended_by"]["sentence"].as_str().unwrap();
     // Two connections with one request each hold up what comes later: before the server, not in it.
     assert!(ended.contains("what may be in flight"), "{ended}");
-    assert!(ended.contains("was still waiting when the window ended"), "{ended}");
+    assert!(ended.contains("were still waiting when the window ended"), "{ended}");
 }
 
 #[test]
@@ -390,7 +390,10 @@ fn a_second_generator_does_not_move_the_plateau_of_a_target() {
         assert!(outs.iter().all(|out| (1.0..3_400.0).contains(out)), "{moved}");
     }
     let sentence = moved["sentence"].as_str().unwrap();
-    assert!(sentence.contains("of one generator and") && sentence.contains("of two"), "{sentence}");
+    assert!(
+        sentence.contains("from one generator and") && sentence.contains("from two"),
+        "{sentence}"
+    );
     let again = place.weigh(&["report", "latest"]).with(0).stdout;
     assert!(again.contains(sentence), "{again}");
     let refused = place.weigh(&["limit", "tcp", "--axis", "burst", "--second-generator"]).with(2);
@@ -484,7 +487,7 @@ fn what_cannot_be_searched_is_refused_with_the_mend() {
         (&["tcp", "--axis", "rates"], &["rate, connections, burst, subscribers or size"]),
         (&["tcp", "--from", "1000"], &["--from", "1000/s"]),
         (&["tcp", "--from", "10/s", "--to", "5/s"], &["--from 10/s", "larger --to"]),
-        (&["tcp", "--from", "2/s", "--trial", "200ms"], &["--from 2/s", "not one message"]),
+        (&["tcp", "--from", "2/s", "--trial", "200ms"], &["--from 2/s", "no message is due"]),
         (&["tcp", "--trial", "1ms"], &["--trial", "too short"]),
         (&["tcp", "--budget", "900ms"], &["--budget", "not even the first trial", "--budget 1s"]),
         (&["tcp", "-R", "10/s"], &["-R", "--from and --to"]),

@@ -8,12 +8,12 @@ use crate::rig::{Place, cells, figure, has_hosts};
 #[test]
 fn devices_and_radios_are_listed_with_their_sources() {
     let place = Place::new("devices");
-    let ended = place.weigh(&["devices"]);
+    let ended = place.weigh(&["energy", "devices"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("pi-2b") && ended.stdout.contains("771.79 days modelled"));
-    let ended = place.weigh(&["devices", "3g"]);
+    let ended = place.weigh(&["energy", "devices", "3g"]);
     assert!(ended.stdout.contains("source: Balasubramanian"), "{}", ended.stdout);
-    let ended = place.weigh(&["devices", "--json"]);
+    let ended = place.weigh(&["energy", "devices", "--json"]);
     let all: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(all["radios"].as_array().unwrap().len() >= 8);
     for case in all["published_cases"].as_array().unwrap() {
@@ -24,7 +24,7 @@ fn devices_and_radios_are_listed_with_their_sources() {
         let allowed = if is_rough { 0.1 * 365.25 } else { 0.005 * of("published") };
         assert!(off < allowed, "{case}");
     }
-    let ended = place.weigh(&["devices", "pi2b"]);
+    let ended = place.weigh(&["energy", "devices", "pi2b"]);
     assert!(
         ended.code == Some(2) && ended.stderr.contains("did you mean pi-2b?"),
         "{}",
@@ -75,10 +75,10 @@ fn a_file_of_ones_own_takes_the_place_of_what_is_built_in() {
          [idle]\n{coefficient}"
     );
     std::fs::write(folder.join("mine.toml"), &text).unwrap();
-    let ended = place.weigh(&["devices", "mine", "--data", "own"]);
+    let ended = place.weigh(&["energy", "devices", "mine", "--data", "own"]);
     assert!(ended.stdout.contains("our bench"), "{}", ended.stderr);
     for (from, to, part) in [
-        ("source", "sorce", "mine.toml:11:1: there is no key \"sorce\": did you mean source?"),
+        ("source", "sorce", "mine.toml:11:1: unknown key \"sorce\": did you mean source?"),
         ("source = \"our bench\"\n", "", "mine.toml:6:2: idle has no source"),
     ] {
         std::fs::write(folder.join("mine.toml"), text.replace(from, to)).unwrap();

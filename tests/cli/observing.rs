@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::rig::{Place, cells, doubts, figure, signal, until, wait};
+use crate::rig::{Place, cells, figure};
+#[cfg(feature = "tls")]
+use crate::rig::{doubts, signal, until, wait};
 use crate::serving::Server;
 
 const OF_TARGETS: [&str; 4] = [
@@ -122,7 +124,10 @@ fn a_container_is_found_by_its_engine() {
     let refused = compare("container:other");
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{said}");
-    assert!(said.contains("no container other") && said.contains("knows none"), "{said}");
+    assert!(
+        said.contains("cannot observe the container other") && said.contains("does not know it"),
+        "{said}"
+    );
     server.end("TERM");
 }
 
@@ -150,18 +155,18 @@ fn an_agent_tells_those_who_know_it_and_nobody_records_its_token() {
         place.compare(&[&*server.url, "-n", "4", "--observe", watched]).with(3).saying(told);
     };
     refuse(address, &["token is missing", "WEIGH_OBSERVE_TOKEN"]);
-    refuse(&format!("{address}#{}", "0".repeat(32)), &["refuses", "token is not the one"]);
+    refuse(&format!("{address}#{}", "0".repeat(32)), &["refuses", "wrong token"]);
     let (where_it_is, _) = address.rsplit_once('/').expect("a fingerprint");
     let other = format!("{where_it_is}/{}#{token}", "5a".repeat(32));
-    refuse(&other, &["another certificate", "started anew"]);
+    refuse(&other, &["another agent", "restarted"]);
     let (_, port) = server.url.trim_end_matches('/').rsplit_once(':').expect("a port");
     let (_, pin) = address.rsplit_once('/').expect("a fingerprint");
     let stranger = format!("weigh-observe://127.0.0.1:{port}/{pin}#{token}");
-    refuse(&stranger, &["no weigh observe"]);
+    refuse(&stranger, &["not weigh observe"]);
     let (code, last) = agent.end("TERM");
     assert_eq!(code, Some(0), "{last}");
     assert!(last.contains("answered") && last.contains("turned 2 visitors away"), "{last}");
-    refuse(&format!("{address}#{token}"), &["nobody is there"]);
+    refuse(&format!("{address}#{token}"), &["no agent answers"]);
     server.end("TERM");
     place.nobody_is_left();
 }
@@ -210,11 +215,11 @@ fn what_cannot_be_watched_is_named_before_anything_starts() {
     let second = format!("{url}=pid:1");
     for (words, code, told) in [
         (&[url, "--observe", "pid:4194303"][..], 2, "no process 4194303"),
-        (&[url, "--observe", "port:1"], 2, "nobody listens"),
+        (&[url, "--observe", "port:1"], 2, "no process listens"),
         (&[url, "--observe", "cgroup:no/such"], 2, "no control group no/such"),
         (&[url, "--observe", "mosquitto"], 2, "type pid:N"),
-        (&[url, "--observe", "mqtt://h:1=pid:1"], 2, "no target here"),
-        (&[url, "--observe", "pid:1", "--observe", &second], 2, "watched already"),
+        (&[url, "--observe", "mqtt://h:1=pid:1"], 2, "not a target of this plan"),
+        (&[url, "--observe", "pid:1", "--observe", &second], 2, "observed already"),
         (&["tcp", "--observe", "pid:1"], 2, "targets given by URL"),
         (&[url, "http://127.0.0.1:9", "--observe", "pid:1"], 2, "several targets"),
     ] {

@@ -114,9 +114,9 @@ fn a_path_that_is_none_is_refused_before_anything_starts() {
         (&["tcp", "--path", "moon"][..], "internet"),
         (&["tcp", "--path", "moon.toml"][..], "cannot be read"),
         (&["tcp", "--path", "delay=5ms,mtu=575"][..], "from 576 to 1500"),
-        (&["tcp", "--path", "lte,los=1%"][..], "no number \"los\""),
+        (&["tcp", "--path", "lte,los=1%"][..], "unknown number \"los\""),
         (&["tcp", "--path", "loss=5"][..], "type 5"),
-        (&["tcp", "--path", "steps=1s loss"][..], "is no step"),
+        (&["tcp", "--path", "steps=1s loss"][..], "is not a step"),
         (&["http://127.0.0.1:9", "--path", "internet"][..], "leave path"),
         (&["http://127.0.0.1:9", "--wire"][..], "leave path"),
     ] {

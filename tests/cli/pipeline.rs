@@ -350,15 +350,15 @@ fn what_cannot_be_is_named() {
     let taken = http.url.trim_start_matches("http://").to_owned();
     place.write("diary.txt", &"dear diary, ".repeat(100));
     for (words, code, says) in [
-        (vec!["store", "--database", "nowhere/readings.db"], 3, "its folder must be there"),
-        (vec!["store", "--database", "diary.txt"], 3, "no database of SQLite"),
-        (vec!["store", "--hops", "diary.txt"], 3, "it holds no hops"),
+        (vec!["store", "--database", "nowhere/readings.db"], 3, "its folder must exist"),
+        (vec!["store", "--database", "diary.txt"], 3, "not an SQLite database"),
+        (vec!["store", "--hops", "diary.txt"], 3, "it is not a file of hops"),
         (vec!["store", "--durable", "on"], 2, "memory outlives nothing"),
         (vec!["store", "--linger", "5"], 2, "has no unit"),
         (vec!["store", "--listen", &taken], 3, "port 0 for a free one"),
         (vec!["api", "--listen", &taken], 3, "port 0 for a free one"),
         (vec!["api", "--store", "grpc://127.0.0.1:1"], 3, "no store at grpc://127.0.0.1:1"),
-        (vec!["api", "--store", &no_store], 3, "give the address of a store"),
+        (vec!["api", "--store", &no_store], 3, "type the address of a store"),
         (vec!["api", "--store", "http://127.0.0.1:1"], 2, "type grpc://HOST:PORT"),
         (vec!["gateway", "--broker", &broker.url, "--to", &http.url], 3, "refused the session"),
         (vec!["gateway", "--broker", &broker.url, "--to", "http://127.0.0.1:1"], 3, "no api at"),
@@ -367,7 +367,7 @@ fn what_cannot_be_is_named() {
         (vec!["pipeline", "--stages", "store,api"], 2, "in the order of a message"),
         (vec!["pipeline", "--stages", "gateway"], 2, "nobody to hand readings on to"),
         (vec!["pipeline", "--stages", "api", "--broker", "mqtt://h"], 2, "without a gateway"),
-        (vec!["pipeline", "--database", "nowhere/readings.db"], 3, "its folder must be there"),
+        (vec!["pipeline", "--database", "nowhere/readings.db"], 3, "its folder must exist"),
     ] {
         let ended = place.weigh(&[&["serve"][..], &words].concat());
         assert_eq!(ended.code, Some(code), "{words:?}: {}", ended.stderr);
@@ -395,7 +395,7 @@ fn a_controlled_stage_tells_its_counts_and_ends_with_its_stdin() {
     let told: Value = serde_json::from_str(&stage.line()).expect("its counts are JSON");
     assert_eq!([&told["received"], &told["stored"], &told["failed"]], [1, 1, 0], "{told}");
     writeln!(stdin, "repport").expect("it listens");
-    assert_eq!(stage.line(), "error: \"repport\" is no request: type report");
+    assert_eq!(stage.line(), "error: unknown request \"repport\": type report");
     drop(stdin);
     let last: Value = serde_json::from_str(&stage.line()).expect("its last line is JSON");
     assert_eq!(last["stored"], 1);

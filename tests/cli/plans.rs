@@ -138,7 +138,7 @@ fn what_is_wrong_with_a_plan_is_shown_where_it_stands() {
             "protocol = \"tcp\"\nload.body = \"filler\"\n",
             &["filler.toml:2:13", "load.size: a filler body needs a size", "give 64B"],
         ),
-        ("far.toml", "target = \"mqtt://192.0.2.1\"\n", &["beyond this", "--i-may-load-this"]),
+        ("far.toml", "target = \"mqtt://192.0.2.1\"\n", &["not this machine", "--i-may-load-this"]),
         (
             "ours.toml",
             "target = \"mqtt\"\n",

@@ -1,4 +1,4 @@
-//! `weigh targets probe`, and plans that are held against what it found.
+//! `weigh probe`, and plans that are held against what it found.
 
 use std::io::{BufRead, BufReader};
 
@@ -12,7 +12,7 @@ const SHORT: [&str; 6] = ["--payload-to", "20KB", "--queue-to", "100", "--patien
 fn what_was_found_refuses_a_plan_at_the_key_that_asks_for_it() {
     let place = Place::new("probe");
     let limits = ["--set", "mqtt.broker_maximum_qos=1", "--set", "mqtt.overload=drop-newest:9"];
-    let mut words = vec!["targets", "probe", "mqtt", "-o", "found.toml", "--json"];
+    let mut words = vec!["probe", "mqtt", "-o", "found.toml", "--json"];
     words.extend(SHORT.iter().chain(&limits));
     let found = place.weigh(&words).with(0).json();
     assert_eq!(
@@ -50,7 +50,7 @@ fn what_was_found_refuses_a_plan_at_the_key_that_asks_for_it() {
 fn files_that_are_no_abilities_are_named() {
     let place = Place::new("abilities");
     let ended = place.compare(&["mqtt", "--abilities", "none.toml"]).with(2);
-    ended.saying(&["--abilities", "none.toml", "cannot be read", "weigh targets probe -o"]);
+    ended.saying(&["--abilities", "none.toml", "cannot be read", "weigh probe -o"]);
     place.write("wrong.toml", "schema = 7\n");
     let ended = place.compare(&["mqtt", "--abilities", "wrong.toml"]).with(2);
     ended.saying(&["--abilities", "wrong.toml", "line 1"]);
@@ -59,8 +59,7 @@ fn files_that_are_no_abilities_are_named() {
     place.write("http.toml", found);
     let ended = place.compare(&["mqtt", "--abilities", "http.toml"]).with(2);
     ended.saying(&["http.toml is about http1, not mqtt"]);
-    let ended =
-        place.weigh(&["targets", "probe", "mqtt", "-o", "/proc/x/y.toml", "--within", "1ms"]);
+    let ended = place.weigh(&["probe", "mqtt", "-o", "/proc/x/y.toml", "--within", "1ms"]);
     assert!(matches!(ended.code, Some(3 | 4)), "{}", ended.stderr);
 }
 
@@ -76,10 +75,10 @@ fn words_that_mean_nobody_are_told_who_there_is() {
         (&["mqtt", "--set", "http1.store=1"], &["http1.store", "not a key of mqtt"]),
         (&["http://127.0.0.1:1", "--insecure"], &["--insecure", "without TLS"]),
     ] {
-        let all: Vec<&str> = ["targets", "probe"].iter().chain(words).copied().collect();
+        let all: Vec<&str> = ["probe"].iter().chain(words).copied().collect();
         place.weigh(&all).with(2).saying(parts);
     }
-    let ended = place.weigh(&["targets", "probe", "mqtt://127.0.0.1:1"]).with(3);
+    let ended = place.weigh(&["probe", "mqtt://127.0.0.1:1"]).with(3);
     ended.saying(&["127.0.0.1:1", "nobody listens", "check host and port"]);
 }
 
@@ -88,7 +87,7 @@ fn words_that_mean_nobody_are_told_who_there_is() {
 fn an_interrupted_probe_shows_what_it_has() {
     let place = Place::new("interrupted");
     let server = Server::start(&place, &["mqtt"]);
-    let mut words = vec!["targets", "probe", &*server.url, "--queue-to", "1000000"];
+    let mut words = vec!["probe", &*server.url, "--queue-to", "1000000"];
     words.extend(["--patience", "1s", "--json"]);
     let mut program = place.spawn(&words);
     // It tells every ability on stderr as soon as it is known.

@@ -7,7 +7,7 @@ fn what_is_wrong_is_named_with_what_to_type() {
     let place = Place::new("wrong");
     place.write("short.txt", "0\nsoon\n");
     for (line, parts) in [
-        ("mqt", &["\"mqt\" is not known", "did you mean mqtt?"][..]),
+        ("mqt", &["unknown protocol \"mqt\"", "did you mean mqtt?"][..]),
         ("mosqito", &["did you mean mosquitto?"]),
         ("mosquitto@huge", &["mosquitto@defaults or mosquitto@no-limits"]),
         ("ftp://127.0.0.1", &["\"ftp\"", "type mqtt://, http://, tcp://, h2c:// or grpc://"]),
@@ -59,11 +59,11 @@ fn what_is_wrong_is_named_with_what_to_type() {
         ("mqtt --set mqtt.share=group -y 3", &["mqtt.share", "--topology shared"]),
         ("mqtt --pattern hold -n 5", &["hold", "-d"]),
         ("mqtt --name ../x", &["would be a path", "without slashes"]),
-        ("mqtt --name ..", &["is no name"]),
+        ("mqtt --name ..", &["is not a name"]),
         ("mqtt --arrival steps:100", &["type 100/s@5s"]),
         ("mqtt --data nowhere", &["nowhere"]),
         ("mqtt --user me", &["--user", "mqtt://HOST:PORT"]),
-        ("mqtt://192.0.2.1", &["beyond this machine", "--i-may-load-this"]),
+        ("mqtt://192.0.2.1", &["not this machine", "--i-may-load-this"]),
         ("mqtt -c 2000000", &["descriptors"]),
     ] {
         check_refused(&place, line, parts);
@@ -101,12 +101,12 @@ fn other_commands_say_what_to_type_too() {
         ("report kept/empty", &["kept/empty/journal.jsonl: ", "run_started", "another run"]),
         ("audit kept/empty", &["kept/empty/journal.jsonl: ", "run_started", "another run"]),
         ("report nothing", &["nothing", "there is no run below runs yet"]),
-        ("serve ftp", &["\"ftp\" is not known", "mqtt, http1, tcp"]),
+        ("serve ftp", &["unknown protocol \"ftp\"", "mqtt, http1, tcp"]),
         ("serve mqtt --listen 127.0.0.1", &["type 127.0.0.1:1883"]),
         ("serve mqtt --set http1.keep_alive=true", &["not a key of mqtt"]),
         ("serve http --overload unlimited", &["not a key of http1"]),
-        ("targets start apache", &["there is no target \"apache\"", "nanomq or nats or nginx"]),
-        ("targets install apache", &["there is no target \"apache\""]),
+        ("targets start apache", &["unknown target \"apache\"", "nanomq or nats or nginx"]),
+        ("targets install apache", &["unknown target \"apache\""]),
         ("doctor -c many", &["--connections"]),
     ] {
         let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();

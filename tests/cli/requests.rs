@@ -154,13 +154,13 @@ fn what_means_nothing_or_contradicts_itself_is_refused() {
         (&["tcp", "-H", "X: 1"][..], "belongs to http1, http2 and grpc"),
         (&["http", "--topic", "a"], "belongs to mqtt"),
         (&["mqtt", "--status", "200"], "belongs to http1 and http2"),
-        (&[url, "-H", "no-field"], "is no field"),
-        (&[url, "-H", "Content-Length: 3"], "not free to choose"),
+        (&[url, "-H", "no-field"], "is not a header field"),
+        (&[url, "-H", "Content-Length: 3"], "cannot be set"),
         (&[url, "-H", "@no-such-file"], "cannot be read"),
-        (&[url, "--status", "1xx"], "names no statuses"),
+        (&[url, "--status", "1xx"], "is not a list of statuses"),
         (&[url, "--method", "BREW"], "POST"),
         (&["mqtt", "--topic", "a/{seq}", "-s", "8B"], "no room"),
-        (&["mqtt", "--topic", "a/%x"], "no placeholder %x"),
+        (&["mqtt", "--topic", "a/%x"], "unknown placeholder %x"),
     ] {
         place.compare(words).with(2).saying(&[told]);
     }

@@ -159,8 +159,9 @@ fn a_damaged_journal_is_said_and_only_what_is_lost_is_done_again() {
     let line = format!("line {} is damaged", at + 1);
     place.weigh(&["report", "latest"]).with(0).saying(&[&line, "trial_finished of trial"]);
     let ended = place.resume(&[]).with(0);
-    let torn = format!("line {} was torn and is cut off", lines.len() + 1);
-    let ended = ended.saying(&[&line, "the rest is kept", &torn, "the plan in its journal"]);
+    let torn = format!("line {} is incomplete and was removed", lines.len() + 1);
+    let ended =
+        ended.saying(&[&line, "all other lines are kept", &torn, "the plan in its journal"]);
     assert_eq!(ended.json()["cells"][0]["repetitions"], 3);
     let text = std::fs::read_to_string(&path).expect("a journal");
     assert_eq!(text.matches("\"event\":\"trial_finished\"").count(), 4, "one damaged, one more");
@@ -177,7 +178,7 @@ fn what_cannot_be_resumed_is_refused_with_the_mend() {
     place.weigh(&["run", "plan.toml", "--resume", "latest"]).with(2);
     let mut child = place.spawn(&["compare", "tcp", "-d", "60s", "--warmup", "0s", "--reps", "1"]);
     until("a run", || place.runs().first().is_some_and(|run| run.join("journal.jsonl").is_file()));
-    place.resume(&[]).with(2).saying(&["another weigh records into this run"]);
+    place.resume(&[]).with(2).saying(&["another weigh process records into this run"]);
     child.kill().expect("it runs");
     wait(child);
     place.resume(&["--shards", "2"]).with(2).saying(&["--shards", "leave it out"]);
@@ -317,7 +318,7 @@ fn a_budget_ends_the_run_in_time_and_says_so() {
     let load = json!({ "messages": null, "duration": "100ms" });
     let repeat = json!({ "at_least": 100, "budget": "1s" });
     place.begun(plan(load, repeat, json!([case("tcp", "reference", "request")])));
-    let summary = place.resume(&[]).with(0).saying(&["the time budget is spent"]).json();
+    let summary = place.resume(&[]).with(0).saying(&["the time budget is used"]).json();
     assert_eq!(summary["run"]["outcome"], "done");
     assert!(summary["cells"][0]["doubts"].to_string().contains("budget-spent"));
     let journal = place.journal();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use weigh_testbed::hosts::Ground;
+use weigh_testbed::hosts::NamespaceRights;
 
 /// A fresh folder in which the program is run; removed at the end.
 pub struct Place {
@@ -47,6 +47,8 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weigh"));
         command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
         command.env(MARK, &self.mark).env("LC_ALL", "C.UTF-8").env_remove("WEIGH_PASSWORD");
+        // Wide enough that a table is one part.
+        command.env("COLUMNS", "160");
         command
     }
 
@@ -276,7 +278,7 @@ pub fn has(program: &str) -> bool {
 
 /// False, and said, where there are no hosts.
 pub fn has_hosts(test: &str) -> bool {
-    let looked = Ground::look();
+    let looked = NamespaceRights::look();
     if let Err(error) = &looked {
         let must = std::env::var("CI").is_ok_and(|value| value == "true");
         assert!(!must, "{error}, and CI=true");

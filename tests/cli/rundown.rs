@@ -18,7 +18,7 @@ fn tank(name: &str) -> Place {
 }
 
 fn read(place: &Place) -> Value {
-    place.weigh(&["rundown", "--read", "--json"]).with(0).json()
+    place.weigh(&["energy", "rundown", "--read", "--json"]).with(0).json()
 }
 
 fn part(place: &Place, number: u32) -> PathBuf {
@@ -36,7 +36,8 @@ fn counted(place: &Place, number: u32) -> u64 {
 #[test]
 fn practice_counts_sessions_and_says_that_it_counts_for_nothing() {
     let place = tank("practice");
-    let words = ["rundown", "tank.toml", "--no-gauge", "--for", "2s", "--battery", "2000mAh@5V"];
+    let words =
+        ["energy", "rundown", "tank.toml", "--no-gauge", "--for", "2s", "--battery", "2000mAh@5V"];
     let ended = place.weigh(&words).with(0).saying(&["1 of 2 lanes", "no gauge is read"]);
     let sessions: u64 =
         ended.stdout.split(' ').next().and_then(|n| n.parse().ok()).expect("a count");
@@ -51,7 +52,7 @@ fn practice_counts_sessions_and_says_that_it_counts_for_nothing() {
     let mah = discharge["rated_mah_per_session"].as_f64().expect("mAh per session");
     assert!((mah * sessions as f64 - 2000.0).abs() < 1e-6, "{mah}");
     assert_eq!(report["lanes"], Value::Array(Vec::new()));
-    let text = place.weigh(&["rundown", "--read"]).with(0).stdout;
+    let text = place.weigh(&["energy", "rundown", "--read"]).with(0).stdout;
     assert!(text.contains("0 of 1 discharges count") && text.contains("time over"), "{text}");
     place.nobody_is_left();
 }
@@ -67,7 +68,7 @@ fn what_is_killed_keeps_what_was_written() {
     place.write("tank.toml", &format!("{SESSIONS}[target]\nname = \"{url}\"\n"));
     let mut known = 0;
     for number in 1..=3u32 {
-        let child = place.spawn(&["rundown", "tank.toml", "--no-gauge"]);
+        let child = place.spawn(&["energy", "rundown", "tank.toml", "--no-gauge"]);
         until("sessions are counted", || counted(&place, number) > u64::from(number));
         let before = counted(&place, number);
         signal("KILL", child.id());
@@ -127,7 +128,7 @@ fn filling(words: &str, at_its_end: &str) -> String {
          until grep -q standing $first 2>/dev/null; do sleep 0.05; done\n\
          cat /dev/zero >card/filler 2>/dev/null\n\
          wait $child {at_its_end}\n\
-         \"$weigh\" rundown --read card/log --json"
+         \"$weigh\" energy rundown --read card/log --json"
     )
 }
 
@@ -179,13 +180,16 @@ fn on_the_laptop(place: &Place, words: &[&str]) -> Child {
 fn a_charger_is_refused_and_ends_a_discharge_when_it_comes_back() {
     let place = tank("charger");
     laptop(&place, 1, 2_000_000);
-    for words in [&["rundown", "tank.toml"][..], &["rundown", "tank.toml", "--no-gauge"]] {
+    for words in
+        [&["energy", "rundown", "tank.toml"][..], &["energy", "rundown", "tank.toml", "--no-gauge"]]
+    {
         let ended = wait(on_the_laptop(&place, words)).with(2);
-        ended.saying(&["AC gives power", "unplug it"]);
+        ended.saying(&["the power supply AC is connected", "unplug it"]);
     }
     assert!(!place.folder().join("rundown").exists(), "nothing was begun");
     laptop(&place, 0, 1_990_000);
-    let child = on_the_laptop(&place, &["rundown", "tank.toml", "--battery", "2000mAh@3.7V"]);
+    let child =
+        on_the_laptop(&place, &["energy", "rundown", "tank.toml", "--battery", "2000mAh@3.7V"]);
     until("sessions are counted", || counted(&place, 1) > 0);
     laptop(&place, 0, 1_980_000);
     let seen = || fs::read_to_string(part(&place, 1)).is_ok_and(|text| text.contains("1980000"));
@@ -210,25 +214,25 @@ fn what_cannot_be_run_down_is_refused_with_the_mend() {
         let mut command = place.command(words);
         Ended::from(command.env("WEIGH_SYSFS", &empty).output().expect("the program starts"))
     };
-    weigh(&["rundown", "tank.toml"]).with(2).saying(&["there is no battery", "--no-gauge"]);
-    weigh(&["rundown"]).with(2).saying(&["PLAN.toml"]);
-    weigh(&["rundown", "--read"]).with(2).saying(&["rundown: cannot be read"]);
-    weigh(&["rundown", "--read", "empty"]).with(2).saying(&["holds no discharge"]);
-    let battery = ["rundown", "tank.toml", "--no-gauge", "--battery", "2000mAh"];
+    weigh(&["energy", "rundown", "tank.toml"]).with(2).saying(&["no battery", "--no-gauge"]);
+    weigh(&["energy", "rundown"]).with(2).saying(&["PLAN.toml"]);
+    weigh(&["energy", "rundown", "--read"]).with(2).saying(&["rundown: cannot be read"]);
+    weigh(&["energy", "rundown", "--read", "empty"]).with(2).saying(&["holds no discharge"]);
+    let battery = ["energy", "rundown", "tank.toml", "--no-gauge", "--battery", "2000mAh"];
     weigh(&battery).with(2).saying(&["no voltage", "2000mAh@5V"]);
     place.write("burst.toml", "protocol = \"tcp\"\n[load]\narrival = \"burst\"\nmessages = 10\n");
-    let burst = weigh(&["rundown", "burst.toml", "--no-gauge"]).with(2);
+    let burst = weigh(&["energy", "rundown", "burst.toml", "--no-gauge"]).with(2);
     burst.saying(&["load.arrival", "closed, constant"]);
     place.write("gone.toml", &format!("{SESSIONS}[target]\nname = \"tcp://127.0.0.1:1\"\n"));
-    weigh(&["rundown", "gone.toml", "--no-gauge"]).with(3);
+    weigh(&["energy", "rundown", "gone.toml", "--no-gauge"]).with(3);
     assert_eq!(read(&place)["discharges"][0]["ended"], "target unreached");
-    weigh(&["rundown", "tank.toml", "--no-gauge"])
+    weigh(&["energy", "rundown", "tank.toml", "--no-gauge"])
         .with(2)
         .saying(&["another plan (gone)", "--log"]);
     place.nobody_is_left();
 }
 
-const LOGGING: &str = "rundown tank.toml --no-gauge --log card/log --log-max";
+const LOGGING: &str = "energy rundown tank.toml --no-gauge --log card/log --log-max";
 
 const SESSIONS: &str = "\
 protocol = \"tcp\"

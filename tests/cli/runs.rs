@@ -45,8 +45,7 @@ fn the_index_may_be_deleted_or_broken() {
     std::fs::remove_file(&index).expect("there is an index");
     assert_eq!(place.weigh(&["runs"]).with(0).stdout, first.stdout);
     std::fs::write(&index, "no database".repeat(100)).expect("a file");
-    let ended =
-        place.weigh(&["runs"]).with(0).saying(&["index.sqlite", "made again from the runs"]);
+    let ended = place.weigh(&["runs"]).with(0).saying(&["index.sqlite", "rebuilt from the runs"]);
     assert_eq!(ended.stdout, first.stdout);
     assert_eq!(place.weigh(&["runs"]).with(0).stderr, "");
 }

@@ -63,35 +63,42 @@ const OWNER: &str = "803aa3556c548fa4";
 #[test]
 fn what_was_sealed_opens_for_its_participants_alone() {
     let place = place("sealed");
-    done(&place, "seal reading.json --to alice.pub bob.pub --sign owner.pem -o a.sealed");
+    done(&place, "seal make reading.json --to alice.pub bob.pub --sign owner.pem -o a.sealed");
     for key in ["alice.pem", "bob.pem"] {
-        let ended = done(&place, &format!("open a.sealed --key {key} --signer owner.pub"));
+        let ended = done(&place, &format!("seal open a.sealed --key {key} --signer owner.pub"));
         assert_eq!(ended.stdout, READING);
         assert!(ended.stderr.contains(OWNER), "{}", ended.stderr);
     }
-    done(&place, "open a.sealed --key bob.pem --signer owner.pub -o b.json");
+    done(&place, "seal open a.sealed --key bob.pem --signer owner.pub -o b.json");
     assert_eq!(std::fs::read_to_string(file(&place, "b.json")).unwrap(), READING);
     let mode = file(&place, "b.json").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "a content is for its owner");
     place.write("there.json", "what was there before, and longer than the content that comes");
     allow(&place, "there.json", 0o644);
-    done(&place, "open a.sealed --key bob.pem --signer owner.pub -o there.json");
+    done(&place, "seal open a.sealed --key bob.pem --signer owner.pub -o there.json");
     assert_eq!(std::fs::read_to_string(file(&place, "there.json")).unwrap(), READING);
     let mode = file(&place, "there.json").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "also where others might read what was there");
-    done(&place, "seal reading.json --to alice.pub -o only.sealed --cipher chacha20-poly1305");
-    refused(&place, "open only.sealed --key bob.pem", &[BOB, "none of the object's recipients"]);
-    refused(&place, "open only.sealed --key alice.pem --signer owner.pub", &["not signed"]);
-    refused(&place, "open a.sealed --key alice.pem", &["signed; name its signer: --signer"]);
-    done(&place, "open only.sealed --key alice.pem");
+    done(&place, "seal make reading.json --to alice.pub -o only.sealed --cipher chacha20-poly1305");
+    refused(
+        &place,
+        "seal open only.sealed --key bob.pem",
+        &[BOB, "not one of the object's recipients"],
+    );
+    refused(&place, "seal open only.sealed --key alice.pem --signer owner.pub", &["not signed"]);
+    refused(&place, "seal open a.sealed --key alice.pem", &["is signed: give its signer"]);
+    done(&place, "seal open only.sealed --key alice.pem");
 }
 
 #[test]
 fn what_was_changed_does_not_open() {
     let place = place("changed");
     place.write("p.toml", "purpose = \"water the tanks\"");
-    done(&place, "seal reading.json --to alice.pub --sign owner.pem --policy p.toml -o a.sealed");
-    done(&place, "seal reading.json --to alice.pub --policy p.toml -o b.sealed");
+    done(
+        &place,
+        "seal make reading.json --to alice.pub --sign owner.pem --policy p.toml -o a.sealed",
+    );
+    done(&place, "seal make reading.json --to alice.pub --policy p.toml -o b.sealed");
     for (name, signer) in [("a.sealed", " --signer owner.pub"), ("b.sealed", "")] {
         let whole = std::fs::read(file(&place, name)).unwrap();
         let purpose = whole.windows(5).position(|window| window == b"water").unwrap();
@@ -102,7 +109,11 @@ fn what_was_changed_does_not_open() {
         }];
         for changed in cases {
             std::fs::write(file(&place, "c.sealed"), changed).unwrap();
-            refused(&place, &format!("open c.sealed --key alice.pem{signer}"), &["c.sealed: "]);
+            refused(
+                &place,
+                &format!("seal open c.sealed --key alice.pem{signer}"),
+                &["c.sealed: "],
+            );
         }
     }
 }
@@ -120,37 +131,45 @@ fn a_policy_gives_each_participant_his_parts_and_its_time() {
     );
     place.write("p.toml", &policy);
     place.write("street.txt", "street");
-    let seal = "seal reading.json address=street.txt --to alice.pub bob.pub --sign owner.pem";
+    let seal = "seal make reading.json address=street.txt --to alice.pub bob.pub --sign owner.pem";
     done(&place, &format!("{seal} --policy p.toml -o a.sealed"));
-    let ended = done(&place, "open a.sealed --key bob.pem --signer owner.pub");
+    let ended = done(&place, "seal open a.sealed --key bob.pem --signer owner.pub");
     assert_eq!(ended.stdout, "street");
     for said in ["delete it after use", "https://audit.example", "not for this key: reading.json"] {
         assert!(ended.stderr.contains(said), "{}", ended.stderr);
     }
-    let open = "open a.sealed --key alice.pem --signer owner.pub";
+    let open = "seal open a.sealed --key alice.pem --signer owner.pub";
     refused(&place, open, &["several parts", "--part, of reading.json, address"]);
     assert_eq!(done(&place, &format!("{open} --part reading.json")).stdout, READING);
     refused(&place, &format!("{open} --part x"), &["it is not there; this key opens"]);
-    let open = "open a.sealed --key bob.pem --signer owner.pub --part reading.json";
+    let open = "seal open a.sealed --key bob.pem --signer owner.pub --part reading.json";
     refused(&place, open, &["it is not for this key"]);
     place.write("p.toml", "expires = 2020-01-01T00:00:00Z");
-    done(&place, "seal reading.json --to alice.pub --policy p.toml -o old.sealed");
-    refused(&place, "open old.sealed --key alice.pem", &["it expired at 2020-01-01T00:00:00Z"]);
-    refused(&place, &format!("{seal} -o n.sealed"), &["several parts need a policy", "--policy"]);
+    done(&place, "seal make reading.json --to alice.pub --policy p.toml -o old.sealed");
+    refused(
+        &place,
+        "seal open old.sealed --key alice.pem",
+        &["it expired at 2020-01-01T00:00:00Z"],
+    );
+    refused(
+        &place,
+        &format!("{seal} -o n.sealed"),
+        &["no policy: several parts need one", "--policy"],
+    );
     assert!(!file(&place, "n.sealed").exists());
 }
 
 #[test]
 fn keys_that_will_not_do_are_named_with_the_mend() {
     let place = place("keys");
-    let seal = "seal reading.json -o x.sealed --to";
+    let seal = "seal make reading.json -o x.sealed --to";
     for (arguments, said) in [
         ("owner.pub", ["owner.pub: an Ed25519 key", "openssl genpkey -algorithm X25519"]),
         ("p256.pub", ["p256.pub: a key of the kind ECDSA or ECDH", "X25519"]),
-        ("alice.pem", ["alice.pem: a private key", "openssl pkey -in PRIVATE -pubout"]),
+        ("alice.pem", ["alice.pem: found a private key", "openssl pkey -in PRIVATE -pubout"]),
         ("none.pub", ["none.pub: ", "name a file that can be read"]),
-        ("reading.json", ["reading.json: no public key in PEM", "openssl pkey"]),
-        ("alice.pub alice.pub", ["a recipient is named twice", "name each key once"]),
+        ("reading.json", ["reading.json: not a public key in PEM", "openssl pkey"]),
+        ("alice.pub alice.pub", ["a recipient is given twice", "name each key once"]),
         ("alice.pub --sign alice.pem", ["alice.pem: an X25519 key", "-algorithm ED25519"]),
         ("alice.pub --sign owner.pub", ["owner.pub: ", "private"]),
         ("alice.pub --cipher des", ["des", "chacha20-poly1305"]),
@@ -158,15 +177,24 @@ fn keys_that_will_not_do_are_named_with_the_mend() {
         refused(&place, &format!("{seal} {arguments}"), &said);
     }
     assert!(!file(&place, "x.sealed").exists());
-    done(&place, "seal reading.json --to alice.pub -o a.sealed");
+    done(&place, "seal make reading.json --to alice.pub -o a.sealed");
     allow(&place, "alice.pem", 0o640);
-    refused(&place, "open a.sealed --key alice.pem", &["mode 0640", "chmod 600 alice.pem"]);
-    refused(&place, "inspect --key alice.pem", &["mode 0640", "chmod 600 alice.pem"]);
-    refused(&place, "open a.sealed --key locked.pem", &["under a password", "openssl pkey -in"]);
-    refused(&place, "open a.sealed --key p256.pem", &["ECDSA or ECDH", "X25519"]);
-    refused(&place, "open a.sealed --key alice.pub", &["alice.pub: "]);
-    refused(&place, "open reading.json --key bob.pem", &["reading.json: this is no whole sealed"]);
-    let full = place.weigh(&["seal", "reading.json", "--to", "alice.pub", "-o", "/dev/full"]);
+    refused(&place, "seal open a.sealed --key alice.pem", &["mode 0640", "chmod 600 alice.pem"]);
+    refused(&place, "seal inspect --key alice.pem", &["mode 0640", "chmod 600 alice.pem"]);
+    refused(
+        &place,
+        "seal open a.sealed --key locked.pem",
+        &["with a password", "openssl pkey -in"],
+    );
+    refused(&place, "seal open a.sealed --key p256.pem", &["ECDSA or ECDH", "X25519"]);
+    refused(&place, "seal open a.sealed --key alice.pub", &["alice.pub: "]);
+    refused(
+        &place,
+        "seal open reading.json --key bob.pem",
+        &["reading.json: not a complete sealed object"],
+    );
+    let full =
+        place.weigh(&["seal", "make", "reading.json", "--to", "alice.pub", "-o", "/dev/full"]);
     assert_eq!(full.code, Some(4), "{}", full.stderr);
 }
 
@@ -176,10 +204,10 @@ fn names_of_parts_are_shown_without_what_a_terminal_would_obey() {
     let place = place("names");
     let who = format!("[[participants]]\nkey = \"{ALICE}\"\nrole = \"a\"\nactions = [\"open\"]\n");
     place.write("p.toml", &who);
-    let seal = "seal one\u{1b}[2Jx=reading.json two=reading.json --to alice.pub";
+    let seal = "seal make one\u{1b}[2Jx=reading.json two=reading.json --to alice.pub";
     done(&place, &format!("{seal} --policy p.toml -o a.sealed"));
     for wanted in ["", " --part none\u{1b}[2J"] {
-        let arguments = format!("open a.sealed --key alice.pem{wanted}");
+        let arguments = format!("seal open a.sealed --key alice.pem{wanted}");
         let ended = place.weigh(&arguments.split(' ').collect::<Vec<_>>());
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
         assert!(ended.stderr.contains("one\\u001b[2Jx, two"), "{}", ended.stderr);
@@ -193,19 +221,19 @@ fn a_policy_with_a_slip_is_told_its_place() {
     for (text, said) in [
         ("issuer = \"x\"\npurpos = \"y\"", ["p.toml: policy, line 2, column 1", "purpose"]),
         ("expires = \"soon\"", ["line 1, column 11", "2027-01-31T12:00:00Z"]),
-        ("[[rules]]\neffect = \"allow\"\nwhat = \"x\"", ["a part \"x\"", "reading.json"]),
+        ("[[rules]]\neffect = \"allow\"\nwhat = \"x\"", ["an unknown part \"x\"", "reading.json"]),
     ] {
         place.write("p.toml", text);
-        refused(&place, "seal reading.json --to alice.pub --policy p.toml -o x", &said);
+        refused(&place, "seal make reading.json --to alice.pub --policy p.toml -o x", &said);
     }
 }
 
 #[test]
 fn an_object_shows_its_layers_and_help_what_it_cannot_do() {
     let place = place("layers");
-    done(&place, "seal reading.json --to alice.pub bob.pub --sign owner.pem -o a.sealed");
+    done(&place, "seal make reading.json --to alice.pub bob.pub --sign owner.pem -o a.sealed");
     let seen: Value =
-        serde_json::from_str(&done(&place, "inspect a.sealed --json").stdout).unwrap();
+        serde_json::from_str(&done(&place, "seal inspect a.sealed --json").stdout).unwrap();
     let part = &seen["parts"][0];
     let sum = ["content_bytes", "tag_bytes", "recipients_bytes", "policy_bytes", "frame_bytes"]
         .map(|name| part[name].as_u64().unwrap());
@@ -215,13 +243,13 @@ fn an_object_shows_its_layers_and_help_what_it_cannot_do() {
     assert_eq!(seen["bytes"], bytes);
     assert_eq!(seen["signature_bytes"], bytes - part["bytes"].as_u64().unwrap());
     assert_eq!(part["recipients"], serde_json::json!([ALICE, BOB]));
-    let text = done(&place, "inspect a.sealed").stdout;
+    let text = done(&place, "seal inspect a.sealed").stdout;
     for said in [ALICE, BOB, OWNER, "168 B", "aes-128-gcm"] {
         assert!(text.contains(said), "{text}");
     }
-    assert_eq!(done(&place, "inspect --key alice.pub").stdout, format!("{ALICE}\n"));
-    assert_eq!(done(&place, "inspect --key owner.pem").stdout, format!("{OWNER}\n"));
-    let help = done(&place, "inspect --help").stdout;
+    assert_eq!(done(&place, "seal inspect --key alice.pub").stdout, format!("{ALICE}\n"));
+    assert_eq!(done(&place, "seal inspect --key owner.pem").stdout, format!("{OWNER}\n"));
+    let help = done(&place, "seal inspect --help").stdout;
     for said in ["be revoked", "count how often", "protect its content once it is open"] {
         assert!(help.contains(said), "{help}");
     }
@@ -285,9 +313,9 @@ fn a_plan_varies_the_recipients_of_its_bodies() {
 fn what_cannot_be_sealed_is_said_before_anything_starts() {
     let place = Place::new("unsealed");
     let transfer = "compare tcp --pattern transfer -s 1KB -n 1 --seal-to 2";
-    refused(&place, transfer, &["--pattern transfer", "piece by piece", "--pattern deliver"]);
+    refused(&place, transfer, &["--pattern transfer", "cannot be streamed", "--pattern deliver"]);
     refused(&place, "compare tcp --seal-to 1001", &["--seal-to", "1000"]);
-    refused(&place, "compare tcp --body sealed,5:filler", &["says nothing of a seal"]);
+    refused(&place, "compare tcp --body sealed,5:filler", &["unknown option"]);
     place.write("plan.toml", "protocol = \"tcp\"\nload.body.cipher = \"aes-256-gcm\"\n");
     refused(&place, "run plan.toml", &["no body is", "plan.toml:2", "body = { sealed ="]);
     assert!(place.runs().is_empty());

@@ -137,10 +137,10 @@ fn what_no_pipeline_can_be_is_refused_with_the_mend() {
     for (words, says) in [
         (&["pipeline@tcp"][..], "pipeline@mqtt, pipeline@http1, pipeline@grpc"),
         (&["pipeline@grpc", "--set", "target.batch=5"], "target.batch"),
-        (&["pipeline@http", "--set", "target.stages=api", "--set", "target.batch=5"], "gathers"),
+        (&["pipeline@http", "--set", "target.stages=api", "--set", "target.batch=5"], "batches"),
         (&["pipeline@http", "--set", "target.stages=gateway,store"], "api,store"),
         (&["pipeline@grpc", "--set", "target.store=disk"], "sqlite"),
-        (&["pipeline@mqtt", "--set", "target.broker=nginx"], "no broker"),
+        (&["pipeline@mqtt", "--set", "target.broker=nginx"], "not an MQTT broker"),
         (&["pipeline", "-s", "64B"], "--body readings"),
         (&["pipeline@http", "--pattern", "hold"], "hold"),
         (&["mqtt", "--set", "target.store=memory"], "target.store"),

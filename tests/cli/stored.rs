@@ -26,7 +26,7 @@ fn a_stored_study_has_the_same_document() {
 fn a_stored_battery_test_has_the_same_report() {
     let place = Place::new("stored-rundown");
     copy(&stored("rundown").join("rundown"), &place.folder().join("rundown"));
-    let shown = place.weigh(&["rundown", "--read", "--json"]).with(0).stdout;
+    let shown = place.weigh(&["energy", "rundown", "--read", "--json"]).with(0).stdout;
     same(&shown, &stored("rundown").join("expected.json"));
 }
 

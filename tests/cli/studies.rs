@@ -97,7 +97,7 @@ pub(crate) fn replayed<'d>(document: &'d Value, id: &str) -> (&'d str, String) {
 /// undecided, for that reason and no other.
 pub(crate) fn holds(document: &Value, id: &str) {
     let (answer, reasons) = replayed(document, id);
-    let is_disturbed = answer == "undecided" && reasons.contains("others used");
+    let is_disturbed = answer == "undecided" && reasons.contains("other programs used");
     assert!(answer == "reproduced" || is_disturbed, "{id}: {answer}: {reasons}");
 }
 
@@ -138,7 +138,7 @@ fn what_is_wrong_is_named_and_nothing_starts() {
     let place = Place::tiny("study-wrong");
     for (line, parts) in [
         ("run --data data", &["no study is named", "tiny", "--all"][..]),
-        ("run tinny --data data", &["\"tinny\" is no study", "did you mean tiny?"]),
+        ("run tinny --data data", &["\"tinny\" is not a known study", "did you mean tiny?"]),
         ("run tiny --data data --only E9", &["E9", "no experiment", "E1 or E2 or E3"]),
         ("run tiny --data data --as wrong", &["wrong", "published, right or tools"]),
         ("run tiny --data data --scale huge", &["huge", "quick or full"]),

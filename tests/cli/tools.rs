@@ -117,7 +117,7 @@ fn a_real_tool_stands_beside_its_emulation() {
     );
     let place = place("tools-autocannon", &tools, "");
     let ended = place.study("run", &["--as", "tools", "--scale", "mini"]).with(0);
-    assert!(ended.stdout.contains("weigh autocannon: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("weigh like autocannon: "), "{}", ended.stdout);
     assert!(ended.stdout.contains("difference"), "{}", ended.stdout);
     let document = place.document();
     let shown = shown(&document, "tools/autocannon");
@@ -163,7 +163,7 @@ fn a_program_that_fails_is_said_with_what_it_printed() {
     let place = place("tools-failing", &all, "");
     let document = tools_alone(&place, &[])
         .with(3)
-        .saying(&["exit status 7", "asked\nrefused", "did not end within", "is given up"])
+        .saying(&["exit status 7", "asked\nrefused", "did not end within", "is stopped"])
         .json();
     let failures = |name: &str| shown(&document, name)["failures"].to_string();
     assert!(failures("tools/failing").contains("refused"));
@@ -213,7 +213,7 @@ fn what_is_wrong_with_a_tool_is_named() {
     for (tools, parts) in [
         (tool("x", "program = \"sh\"\nmesages = 1\nrepetitions = 1"), &["mesages"][..]),
         (tool("x", &format!("{fine}\narguments = [\"{{prt}}\"]")), &["{prt}", "{port}"]),
-        (tool("x", fine).replace("E1", "E9"), &["no experiment \"E9\"", "E1"]),
+        (tool("x", fine).replace("E1", "E9"), &["unknown experiment \"E9\"", "E1"]),
         (tool("x", &format!("{fine}\nplan = {{ protocol = \"mqt\" }}")), &["mqt", "mqtt"]),
         (
             tool("x", &format!("{fine}\nplan = {{ target = \"mqtt://h:1\" }}")),
@@ -221,7 +221,7 @@ fn what_is_wrong_with_a_tool_is_named() {
         ),
         (
             tool("x", &format!("{fine}\nplan = {{ protocol = \"tcp\", load.rate = \"1/s\" }}")),
-            &["load", "not part of its plan"],
+            &["load", "is not allowed in the plan of a tool"],
         ),
         (tool("x", &format!("{fine}\nwithin = \"2h\"")), &["too long"]),
         (tool("x", &format!("{fine}\nemulation = [\"autocannon\"]")), &["prints"]),
@@ -229,7 +229,7 @@ fn what_is_wrong_with_a_tool_is_named() {
             tool("x", &format!("{fine}\nprints = \"jmeter\"\nemulation = [\"runs\"]")),
             &["weigh runs", "compare"],
         ),
-        (format!("{}{}", tool("x", fine), tool("x", fine)), &["another tool \"x\""]),
+        (format!("{}{}", tool("x", fine), tool("x", fine)), &["duplicate tool \"x\""]),
     ] {
         let place = place("tools-wrong", &tools, "");
         let ended = place.study("run", &[]).with(2);

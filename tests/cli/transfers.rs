@@ -71,7 +71,7 @@ fn what_is_no_object_is_refused_with_the_mend() {
         (&["--body", "file:small", "-s", "5B"], "type -s 54B"),
         (&["-s", "0B"], "at least -s 1B"),
         (&["-s", "2GiB"], "raise tcp.frame_bytes_max"),
-        (&["-s", "1KB", "--set", "tcp.echo=true"], "one way"),
+        (&["-s", "1KB", "--set", "tcp.echo=true"], "in one direction"),
         (&["-s", "1KB", "-y", "1", "--topology", "pairs", "-c", "2"], "make -c and -y equal"),
     ] {
         let ended = tcp(more).with(2);

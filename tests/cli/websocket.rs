@@ -66,7 +66,7 @@ fn urls_say_websocket_and_what_is_none_is_named() {
     let plain = server.url.replace("ws://", "mqtt://");
     place.compare(&[&[&*plain][..], &load[..]].concat()).with(3);
     let contradiction = [&*url, "--set", "mqtt.websocket=false"];
-    place.compare(&contradiction).with(2).saying(&["says WebSocket"]);
+    place.compare(&contradiction).with(2).saying(&["uses WebSocket"]);
     server.end("TERM");
     for (protocol, said) in
         [("http", "answered 404 Not Found; check the path"), ("mqtt", "WebSocket upgrade")]

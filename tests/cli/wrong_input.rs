@@ -116,13 +116,16 @@ fn a_slip_is_named_where_it_was_made() {
         ("compare 127.0.0.1:80/a", &["http://127.0.0.1:80/a", "tcp://127.0.0.1:80"]),
         ("compare ''", &["is empty", "type mqtt"]),
         ("compare tcp --target-cores 1024", &["--target-cores 1024", "this machine has"]),
-        ("compare tcp --meter csv:/nonexistent/power.csv", &["--meter", "its folder is not there"]),
+        (
+            "compare tcp --meter csv:/nonexistent/power.csv",
+            &["--meter", "its folder does not exist"],
+        ),
         ("audit /dev/null", &["/dev/null"]),
         ("serve mqtt --listen nowhere.invalid:0", &["type 127.0.0.1:1883"]),
     ] {
         check(&place, line, 2, parts);
     }
-    let amqp = check(&place, "compare amqp", 2, &["\"amqp\" is not known"]);
+    let amqp = check(&place, "compare amqp", 2, &["unknown protocol \"amqp\""]);
     assert!(!amqp.stderr.contains("did you mean"), "{}", amqp.stderr);
     let audit = check(&place, "audit /dev/null", 2, &[]);
     assert!(!audit.stderr.contains("no such file"), "{}", audit.stderr);
@@ -132,7 +135,7 @@ fn a_slip_is_named_where_it_was_made() {
     check(&place, "compare MQTT://127.0.0.1:9 -n 1", 3, &["refused"]);
     check(&place, "serve mqtt --listen 192.0.2.1:1883", 3, &["no address of this machine"]);
     let said = check(&place, "compare tcp -n 5 --meter csv:power.csv --dry", 0, &[]).stderr;
-    assert!(said.contains("power.csv is not there yet"), "{said}");
+    assert!(said.contains("power.csv does not exist yet"), "{said}");
 }
 
 /// A name is an address too, and a file that may not be read is not told where to write.
@@ -192,7 +195,14 @@ fn set_keys_take_the_place_of_those_of_a_plan() {
         ("mqtt.qoss=1", &["--set mqtt.qoss=1", "did you mean mqtt.qos?"]),
         ("mqtt.qos=7", &["--set mqtt.qos=7", "7"]),
         ("load.rate=fast", &["--set load.rate=fast", "is not a rate"]),
-        ("load.duration=1s", &["--set load.duration=1s", "after a time or after so many messages"]),
+        (
+            "load.duration=1s",
+            &[
+                "--set load.duration=1s",
+                "after a duration or after a number of \
+                                                          messages",
+            ],
+        ),
         ("mqtt.qos", &["type --set KEY=VALUE"]),
     ] {
         let ended = place.weigh(&["run", "t.toml", "--dry", "--set", set]);

@@ -9,7 +9,7 @@ use weigh_engine::io::sim::Link;
 use weigh_model::path::Path;
 use weigh_model::{Nanos, Pattern};
 use weigh_stats::histogram::Histogram;
-use weigh_testbed::hosts::{Ground, HostSpec, Scene, SceneSpec};
+use weigh_testbed::hosts::{HostSpec, NamespaceRights, Scene, SceneSpec};
 
 use crate::gate::{GATE_OPENS_MS, gate, is_late};
 use crate::queueing::{Service, Stamps, queue, theory};
@@ -22,16 +22,16 @@ const ROUND_TRIP_MS: f64 = 20.0;
 /// A scene of two hosts with the path between them; `None`, and said, where we may make none. A
 /// user namespace of its own is for programs with one thread, which tests are not.
 fn scene(test: &str) -> Option<Scene> {
-    let looked = Ground::look();
+    let looked = NamespaceRights::look();
     let must = std::env::var("CI").is_ok_and(|value| value == "true");
     if let Err(error) = &looked {
         assert!(!must, "{error}, and CI=true");
     }
-    if !matches!(looked, Ok(Ground::Privileged)) {
+    if !matches!(looked, Ok(NamespaceRights::Privileged)) {
         eprintln!("SKIPPED {test}: only root may make hosts beside other tests");
         return None;
     }
-    let ground = Ground::take().unwrap();
+    let ground = NamespaceRights::take().unwrap();
     let words = [("path.delay", "10ms")];
     let path = Path::of_words(None, words).unwrap();
     let host = |name: &str, path| HostSpec { name: name.to_owned(), path };

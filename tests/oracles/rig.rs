@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Instant;
 
-use weigh_engine::generator::{Attendant, Generator};
+use weigh_engine::generator::{Generator, TrialObserver};
 use weigh_engine::io::Io;
 use weigh_engine::io::epoll::EpollIo;
 use weigh_engine::io::sim::{Cut, Link, Party, Pause, SimIo, World};
@@ -355,8 +355,8 @@ impl Setup {
     }
 
     fn run_generator(&self, address: SocketAddr, epoch: Instant) -> Outcome {
-        let attendant: Arc<dyn Attendant> = Arc::new(Nobody);
-        let generator = Generator::start(self.job(address), epoch, &attendant).unwrap();
+        let observer: Arc<dyn TrialObserver> = Arc::new(Nobody);
+        let generator = Generator::start(self.job(address), epoch, &observer).unwrap();
         generator.finish().unwrap()
     }
 }
@@ -416,6 +416,6 @@ impl Party for ScriptedParty {
 
 struct Nobody;
 
-impl Attendant for Nobody {
+impl TrialObserver for Nobody {
     fn progress(&self, _shard: u32, _progress: Progress) {}
 }

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use weigh_engine::io::{Close, Happening, Io, Token};
+use weigh_engine::io::{Close, Io, IoEvent, Token};
 use weigh_model::Nanos;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 
@@ -66,8 +66,8 @@ impl Scripted {
     pub fn step(&mut self, io: &mut dyn Io, until: Nanos) {
         let next = self.departures.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
         let mut gone = Vec::new();
-        io.turn(until.min(next), &mut |now, happening| match happening {
-            Happening::Accepted { connection } => {
+        io.turn(until.min(next), &mut |now, event| match event {
+            IoEvent::Accepted { connection } => {
                 let mut desk = Desk::default();
                 self.inner.accepted(ConnectionId(connection.0), now, &mut desk);
                 // A server may speak first.
@@ -75,14 +75,14 @@ impl Scripted {
                 let greeted = Connection { output, ..Connection::default() };
                 self.connections.insert(connection.0, greeted);
             }
-            Happening::Received(token, bytes) => self.receive(now, token, bytes),
-            Happening::Writable(token) => {
+            IoEvent::Received(token, bytes) => self.receive(now, token, bytes),
+            IoEvent::Writable(token) => {
                 if let Some(connection) = self.connections.get_mut(&token.0) {
                     connection.is_blocked = false;
                 }
             }
-            Happening::Ended(token) | Happening::Failed(token, _) => gone.push(token),
-            Happening::Connected(_) | Happening::Poked => {}
+            IoEvent::Ended(token) | IoEvent::Failed(token, _) => gone.push(token),
+            IoEvent::Connected(_) | IoEvent::Woken => {}
         });
         let now = io.now();
         for token in gone {
@@ -166,7 +166,7 @@ impl Outlets for Desk {
 
     fn abort(&mut self, _which: ConnectionId) {}
 
-    fn poke(&mut self, _shard: u16) {}
+    fn notify_shard(&mut self, _shard: u16) {}
 }
 
 /// Four bytes of length, then the kind; kinds 1 to 3 are messages.

@@ -23,8 +23,8 @@ const options = { skip: !executablePath };
 
 const METRICS = ['response_time_ns.p50', 'response_time_ns.p99', 'target_cpu_us_per_message'];
 const SECTIONS = [
-  'All cases', 'One metric closely', 'Times by percentile', 'What a message costs',
-  'One case closely', 'Verdicts', 'How every figure was computed', 'Doubts, and what to do',
+  'All cases', 'One metric in detail', 'Times by percentile', 'What a message costs',
+  'One case in detail', 'Verdicts', 'How every figure was computed', 'Warnings, and what to do',
   'Machine, versions, plan',
 ];
 
@@ -91,9 +91,9 @@ for (const [width, scheme] of [[390, 'light'], [390, 'dark'], [1280, 'light'], [
   });
 }
 
-test('the first screen has question, answer, picture and doubts', options, async () => {
+test('the first screen has question, answer, picture and warnings', options, async () => {
   const { page } = await open(1280);
-  assert.match(await page.textContent('h1'), /^How do .* compare/);
+  assert.match(await page.textContent('h1'), / compared /);
   const sentences = await page.locator('.answer p').allTextContents();
   assert.equal(sentences.length, 2);
   assert.match(sentences[0], /tcp was [0-9.]+ to [0-9.]+ times faster than http1 at all 6 places/);
@@ -194,8 +194,8 @@ test('how a figure was computed is one click away', options, async () => {
 test('verdicts are for cases that differ in one thing, with their probabilities', options, async () => {
   const { page } = await open(1280);
   const verdicts = page.locator('#verdicts');
-  assert.match(await verdicts.textContent(), /Were all cases equal, [\d.]+ would be called by chance/);
-  for (const title of ['Lane against lane', 'From place to place']) {
+  assert.match(await verdicts.textContent(), /\d+ significant \([\d.]+ expected by chance\)/);
+  for (const title of ['Lane against lane', 'Along an axis']) {
     const details = verdicts.locator('details', { hasText: title });
     await unfold(details);
     const rows = await details.locator('tbody tr').evaluateAll((all) =>

@@ -9,6 +9,7 @@ mod scanner;
 mod shapes;
 mod standing;
 mod tokens;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};

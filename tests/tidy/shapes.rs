@@ -5,28 +5,16 @@ use std::collections::BTreeSet;
 
 use crate::files::{Findings, Source, relative, sources};
 use crate::lists::{FIELDS_MAX, RECORDS};
-use crate::standing::{TUPLES, WIDE_STRUCTS};
+use crate::standing::WIDE_STRUCTS;
 use crate::tokens::{Token, behind_bracket, production};
 
 #[test]
 fn no_parameter_is_a_tuple_of_more_than_two() {
     let mut findings = Findings::default();
-    let mut seen = BTreeSet::new();
     for file in production_files() {
-        let path = relative(&file.path);
         for (function, line) in bundled(&production(&file.text)) {
-            let is_known = TUPLES.contains(&(&*path, function));
-            seen.insert((path.clone(), function.to_owned()));
-            if !is_known {
-                let text = format!("fn {function} has a tuple of more than two as a parameter");
-                findings.add(&file, line, text);
-            }
-        }
-    }
-    for (path, function) in TUPLES {
-        if !seen.contains(&((*path).to_owned(), (*function).to_owned())) {
-            let text = format!("{path}: fn {function} has no such parameter");
-            findings.0.push(format!("{text}: delete it from TUPLES"));
+            let text = format!("fn {function} has a tuple of more than two as a parameter");
+            findings.add(&file, line, text);
         }
     }
     findings.check();

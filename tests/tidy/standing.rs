@@ -1,14 +1,20 @@
 //! Findings that still stand. Entries are only deleted; each test says which ones are done.
 
-/// Functions with a parameter that is a tuple of more than two.
-#[rustfmt::skip]
-pub const TUPLES: &[(&str, &str)] = &[
-    ("crates/engine/src/shard/polling.rs", "ask"),
-];
-
 /// Structs with more fields than the limit.
 #[rustfmt::skip]
 pub const WIDE_STRUCTS: &[(&str, &str)] = &[
     ("crates/model/src/load.rs", "Load"),
     ("crates/plan/src/load.rs", "LoadWords"),
 ];
+
+/// Words to avoid (STYLE.md) that still stand below a folder, at most. The numbers only fall; a
+/// folder that is not here has none.
+#[rustfmt::skip]
+pub const WORDS: &[(&str, usize)] = &[
+    ("crates/engine", 179),
+    ("crates/probe", 44),
+    ("src", 154),
+];
+
+/// How many docstrings may still be a mere question word or "The same." The number only falls.
+pub const EMPTY_DOCS_MAX: usize = 14;

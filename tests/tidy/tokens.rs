@@ -1,5 +1,7 @@
 //! Rust code as words and signs with their lines, without comments and without code that only
-//! tests compile.
+//! tests compile; and the prose in it: string literals and doc comments.
+
+use std::ops::RangeInclusive;
 
 /// A word, a sign, or a literal. `::` is one sign; a string is `""`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,58 @@ pub fn production(code: &str) -> Vec<Token<'_>> {
         }
     }
     kept
+}
+
+/// The lines of what only tests compile.
+pub fn test_lines(code: &str) -> Vec<RangeInclusive<usize>> {
+    let all = tokens(code);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < all.len() {
+        if is_test_only(&all[at..]) {
+            let end = end_of_item(&all, at);
+            let last = all.get(end).map_or(usize::MAX, |next| next.line.saturating_sub(1));
+            found.push(all[at].line..=last.max(all[at].line));
+            at = end;
+        } else {
+            at += 1;
+        }
+    }
+    found
+}
+
+/// A string literal, or the doc comments of consecutive lines.
+pub struct Prose {
+    pub text: String,
+    /// Of its beginning, counted from 0.
+    pub line: usize,
+    pub is_doc: bool,
+}
+
+/// The prose of a file, tests included.
+pub fn prose(code: &str) -> Vec<Prose> {
+    let mut found: Vec<Prose> = Vec::new();
+    let (mut at, mut line) = (0, 0);
+    while at < code.len() {
+        let rest = &code[at..];
+        let length = length_of_token(rest);
+        let text = &rest[..length];
+        let doc = text.strip_prefix("///").or_else(|| text.strip_prefix("//!"));
+        if let Some(doc) = doc {
+            let lines_of = |prose: &Prose| prose.line + prose.text.matches('\n').count();
+            match found.last_mut().filter(|last| last.is_doc && lines_of(last) + 1 == line) {
+                Some(last) => last.text = format!("{}\n{doc}", last.text),
+                None => found.push(Prose { text: doc.to_owned(), line, is_doc: true }),
+            }
+        } else if text.starts_with('"') || raw_string(text) > 0 {
+            let body = text.trim_start_matches(['b', 'r', '#']).trim_end_matches('#');
+            let text = body.trim_matches('"').to_owned();
+            found.push(Prose { text, line, is_doc: false });
+        }
+        line += text.matches('\n').count();
+        at += length;
+    }
+    found
 }
 
 /// The index behind the bracket that closes the one at `open`.
@@ -206,4 +260,15 @@ fn last() { ('"', b'x') }
         "use a :: b ; fn f < 'a > ( x : & 'a str ) - > char { let _ = \"\" ; \"\" } \
          fn last ( ) { ( \"\" , b \"\" ) }"
     );
+}
+
+#[test]
+fn prose_is_literals_and_doc_comments() {
+    let code = "//! One\n//! two.\n\n/// Three. // no\nfn f() { g(r#\"a \"b\"#); } // \"c\"\n\
+                #[cfg(test)]\nmod t {\n}\n";
+    let found: Vec<(String, usize, bool)> =
+        prose(code).into_iter().map(|prose| (prose.text, prose.line, prose.is_doc)).collect();
+    let due = [(" One\n two.", 0, true), (" Three. // no", 3, true), ("a \"b", 4, false)];
+    assert_eq!(found, due.map(|(text, line, is_doc)| (text.to_owned(), line, is_doc)));
+    assert_eq!(test_lines(code), [5..=usize::MAX]);
 }

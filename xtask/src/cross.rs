@@ -151,8 +151,17 @@ fn try_in(root: &Path, board: &Board, binary: &Path, place: &Path) -> anyhow::Re
         );
         let plan = std::fs::read_to_string(root.join("xtask/board.toml"))?;
         std::fs::write(place.join("plan.toml"), plan.replace("URL", &url))?;
-        weigh(&["rundown", "plan.toml", "--no-gauge", "--for", "2s", "--battery", "2000mAh@5V"])?;
-        let report = weigh(&["rundown", "--read", "--json"])?;
+        weigh(&[
+            "energy",
+            "rundown",
+            "plan.toml",
+            "--no-gauge",
+            "--for",
+            "2s",
+            "--battery",
+            "2000mAh@5V",
+        ])?;
+        let report = weigh(&["energy", "rundown", "--read", "--json"])?;
         let report: serde_json::Value = serde_json::from_str(&report)?;
         let sessions = report["discharges"][0]["sessions"].as_u64();
         ensure!(sessions > Some(0), "no session in two seconds: {report}");

@@ -1,4 +1,4 @@
-//! What a thread has used, and what time it is.
+//! Processor time of a thread, and wall-clock time.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 

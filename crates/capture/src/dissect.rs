@@ -1,4 +1,4 @@
-//! Cuts a packet into link, IP and transport header, and what they carry.
+//! Splits a packet into link, IP and transport header, and content.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,7 +7,7 @@ use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpS
 
 use crate::packet::{Link, Packet};
 
-/// A packet in its parts. The lengths are those on the wire, also where the capture cut the bytes:
+/// The parts of a packet. The lengths are those on the wire, also where the capture cut the bytes:
 /// link, IP, transport and stream bytes add up to [`Packet::length`].
 #[derive(Clone, Copy, Debug)]
 pub struct Dissection<'a> {
@@ -17,22 +17,22 @@ pub struct Dissection<'a> {
     pub ip_bytes: u32,
     /// TCP header with options, or UDP header.
     pub transport_bytes: u32,
-    /// What the transport carries.
+    /// Bytes carried by the transport.
     pub stream_bytes: u32,
-    /// Who talks to whom, and how.
+    /// Addresses, ports and kind of the packet.
     pub carried: Carried<'a>,
 }
 
-/// What an IP packet carries.
+/// Content of an IP packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Carried<'a> {
     /// A segment of TCP.
     Tcp(Segment<'a>),
     /// A datagram of UDP.
     Udp {
-        /// Where it comes from.
+        /// Source address and port.
         source: SocketAddr,
-        /// Where it goes to.
+        /// Destination address and port.
         destination: SocketAddr,
     },
     /// A fragment of an IP packet that is not its first: it has no ports.
@@ -44,19 +44,19 @@ pub enum Carried<'a> {
 /// A segment of TCP (RFC 9293, section 3.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
-    /// Where it comes from.
+    /// Source address and port.
     pub source: SocketAddr,
-    /// Where it goes to.
+    /// Destination address and port.
     pub destination: SocketAddr,
     /// Sequence number of its first byte, or of its SYN.
     pub sequence: u32,
     /// Acknowledgement number, if it has one.
     pub acknowledgement: Option<u32>,
-    /// The sender opens.
+    /// True for SYN.
     pub syn: bool,
-    /// The sender has finished.
+    /// True for FIN.
     pub fin: bool,
-    /// The sender gives up.
+    /// True for RST.
     pub rst: bool,
     /// True if the header has a timestamp option (RFC 7323).
     pub timestamps: bool,
@@ -65,7 +65,8 @@ pub struct Segment<'a> {
 }
 
 impl<'a> Dissection<'a> {
-    /// Cuts `packet` into its parts. Never fails: what cannot be understood is [`Carried::Other`],
+    /// Splits `packet` into its parts. Never fails: what cannot be understood is
+    /// [`Carried::Other`],
     /// with all its bytes in the deepest layer that was understood.
     pub fn of(packet: &Packet<'a>) -> Dissection<'a> {
         Self::try_of(packet).unwrap_or(Dissection {
@@ -128,9 +129,9 @@ fn slice<'a>(packet: &Packet<'a>) -> Option<LaxSlicedPacket<'a>> {
     }
 }
 
-/// What the IP header says.
+/// Fields of the IP header.
 struct Network {
-    /// Where it begins in the packet.
+    /// Offset in the packet.
     at: u32,
     header_bytes: u32,
     /// Header and payload; absent where the length field is 0, as in super-packets above 64 KiB.
@@ -192,7 +193,7 @@ fn segment<'a>(network: &Network, tcp: &TcpSlice<'a>, room: usize) -> Segment<'a
 }
 
 fn has_timestamps(tcp: &TcpSlice<'_>) -> bool {
-    // 12 bytes of options are what a timestamp takes with its padding; less cannot hold one.
+    // A timestamp takes 12 bytes of options with its padding; shorter options cannot hold one.
     tcp.header_slice().len() >= 32
         && tcp.options_iterator().flatten().any(|o| matches!(o, TcpOptionElement::Timestamp(..)))
 }

@@ -1,71 +1,72 @@
-//! What makes the figures of the probe doubtful.
+//! Warnings about the figures of the capture.
 
 use serde::{Deserialize, Serialize};
 
-/// A reason to doubt an account, with advice.
+/// A warning about an account, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Doubt {
     /// The kernel dropped packets before the probe could read them.
     Dropped {
-        /// How many.
+        /// Number of packets.
         packets: u64,
     },
-    /// Bytes of streams passed by unseen.
+    /// Bytes of streams were not captured.
     Unseen {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Fragments of IP packets could not be given to a connection.
+    /// Fragments of IP packets could not be assigned to a connection.
     Fragments {
-        /// How many.
+        /// Number of fragments.
         packets: u64,
     },
     /// The opening of connections was not seen.
     OpeningUnseen {
-        /// How many.
+        /// Number of connections.
         connections: u64,
     },
     /// The records of TLS could not be followed.
     TlsLost {
-        /// In how many connections.
+        /// Number of connections.
         connections: u64,
     },
-    /// The cipher suite pads, so that overhead and content cannot be told apart.
+    /// The cipher suite pads, so overhead and content cannot be distinguished.
     TlsOverheadUnknown {
-        /// In how many connections.
+        /// Number of connections.
         connections: u64,
     },
     /// Tickets sent after a TLS 1.3 handshake look like content, and no codec's count was given.
     TlsTicketsHidden {
-        /// In how many connections.
+        /// Number of connections.
         connections: u64,
     },
     /// Super-packets were counted as packets.
     SuperPackets {
-        /// The largest.
+        /// Size of the largest, bytes.
         bytes: u32,
     },
     /// The capture ended before it was stopped.
     CaptureBroke {
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }
 
 impl Doubt {
-    /// What is wrong.
+    /// What was found, in words.
     pub fn text(&self) -> String {
         match self {
             Doubt::Dropped { packets } => {
-                format!("the kernel dropped {packets} packets before the probe read them")
+                format!("the kernel dropped {packets} packets before the capture read them")
             }
-            Doubt::Unseen { bytes } => format!("{bytes} bytes of streams passed by unseen"),
+            Doubt::Unseen { bytes } => format!("{bytes} bytes of streams were not captured"),
             Doubt::Fragments { packets } => {
-                format!("{packets} fragments of IP packets are in no connection's figures")
+                format!("{packets} fragments of IP packets are not in the connections' figures")
             }
             Doubt::OpeningUnseen { connections } => format!(
-                "{connections} connections were open before the capture: set-up and TLS unknown"
+                "{connections} connections were open before the capture, so set-up and TLS are \
+                     unknown"
             ),
             Doubt::TlsLost { connections } => {
                 format!("the TLS records of {connections} connections could not be followed")
@@ -84,16 +85,16 @@ impl Doubt {
         }
     }
 
-    /// What to do.
+    /// What to type.
     pub fn advice(&self) -> &'static str {
         match self {
             Doubt::Dropped { .. } => "use a larger ring, or capture headers only",
-            Doubt::Unseen { .. } => "start the capture first, and see that nothing is dropped",
+            Doubt::Unseen { .. } => "start the capture first, and check that it drops nothing",
             Doubt::Fragments { .. } => "use datagrams that fit the MTU",
             Doubt::OpeningUnseen { .. } => "start the capture before the connections are opened",
             Doubt::TlsLost { .. } => "capture whole packets, from the first of each connection on",
             Doubt::TlsOverheadUnknown { .. } => "use an AEAD cipher suite or TLS 1.3",
-            Doubt::TlsTicketsHidden { .. } => "give the codec's count of bytes",
+            Doubt::TlsTicketsHidden { .. } => "provide the codec's count of bytes",
             Doubt::SuperPackets { .. } => {
                 "switch TSO, GSO and GRO off on this interface (--offload off)"
             }

@@ -1,23 +1,23 @@
-//! What can keep the probe from working.
+//! Errors of the capture.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What went wrong, where, and what to do about it.
+/// What went wrong, where, and the fix.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// The interface is not there.
-    #[error("there is no interface {name:?} in this network namespace: {error}")]
+    /// The interface does not exist.
+    #[error("unknown interface {name:?} in this network namespace: {error}")]
     NoInterface {
         /// Its name.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// Captures need a capability.
     #[error(
-        "capturing packets is not permitted: it takes CAP_NET_RAW, which root has, and every user \
-         in a user and network namespace of their own (`unshare --map-root-user --net`)"
+        "capturing packets is not permitted: run as root, give CAP_NET_RAW, or use a user and \
+        network namespace of your own (`unshare --map-root-user --net`)"
     )]
     NotPermitted,
     /// The interface's link header is not known.
@@ -31,13 +31,13 @@ pub enum WireError {
     /// A call to the kernel failed.
     #[error("{call} failed: {error}")]
     Call {
-        /// Which.
+        /// The failed call.
         call: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// The filter does not fit into the kernel's filter language.
-    #[error("the filter has {count} {what}, at most {most} are possible")]
+    #[error("the filter has {count} {what}; at most {most} are allowed")]
     FilterTooLong {
         /// Ports or addresses.
         what: &'static str,
@@ -51,14 +51,14 @@ pub enum WireError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// The kernel is too old, or its answer is damaged.
-    #[error("the kernel's answer about sockets does not look as in linux/tcp.h: {0}")]
+    #[error("the kernel's answer about sockets is not as documented in linux/tcp.h: {0}")]
     Unexpected(String),
     /// A thread of the probe panicked.
-    #[error("the probe's thread ended with a panic; this is a fault of the probe")]
+    #[error("the capture's thread panicked: this is a bug, please report it")]
     Panicked,
 }
 

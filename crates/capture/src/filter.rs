@@ -1,10 +1,10 @@
-//! Which packets are meant.
+//! Filter of packets by port and address.
 
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-/// Which packets are meant: those from or to one of the ports, and from or to one of the addresses.
+/// Packets to count: those from or to one of the ports, and from or to one of the addresses.
 /// An empty list means any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
@@ -20,12 +20,12 @@ impl Filter {
         Filter { ports: vec![port], addresses: Vec::new() }
     }
 
-    /// True if everything is meant, also what is not IP.
+    /// True if every packet is counted, also those that are not IP.
     pub fn is_open(&self) -> bool {
         self.ports.is_empty() && self.addresses.is_empty()
     }
 
-    /// True if a packet between these ends is meant.
+    /// True if a packet between these ends is counted.
     pub fn admits(&self, one: SocketAddr, other: SocketAddr) -> bool {
         let has_port = |end: SocketAddr| self.ports.contains(&end.port());
         let has_address = |end: SocketAddr| self.addresses.contains(&end.ip());

@@ -1,13 +1,12 @@
-//! Counts what messages cost on the wire: packets and bytes, by direction, connection, phase and
+//! Counts the cost of messages on the wire: packets and bytes, by direction, connection, phase and
 //! layer.
 //!
-//! Two witnesses that know nothing of each other: a capture ([`capture::Capture`], or a stored
-//! file, [`files::account_of`]), whose packets go through one accounting ([`account::Accounting`]),
-//! and the kernel's own counters ([`kernel`]). [`kernel::agreement()`] holds the one against the
-//! other.
+//! Two independent measurements: a capture ([`capture::Capture`], or a stored file,
+//! [`files::account_of`]), whose packets go through one accounting ([`account::Accounting`]), and
+//! the kernel's own counters ([`kernel`]). [`kernel::agreement()`] compares them.
 //!
-//! Linux only. Nothing here changes what it counts: interfaces stay as they are, and what their
-//! offloads do to the figures is in the account ([`account::Account::doubts`]).
+//! Linux only. Nothing here changes what it counts: interfaces stay as they are, and the effects of
+//! their offloads on the figures are in the account ([`account::Account::doubts`]).
 
 pub mod account;
 pub mod capture;

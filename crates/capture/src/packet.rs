@@ -1,4 +1,4 @@
-//! One packet as a capture hands it over, whatever the capture was.
+//! One packet of a capture, live or stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ pub struct Packet<'a> {
     pub bytes: &'a [u8],
     /// Its whole length in bytes, link header included, checksum and preamble not.
     pub length: u32,
-    /// What its link header is.
+    /// Its link header.
     pub link: Link,
     /// The payload bytes of each segment that a super-packet will be cut into (`gso_size` of the
-    /// kernel), 0 if this is a packet as it is on the wire or nobody knows.
+    /// kernel); 0 if this is a packet as it is on the wire, or if unknown.
     pub segment_bytes: u16,
 }
 
-/// The header that stands before the IP header.
+/// The header before the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
@@ -51,15 +51,15 @@ impl Link {
         }
     }
 
-    /// How a report names it.
+    /// Its name in a report.
     pub fn words(self) -> &'static str {
         match self {
             Link::Ethernet => "Ethernet, 14 bytes without frame check sequence",
-            Link::Loopback => "loopback, 14 bytes that are on no wire",
+            Link::Loopback => "loopback, 14 bytes that exist in the capture only",
             Link::Raw => "no link header",
-            Link::Cooked => "Linux cooked capture, 16 bytes that are on no wire",
-            Link::CookedTwo => "Linux cooked capture 2, 20 bytes that are on no wire",
-            Link::Null => "BSD loopback, 4 bytes that are on no wire",
+            Link::Cooked => "Linux cooked capture, 16 bytes that exist in the capture only",
+            Link::CookedTwo => "Linux cooked capture 2, 20 bytes that exist in the capture only",
+            Link::Null => "BSD loopback, 4 bytes that exist in the capture only",
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Modelled figures of the repetitions of a case, each with an interval over what the coefficients
-//! might be and what varies from run to run, and the coefficient that it hangs on most.
+//! Modelled figures of the repetitions of a case, each with an interval that includes the
+//! uncertainty of the coefficients and the variation from run to run, and the most important
+//! coefficient.
 
 use weigh_model::modelled::EnergyBasis;
 use weigh_stats::quantile::interpolated;
@@ -11,7 +12,7 @@ use crate::quantity::{Frame, Quantity};
 use crate::work::{Parts, Work};
 
 /// A model with its coefficients drawn: the same draws for every case, so that cases can be
-/// compared although nobody knows the coefficients.
+/// compared although the coefficients are uncertain.
 #[derive(Clone, Debug)]
 pub struct Model {
     frame: Frame,
@@ -20,18 +21,18 @@ pub struct Model {
     errors: Vec<Error>,
 }
 
-/// What a case comes to.
+/// Modelled figures of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The figures that are defined, in their order.
     pub figures: Vec<(Quantity, Figure)>,
-    /// Joules of a message as weighed, by what they are for: means over the repetitions.
+    /// Joules of a message as measured, by use: means over the repetitions.
     pub weighed: Parts,
-    /// The same in the duty cycle; `None` where a message takes longer than that.
+    /// Joules of a message in the duty cycle; `None` if a message takes longer than the interval.
     pub duty: Option<Parts>,
-    /// What the energy as weighed hangs on, the largest first.
+    /// Sources of uncertainty of the energy as measured, the largest first.
     pub weighed_budget: Vec<Share>,
-    /// What the energy of a message in the duty cycle hangs on.
+    /// Sources of uncertainty of the energy of a message in the duty cycle.
     pub duty_budget: Vec<Share>,
 }
 
@@ -46,7 +47,7 @@ pub struct Figure {
     pub values: Vec<f64>,
 }
 
-/// What share of the variance is whose.
+/// A source's share of the variance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     /// The coefficient, such as `3g tail_power`, or [`RUNS`].
@@ -61,7 +62,7 @@ impl Model {
         Model::with_draws(basis, DRAWS, SEED)
     }
 
-    /// The same with another number of draws, or others.
+    /// A model with another number of draws, or other draws.
     pub fn with_draws(basis: &EnergyBasis, number: usize, seed: u64) -> Model {
         let battery = basis.battery;
         let rated_v = battery.map_or(basis.device.volts, |battery| battery.rated_v);
@@ -80,7 +81,7 @@ impl Model {
         }
     }
 
-    /// How often the coefficients were drawn.
+    /// Number of draws of the coefficients.
     pub fn number(&self) -> usize {
         self.draws.len()
     }
@@ -90,8 +91,8 @@ impl Model {
         quantity.of(&self.frame, &self.published, work)
     }
 
-    /// What the repetitions of a case come to, one after the other. `case` tells the chance of this
-    /// case from that of others.
+    /// Returns the figures of the repetitions of a case. `case` separates the random numbers of
+    /// this case from those of others.
     pub fn answer(&self, works: &[Work], case: u64) -> Answer {
         let runs = self.runs(works.len(), case);
         let figure = |quantity: Quantity| Some((quantity, self.figure(quantity, works, &runs)?));
@@ -108,8 +109,8 @@ impl Model {
         }
     }
 
-    /// A figure of one case over that of another, with its interval: both with the same
-    /// coefficients, whatever those are. `None` where one of them is not defined, or 0.
+    /// A figure of one case over that of another, with its interval: both with the same draws of
+    /// the coefficients. `None` if one of them is not defined, or 0.
     pub fn ratio(
         &self,
         quantity: Quantity,
@@ -135,8 +136,9 @@ impl Model {
         Some(Figure { value: mean(&values), interval, values })
     }
 
-    /// The figure's mean over the repetitions for every draw, and from run to run as far as so few
-    /// of them let one know (JCGM 101:2008, section 6.4.9). `None` with too few repetitions.
+    /// The figure's mean over the repetitions for every draw, with the variation from run to run as
+    /// far as it is known from this number of repetitions (JCGM 101:2008, section 6.4.9). `None`
+    /// with too few repetitions.
     fn drawn(&self, quantity: Quantity, works: &[Work], runs: &[f64]) -> Option<Vec<f64>> {
         if works.len() < REPETITIONS_MIN {
             return None;
@@ -147,8 +149,8 @@ impl Model {
             Some(mean(&all?))
         };
         let deviation = self.run_deviation(quantity, works)?;
-        // On a logarithm's scale, where no chance makes energy negative; for the small deviations
-        // that runs have it is the same.
+        // On a logarithmic scale, so that chance cannot make energy negative; for the small
+        // deviations of runs it is the same.
         let factor = |t: f64| (deviation * t).clamp(-FACTOR_LN_MAX, FACTOR_LN_MAX).exp();
         let draw = |(values, t): (&Values, &f64)| Some(at(values)? * factor(*t));
         self.draws.iter().zip(runs).map(draw).collect()
@@ -180,8 +182,8 @@ impl Model {
         (0..self.draws.len()).map(|_| deviate()).collect()
     }
 
-    /// The variance of a figure's logarithm by where it comes from, each source as if the others
-    /// were certain: a standard deviation to either side (JCGM 101:2008, annex B).
+    /// The variance of a figure's logarithm by source, each as if the others were certain: a
+    /// standard deviation to either side (JCGM 101:2008, annex B).
     fn budget(&self, quantity: Quantity, works: &[Work]) -> Vec<Share> {
         let logarithm = |values: &Values| -> Option<f64> {
             let all: Option<Vec<f64>> =
@@ -212,7 +214,7 @@ impl Model {
     }
 }
 
-/// Whether a battery's voltage is another than that of the device, which has a converter.
+/// Whether a battery's voltage differs from that of the device, which then has a converter.
 pub fn has_converter(basis: &EnergyBasis) -> bool {
     let differs = basis.battery.is_some_and(|battery| {
         let ratio = battery.rated_v / basis.device.volts;
@@ -251,23 +253,23 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// What varies from run to run, in a budget.
+/// Name of the variation from run to run in a budget.
 pub const RUNS: &str = "run to run";
 
-/// Repetitions that an interval needs, as everywhere else.
+/// Repetitions that an interval needs, as in other crates.
 pub const REPETITIONS_MIN: usize = 3;
 
 /// Draws of the coefficients: the ends of the interval are then good to about 1 % of its width.
 pub const DRAWS: usize = 10_000;
 
-/// The same on every machine, so that a report made again has the same digits.
+/// The same on every machine, so that a repeated report has the same digits.
 pub const SEED: u64 = 101;
 
-/// Beyond it lies nothing that an interval at 95 % sees.
+/// Larger factors do not affect an interval at 95 %.
 const FACTOR_LN_MAX: f64 = 50.0;
 
 const SEED_OF_RUNS: u64 = 0x5EED_0000;
 const OUTSIDE: f64 = 1.0 - weigh_stats::CONFIDENCE;
 
-/// A battery within so much of the device's voltage feeds it as it is.
+/// A battery within this factor of the device's voltage needs no converter.
 const SAME_VOLTAGE: f64 = 1.1;

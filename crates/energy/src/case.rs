@@ -1,4 +1,5 @@
-//! Published cases, computed again: what a file says must come out of its coefficients.
+//! Published cases, computed again: the coefficients of a file must reproduce its published
+//! results.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +13,27 @@ use crate::part::{Closes, PartFile};
 use crate::quantity::Quantity;
 use crate::work::Work;
 
-/// A published result beside the model's.
+/// A published result next to the model's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
-    /// What it is.
+    /// Description of the case.
     pub case: String,
-    /// The radio, and the device where there is one: `nb-iot on nrf9160`.
+    /// The radio, and the device if there is one: `nb-iot on nrf9160`.
     pub of: String,
     /// As published.
     pub published: f64,
-    /// As modelled.
+    /// The result of the model.
     pub modelled: f64,
     /// The unit of both.
     pub unit: &'static str,
-    /// Where it was published.
+    /// Source of the publication.
     pub source: String,
 }
 
-/// All published cases of this radio's file.
+/// Computes all published cases of this radio's file.
 ///
 /// # Errors
-/// If a case names no device, or says neither days nor joules.
+/// If a case names no device, or has neither days nor joules.
 pub fn closed(catalogue: &Catalogue, radio: &PartFile) -> Result<Vec<Closed>, String> {
     radio.closes.iter().map(|case| close(catalogue, radio, case)).collect()
 }
@@ -48,7 +49,7 @@ fn close(catalogue: &Catalogue, radio: &PartFile, case: &Closes) -> Result<Close
     let device = device.transpose().map_err(wrong)?;
     let mut device = device.map_or_else(nothing, |file| file.part.clone());
     let mut radio_part = radio.part.clone();
-    // Published lifetimes are those of a battery that loses nothing, without keep-alives.
+    // Published lifetimes assume a battery without self-discharge, and no keep-alives.
     device.coefficients.remove(KEYS[at::SELF_DISCHARGE].name);
     radio_part.coefficients.remove(KEYS[at::IDLE_LIMIT].name);
     let basis = EnergyBasis {
@@ -60,7 +61,7 @@ fn close(catalogue: &Catalogue, radio: &PartFile, case: &Closes) -> Result<Close
     };
     let model = Model::with_draws(&basis, 0, 0);
     let values = draws::published(&basis);
-    // A message and a connection like those that were measured, where nothing else is said.
+    // By default a message and a connection like those that were measured.
     let up = case.up.map_or(values[at::MESSAGE_UP], |size| size.0 as f64);
     let down = case.down.map_or(0.0, |size| size.0 as f64);
     let opening = if case.is_fresh {
@@ -89,7 +90,7 @@ fn close(catalogue: &Catalogue, radio: &PartFile, case: &Closes) -> Result<Close
     Ok(Closed { case, of, published, modelled, unit, source })
 }
 
-/// A case that is about a radio alone.
+/// An empty part, for a case about a radio alone.
 fn nothing() -> EnergyPart {
     EnergyPart {
         name: String::new(),
@@ -105,7 +106,7 @@ fn nothing() -> EnergyPart {
     }
 }
 
-/// On a kept connection there are many.
+/// Number of messages on a kept connection.
 const MESSAGES_OF_KEPT: f64 = 1000.0;
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! All devices and radios: those built into the program, and those of a folder that take their
-//! place.
+//! All devices and radios: built-in ones, and those of a folder that replace them.
 
 use weigh_model::modelled::{EVERY, EnergyAsked, EnergyBasis};
 use weigh_model::nearest::nearest;
@@ -26,7 +25,7 @@ const RADIOS: &[(&str, &str)] = files!(
         "nb-iot-144" "nb-iot-154" "nb-iot-164"
 );
 
-/// Every device and radio there is.
+/// All devices and radios.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Catalogue {
     devices: Vec<PartFile>,
@@ -34,10 +33,11 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Those built in, and those of these files, which replace built-in ones of the same name.
+    /// Loads the built-in ones and those of these files, which replace built-in ones of the same
+    /// name.
     ///
     /// # Errors
-    /// If a file is none of its kind.
+    /// If a file cannot be read as its kind.
     pub fn load(files: &[(Kind, String, String)]) -> Result<Catalogue, PartError> {
         let mut catalogue = Catalogue { devices: Vec::new(), radios: Vec::new() };
         for (kind, built_in) in [(Kind::Device, DEVICES), (Kind::Radio, RADIOS)] {
@@ -51,7 +51,7 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Those of a kind.
+    /// All parts of a kind.
     pub fn of(&self, kind: Kind) -> &[PartFile] {
         match kind {
             Kind::Device => &self.devices,
@@ -59,7 +59,7 @@ impl Catalogue {
         }
     }
 
-    /// The one of this name.
+    /// Returns the part of this name.
     ///
     /// # Errors
     /// If there is none: what is wrong, a colon, and the names there are.
@@ -69,14 +69,14 @@ impl Catalogue {
             let near = nearest(name, names());
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
             let all: Vec<&str> = names().collect();
-            format!("there is no {} {name:?}: {near}There are: {}", kind.word(), all.join(", "))
+            format!("unknown {} {name:?}: {near}There are: {}", kind.word(), all.join(", "))
         })
     }
 
-    /// What the modelled figures of a run rest on.
+    /// Returns the basis of the modelled figures of a run.
     ///
     /// # Errors
-    /// The key of what is not there, and what to type.
+    /// The key of what is missing, and what to type.
     pub fn basis(&self, asked: &EnergyAsked) -> Result<EnergyBasis, (&'static str, String)> {
         let device = self.find(Kind::Device, &asked.device).map_err(|said| ("device", said))?;
         let radio = asked.radio.as_deref().map(|name| self.find(Kind::Radio, name));

@@ -1,6 +1,6 @@
-//! Coefficients as they might be: what a Monte Carlo interval is made of (JCGM 101:2008, section
-//! 7). Each is log-normal around its value, because none can be negative; the published half width
-//! at 95 % is 1.96 standard deviations of its logarithm.
+//! Draws of uncertain coefficients for Monte Carlo intervals (JCGM 101:2008, section 7). Each is
+//! log-normal around its value, because none can be negative; the published half width at 95 % is
+//! 1.96 standard deviations of its logarithm.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use weigh_stats::random::Random;
 use crate::keys::Values;
 use crate::keys::{KEYS, Key, Kind, at};
 
-/// The values of all coefficients, as published; those that are not there are 0, ratios 1.
+/// The values of all coefficients, as published; missing ones are 0, ratios 1.
 pub fn published(basis: &EnergyBasis) -> Values {
     let mut values = [0.0; KEYS.len()];
     for (place, key) in KEYS.iter().enumerate() {
@@ -24,8 +24,8 @@ pub fn published(basis: &EnergyBasis) -> Values {
     values
 }
 
-/// Draws of all coefficients, each with an error of its own, one that it shares with the others of
-/// its file, and the same error as others of its row.
+/// Draws all coefficients, each with its own error, one that it shares with the others of its file,
+/// and the same error as others of its row.
 pub fn draws(basis: &EnergyBasis, number: usize, seed: u64) -> Vec<Values> {
     let (nominal, errors) = (published(basis), errors(basis));
     let mut random = Random::new(seed);
@@ -48,13 +48,13 @@ pub fn draws(basis: &EnergyBasis, number: usize, seed: u64) -> Vec<Values> {
 /// One error: of a coefficient, or of several that are one published number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
-    /// What it is called: `3g tail_power`.
+    /// Name: `3g tail_power`.
     pub name: String,
-    /// The file it is of.
+    /// Kind of its file.
     pub kind: Kind,
-    /// How far it hangs together with the others of the file.
+    /// Correlation with the others of the file.
     pub correlation: f64,
-    /// The places of the coefficients in [`KEYS`], and the deviation of each one's logarithm.
+    /// The indices of the coefficients in [`KEYS`], and the deviation of each one's logarithm.
     pub places: Vec<(usize, f64)>,
 }
 

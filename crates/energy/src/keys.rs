@@ -5,7 +5,7 @@
 pub enum Kind {
     /// A device: processor, board, converter.
     Device,
-    /// A radio, or whatever else carries its packets.
+    /// A radio, or another link that carries its packets.
     Radio,
 }
 
@@ -18,7 +18,7 @@ impl Kind {
         }
     }
 
-    /// One of them in a word.
+    /// Name of the kind.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Device => "device",
@@ -26,26 +26,26 @@ impl Kind {
         }
     }
 
-    /// The coefficients that it can have.
+    /// The coefficients of the kind.
     pub fn keys(self) -> impl Iterator<Item = &'static Key> {
         KEYS.iter().filter(move |key| key.kind == self)
     }
 }
 
-/// A coefficient that there can be.
+/// A possible coefficient.
 #[derive(Debug, PartialEq)]
 pub struct Key {
-    /// Whose it is.
+    /// Kind of its file.
     pub kind: Kind,
     /// Its name.
     pub name: &'static str,
-    /// What kind of quantity it is.
+    /// Its dimension.
     pub dimension: Dimension,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
-/// What kind of quantity a coefficient is.
+/// The dimension of a coefficient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// Joules.
@@ -67,8 +67,8 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// The units in which it is published, and what one of each is in the unit of the model.
-    /// `volts` turn charges and currents into energies and powers.
+    /// Units in which it is published, with their value in the unit of the model. `volts` converts
+    /// charges and currents to energies and powers.
     pub fn units(self, volts: f64) -> Vec<(&'static str, f64)> {
         match self {
             Dimension::Energy => {
@@ -111,7 +111,7 @@ impl Dimension {
     }
 }
 
-/// The place of each coefficient in [`KEYS`].
+/// The index of each coefficient in [`KEYS`].
 pub mod at {
     #![allow(missing_docs)]
     pub const IDLE: usize = 0;
@@ -145,25 +145,25 @@ pub mod at {
     pub const IDLE_LIMIT: usize = 28;
 }
 
-/// All of them. New ones come last, so that places stay.
+/// All coefficients. New ones are appended, so that indices stay.
 pub const KEYS: [Key; 29] = [
-    device("idle", Dimension::Power, "doing nothing, or asleep where it sleeps"),
-    device("load", Dimension::Power, "what all cores at work take beyond that"),
+    device("idle", Dimension::Power, "idle, or asleep if it sleeps"),
+    device("load", Dimension::Power, "additional power with all cores at work"),
     device("cpu_scale", Dimension::Ratio, "its processor time for a second of the generator's"),
-    device("converter", Dimension::Ratio, "what a converter passes on to its voltage"),
+    device("converter", Dimension::Ratio, "share of energy that a converter passes on"),
     radio("attach", Dimension::Energy, "joining the network, once per charge"),
-    radio("connect", Dimension::Energy, "a connection to the server, beside ramp and bytes"),
-    radio("message", Dimension::Energy, "a message, beside ramp, bytes and tail"),
+    radio("connect", Dimension::Energy, "a connection to the server, without ramp and bytes"),
+    radio("message", Dimension::Energy, "a message, without ramp, bytes and tail"),
     radio("ramp", Dimension::Energy, "each wake-up"),
     radio("ramp_power", Dimension::Power, "power during each wake-up's promotion"),
     radio("ramp_time", Dimension::Time, "how long that takes"),
     radio("up", Dimension::EnergyPerByte, "a byte sent, from IP up"),
     radio("down", Dimension::EnergyPerByte, "a byte received, from IP up"),
-    radio("connected", Dimension::Power, "between first and last packet of a wake-up"),
-    radio("tail_power", Dimension::Power, "after the last packet of a wake-up"),
+    radio("connected", Dimension::Power, "power between first and last packet of a wake-up"),
+    radio("tail_power", Dimension::Power, "power after the last packet of a wake-up"),
     radio("tail_time", Dimension::Time, "how long that lasts; a longer pause ends a wake-up"),
-    radio("idle", Dimension::Power, "asleep, beyond the device's own"),
-    device("self_discharge", Dimension::PerTime, "what a full battery loses by itself"),
+    radio("idle", Dimension::Power, "power asleep, in addition to the device's own"),
+    device("self_discharge", Dimension::PerTime, "self-discharge of a full battery"),
     radio("tx_power", Dimension::Power, "power while it sends, with up_rate"),
     radio("up_rate", Dimension::BitRate, "rate at which bytes are sent, from IP up"),
     radio("rx_power", Dimension::Power, "power while it receives, with down_rate"),
@@ -174,7 +174,7 @@ pub const KEYS: [Key; 29] = [
     radio("connect_time", Dimension::Time, "time awake that is part of connect"),
     radio("paging", Dimension::Power, "mean power of listening for pages between messages"),
     radio("tau", Dimension::Energy, "a tracking area update"),
-    radio("tau_time", Dimension::Time, "silence after which one is due"),
+    radio("tau_time", Dimension::Time, "silence after which a tracking area update is due"),
     radio("idle_limit", Dimension::Time, "silence after which the network forgets a connection"),
 ];
 

@@ -1,7 +1,7 @@
-//! What a device would have taken from its battery, modelled: coefficients of devices and radios
-//! from the literature, each with its source, and what was really weighed (bytes, wake-ups, time,
-//! processor time) go in; joules with an interval and the coefficient that it hangs on come out.
-//! Nothing here is measured with a meter, reads a file or a clock.
+//! Models what a device would have taken from its battery. Input: coefficients of devices and
+//! radios from the literature, each with its source, and measured values (bytes, wake-ups, time,
+//! processor time). Output: joules with an interval, and the most important coefficient. Nothing
+//! here is measured with a meter, reads a file or a clock.
 
 pub mod answer;
 pub mod case;

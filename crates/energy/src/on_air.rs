@@ -1,13 +1,13 @@
-//! What bytes take on the air: the time of sending at the radio's rate, by the power of sending;
-//! and what is left of a measured message or connection once the bytes in it are counted apart.
+//! Energy of bytes on the air: the time of sending at the radio's rate, times the power of sending;
+//! and the remainder of a measured message or connection when its bytes are counted separately.
 
 use crate::keys::Values;
 use crate::keys::at;
 
 /// Joules of a byte sent and of one received.
 ///
-/// A message that was measured with so many bytes bounds what each of them took: a draw in which
-/// its bytes alone took more than [`PART_MAX`] of it contradicts the measurement.
+/// A message that was measured with a known number of bytes bounds the energy of each: a draw in
+/// which its bytes alone took more than [`PART_MAX`] of it contradicts the measurement.
 pub fn each_byte(values: &Values) -> [f64; 2] {
     let on_air = |power: usize, rate: usize| match values[rate] {
         rate if rate > 0.0 => values[power] * BITS_PER_BYTE / rate,
@@ -26,20 +26,20 @@ pub fn bytes(values: &Values, [up, down]: [f64; 2]) -> f64 {
     up * each_up + down * each_down
 }
 
-/// Joules of a message beside its bytes: as measured, less the bytes that were part of it.
+/// Joules of a message without its bytes: as measured, minus the bytes that were part of it.
 pub fn message(values: &Values) -> f64 {
     values[at::MESSAGE] - values[at::MESSAGE_UP] * each_byte(values)[0]
 }
 
-/// Joules of a connection to the server beside its bytes and the time that it is awake.
+/// Joules of a connection to the server without its bytes and its time awake.
 pub fn connect(values: &Values) -> f64 {
     let moved = bytes(values, [values[at::CONNECT_UP], values[at::CONNECT_DOWN]]);
     let awake = values[at::CONNECT_TIME] * values[at::CONNECTED];
     values[at::CONNECT] - (moved + awake).min(PART_MAX * values[at::CONNECT])
 }
 
-/// The largest part of what was measured that may be bytes and waiting: random access, scheduling
-/// and release take some too (chosen).
+/// The largest part of a measurement that may be bytes and waiting: random access, scheduling and
+/// release take some too (chosen).
 const PART_MAX: f64 = 0.9;
 
 const BITS_PER_BYTE: f64 = 8.0;

@@ -20,34 +20,34 @@ use crate::keys::{Dimension, Kind};
 pub struct PartFile {
     /// The device or the radio.
     pub part: EnergyPart,
-    /// Published results that must come out of it.
+    /// Published results that the model must reproduce.
     pub closes: Vec<Closes>,
 }
 
-/// A published result, and what it was made of.
+/// A published result, and its inputs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Closes {
-    /// What it is.
+    /// Description of the case.
     pub case: String,
-    /// The device, for one that is about a battery.
+    /// The device, for a case with a battery.
     pub device: Option<String>,
     /// The battery.
     pub battery: Option<Battery>,
-    /// How often a message is sent.
+    /// Interval between messages.
     pub every: Option<Nanos>,
-    /// True if each message has a connection of its own.
+    /// True if each message has its own connection.
     #[serde(default)]
     pub is_fresh: bool,
-    /// What is sent.
+    /// Bytes sent.
     pub up: Option<Bytes>,
-    /// What is received.
+    /// Bytes received.
     pub down: Option<Bytes>,
     /// Days that a charge lasts, as published.
     pub days: Option<f64>,
     /// Joules of a message after a pause, as published.
     pub joules: Option<f64>,
-    /// Where it was published.
+    /// Source of the publication.
     pub source: String,
 }
 
@@ -61,7 +61,7 @@ pub struct PartError {
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
-    /// What is wrong, and the mend.
+    /// What is wrong, and how to fix it.
     pub text: String,
 }
 
@@ -69,7 +69,7 @@ impl PartFile {
     /// Reads a file of this kind.
     ///
     /// # Errors
-    /// If it is no TOML, has a key that there is not, or a coefficient without value, unit,
+    /// If it is not valid TOML, has an unknown key, or a coefficient without value, unit,
     /// uncertainty, source or verification.
     pub fn parse(kind: Kind, file: &str, text: &str) -> Result<PartFile, PartError> {
         let reader = Reader { kind, file, text };
@@ -104,7 +104,7 @@ fn one() -> u32 {
     1
 }
 
-/// A coefficient as it is written.
+/// A coefficient as written.
 #[derive(Deserialize)]
 struct Written {
     value: f64,
@@ -133,7 +133,7 @@ impl Reader<'_> {
         PartError { file: self.file.to_owned(), line, column, text }
     }
 
-    /// Where each key stands, once all of them are known to exist.
+    /// The position of each key, once all of them are known to exist.
     fn places(&self, table: &DeTable<'_>) -> Result<Places, PartError> {
         let mut places = Places::new();
         let coefficients: Vec<&str> = self.kind.keys().map(|key| key.name).collect();
@@ -173,11 +173,11 @@ impl Reader<'_> {
             return Err(self.wrong(place("volts"), text));
         }
         if !(0.0..=1.0).contains(&head.correlation) {
-            let text = "correlation lies from 0 to 1: type for example 0.5".to_owned();
+            let text = "correlation is not from 0 to 1: type for example 0.5".to_owned();
             return Err(self.wrong(place("correlation"), text));
         }
         if head.cores == 0 {
-            let text = "there is at least 1 core: type for example cores = 4".to_owned();
+            let text = "cores must be at least 1: type for example cores = 4".to_owned();
             return Err(self.wrong(place("cores"), text));
         }
         if found.is_empty() && head.has_none.is_none() {
@@ -233,7 +233,7 @@ impl Reader<'_> {
             self.wrong(place("value"), format!("{name}: {}", error.message()))
         })?;
         if !(written.value.is_finite() && written.value >= 0.0) {
-            let text = format!("{name}: {} is no quantity: type 0 or more", written.value);
+            let text = format!("{name}: {} is not a valid quantity: type 0 or more", written.value);
             return Err(self.wrong(place("value"), text));
         }
         let units = dimension.units(volts);
@@ -245,8 +245,8 @@ impl Reader<'_> {
         };
         let spread = spread(&written.uncertainty).ok_or_else(|| {
             let text = format!(
-                "{name}: {:?} is no uncertainty: type half the width at 95 % such as \"10 %\", or \
-                 a factor such as \"x2\"",
+                "{name}: {:?} is not an uncertainty: type half the width at 95 % such as \"10 \
+                 %\", or a factor such as \"x2\"",
                 written.uncertainty
             );
             self.wrong(place("uncertainty"), text)
@@ -266,8 +266,8 @@ impl Reader<'_> {
 
 fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
     match nearest(name, known.clone()) {
-        Some(near) => format!("there is no key {name:?}: did you mean {near}?"),
-        None => format!("there is no key {name:?}: type {}", all(&known.collect::<Vec<_>>())),
+        Some(near) => format!("unknown key {name:?}: did you mean {near}?"),
+        None => format!("unknown key {name:?}: type {}", all(&known.collect::<Vec<_>>())),
     }
 }
 
@@ -279,7 +279,7 @@ fn all(names: &[&str]) -> String {
     }
 }
 
-/// The factor that an uncertainty stands for: 1.1 for `10 %`, 2 for `x2`. At most a thousand.
+/// The factor of an uncertainty: 1.1 for `10 %`, 2 for `x2`. At most a thousand.
 fn spread(text: &str) -> Option<f64> {
     let text = text.trim();
     let factor = match (text.strip_suffix('%'), text.strip_prefix('x')) {
@@ -290,7 +290,7 @@ fn spread(text: &str) -> Option<f64> {
     (1.0..=1000.0).contains(&factor).then_some(factor)
 }
 
-/// Keys of a file beside its coefficients.
+/// Keys of a file besides its coefficients.
 const HEAD: [&str; 10] = [
     "name",
     "title",
@@ -308,10 +308,10 @@ const HEAD: [&str; 10] = [
 const FIELDS: [&str; 7] =
     ["value", "unit", "uncertainty", "basis", "source", "verification", "row"];
 
-/// Texts that every coefficient has, and what to type.
+/// Required texts of a coefficient, and what to type.
 const TOLD: [(&str, &str); 5] = [
     ("source", "a number without one is refused: type where it was published"),
-    ("verification", "type who looked it up or measured it again, or \"nobody yet\""),
+    ("verification", "type who verified it or measured it again, or \"not verified yet\""),
     ("unit", "type for example unit = \"W\""),
     ("uncertainty", "type for example uncertainty = \"10 %\""),
     ("basis", "type where the uncertainty comes from, such as \"as published\""),
@@ -323,7 +323,7 @@ mod tests {
 
     const GOOD: &str = "name = \"mine\"\ntitle = \"Mine\"\nabout = \"A board.\"\nvolts = 5.0\n\
         correlation = 0.5\n\n[idle]\nvalue = 220\nunit = \"mA\"\nuncertainty = \"10 %\"\n\
-        basis = \"as published\"\nsource = \"a bench\"\nverification = \"nobody yet\"\n";
+        basis = \"as published\"\nsource = \"a bench\"\nverification = \"not verified yet\"\n";
 
     fn refusal(text: &str) -> String {
         PartFile::parse(Kind::Device, "mine.toml", text).unwrap_err().to_string()

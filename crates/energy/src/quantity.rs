@@ -1,4 +1,4 @@
-//! The figures that a model gives. Every name begins with `modelled`: none of them was measured.
+//! The figures of a model. Every name begins with `modelled`: none of them was measured.
 
 use crate::keys::Values;
 use crate::keys::at;
@@ -7,25 +7,25 @@ use crate::work::{Each, Parts, Work, as_weighed, in_duty, once};
 /// A figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Joules of a message as weighed, doing nothing between messages included.
+    /// Joules of a message as measured, idling between messages included.
     JoulesPerMessage,
-    /// Joules of a connection as weighed.
+    /// Joules of a connection as measured.
     JoulesPerSession,
-    /// Charge of a connection as weighed.
+    /// Charge of a connection as measured.
     MahPerSession,
-    /// Connections that a charge is enough for, as weighed.
+    /// Connections per charge, as measured.
     SessionsPerCharge,
-    /// Messages that a charge is enough for, as weighed.
+    /// Messages per charge, as measured.
     MessagesPerCharge,
-    /// How long a charge lasts, as weighed.
+    /// How long a charge lasts, as measured.
     Lifetime,
-    /// Joules beyond idling of one message after a pause, in the duty cycle.
+    /// Joules above idling of one message after a pause, in the duty cycle.
     WakePerMessage,
     /// How long a charge lasts in the duty cycle.
     Days,
 }
 
-/// What the figures hang on beside coefficients and work.
+/// Inputs of the figures besides coefficients and work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
     /// Cores that share the power of full load.
@@ -34,14 +34,14 @@ pub struct Frame {
     pub every_s: f64,
     /// Joules of a charge by the battery's label; `None` without a battery.
     pub charge_j: Option<f64>,
-    /// The voltage at which charge is told.
+    /// The voltage at which charge is given.
     pub rated_v: f64,
-    /// True if a converter stands between battery and device.
+    /// True if there is a converter between battery and device.
     pub has_converter: bool,
 }
 
 impl Quantity {
-    /// All of them, in the order in which they are told.
+    /// All quantities, in the order of reports.
     pub const ALL: [Quantity; 8] = [
         Quantity::JoulesPerMessage,
         Quantity::JoulesPerSession,
@@ -67,8 +67,8 @@ impl Quantity {
         }
     }
 
-    /// Its value for this work; `None` where it is not defined: per charge without a battery, or in
-    /// a duty cycle that is shorter than a message takes.
+    /// Its value for this work; `None` if it is not defined: per charge without a battery, or in a
+    /// duty cycle that is shorter than a message takes.
     pub fn of(self, frame: &Frame, values: &Values, work: &Work) -> Option<f64> {
         let weighed = || as_weighed(values, frame.cores, work);
         let duty = || in_duty(values, frame.cores, work, frame.every_s);
@@ -98,8 +98,8 @@ impl Quantity {
 }
 
 impl Frame {
-    /// The parts of a message as weighed with its share of what is taken once per charge; and those
-    /// of one in the duty cycle, where it has room in it.
+    /// The parts of a message as measured with its share of costs once per charge; and those of one
+    /// in the duty cycle, if it fits.
     pub fn parts(&self, values: &Values, work: &Work) -> (Parts, Option<Parts>) {
         let shared = |each: Each, keeps: bool| {
             let usable = self.usable_j(values);
@@ -118,8 +118,8 @@ impl Frame {
         Some(self.charge_j? * self.efficiency(values))
     }
 
-    /// What the battery loses by itself, as power that the device could have had: a share of its
-    /// label, all the time.
+    /// Self-discharge of the battery, as power that the device could have had: a share of its
+    /// nominal energy, all the time.
     fn self_discharge_w(&self, values: &Values) -> f64 {
         self.usable_j(values).map_or(0.0, |usable| usable * values[at::SELF_DISCHARGE])
     }

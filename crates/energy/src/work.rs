@@ -1,8 +1,8 @@
-//! The model itself: what a device did, times what each of it takes.
+//! The energy model: what a device did, times the cost of each part.
 //!
 //! E = attach + n·ramp + connections·connect + messages·message + bytes·byte + awake·connected +
 //! n·tail_power·tail_time + time·idle + processor time·load/cores (methodology, section 7.2, with
-//! the connected state and the processor beside it). In a duty cycle there are keep-alives, pages
+//! the connected state and the processor in addition). In a duty cycle there are keep-alives, pages
 //! and tracking area updates between two messages too.
 
 use weigh_model::modelled::{Activity, Pauses};
@@ -11,10 +11,10 @@ pub(crate) use super::keys::Values;
 use crate::keys::at;
 use crate::on_air::{bytes, connect, message};
 
-/// What the devices of one trial did, all together.
+/// The work of the devices of one trial, in total.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
-    /// How many devices.
+    /// Number of devices.
     pub devices: f64,
     /// Connections to the server.
     pub connections: f64,
@@ -22,7 +22,7 @@ pub struct Work {
     pub messages: f64,
     /// Bytes sent and received, from IP up.
     pub bytes: [f64; 2],
-    /// The part of them that is neither set-up nor tear-down.
+    /// Bytes that are neither set-up nor tear-down.
     pub message_bytes: [f64; 2],
     /// From each device's first packet to its last, seconds.
     pub span_s: f64,
@@ -32,7 +32,7 @@ pub struct Work {
     pub pauses: Pauses,
     /// Processor time of a message, seconds of the generator's processor.
     pub cpu_s: f64,
-    /// How long a message on a kept connection waits for what confirms it, seconds.
+    /// How long a message on a kept connection waits for its confirmation, seconds.
     pub exchange_s: f64,
     /// True if the next message waits for the one before, so that a slower processor takes longer.
     pub is_closed: bool,
@@ -43,9 +43,9 @@ pub struct Work {
 }
 
 impl Work {
-    /// What a trial's activity says, beside what the generator timed: processor time of a message
-    /// of everybody's, and how long a message waits for its confirmation, both in seconds. Of the
-    /// processor time the devices get their share by packets.
+    /// Work from a trial's activity and the generator's times: processor time per message of all
+    /// clients, and the time that a message waits for its confirmation, both in seconds. The
+    /// devices get their share of the processor time by packets.
     pub fn of(activity: &Activity, cpu_s: f64, exchange_s: f64, is_closed: bool) -> Work {
         let packets = activity.up_packets + activity.down_packets;
         let all = (packets + activity.other_packets).max(1);
@@ -69,31 +69,31 @@ impl Work {
         }
     }
 
-    /// True if there is something to tell of: a device that sent a message over a connection.
+    /// True if there is a device that sent a message over a connection.
     pub fn is_some(&self) -> bool {
         self.devices > 0.0 && self.connections > 0.0 && self.messages > 0.0
     }
 
-    /// True if each message has a connection of its own.
+    /// True if each message has its own connection.
     pub fn is_fresh(&self) -> bool {
         self.connections >= self.messages
     }
 }
 
-/// Joules by what they are for.
+/// Joules by use.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
     /// Joining the network.
     pub attach: f64,
     /// Wake-ups and connections to the server.
     pub connect: f64,
-    /// Messages, where they have a coefficient of their own.
+    /// Messages, if they have their own coefficient.
     pub message: f64,
     /// Bytes.
     pub bytes: f64,
     /// The radio awake between packets, and after the last.
     pub tail: f64,
-    /// Device and radio doing nothing.
+    /// Device and radio idle.
     pub idle: f64,
     /// Processor time.
     pub cpu: f64,
@@ -101,7 +101,7 @@ pub struct Parts {
     pub keep_alive: f64,
     /// Listening for pages, and tracking area updates.
     pub paging: f64,
-    /// What the battery loses by itself.
+    /// Self-discharge of the battery.
     pub self_discharge: f64,
 }
 
@@ -127,7 +127,7 @@ impl Parts {
         self.named().iter().map(|(_, joules)| joules).sum()
     }
 
-    /// All but doing nothing: asleep, listening for pages, and what the battery loses by itself.
+    /// All except idling: asleep, listening for pages, and self-discharge.
     pub fn above_idle(&self) -> f64 {
         self.total() - self.idle - self.paging - self.self_discharge
     }
@@ -148,20 +148,21 @@ impl Parts {
     }
 }
 
-/// A message and how long it is a device's concern.
+/// A message and the time of a device for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Each {
     /// Joules of a message.
     pub parts: Parts,
-    /// Seconds of a device for each.
+    /// Seconds of a device for each message.
     pub seconds: f64,
 }
 
-/// A message as weighed: the trial's load going on for ever. A radio that never had a pause as long
-/// as its tail never sleeps; one that had gets a pause of the same kind after its last packet too.
+/// A message as measured: as if the trial's load continued without end. A radio that never had a
+/// pause as long as its tail never sleeps; one that had gets a pause of the same kind after its
+/// last packet too.
 pub fn as_weighed(values: &Values, cores: f64, work: &Work) -> Each {
     let cpu_s = processor_s(values, work) * work.messages;
-    // Where the next message waits for the one before, a slower processor makes everything later.
+    // If the next message waits for the one before, a slower processor delays all later ones.
     let slower_s = (cpu_s - work.cpu_s * work.messages).max(0.0);
     let busy_s = if work.is_closed { work.span_s + slower_s } else { work.span_s.max(cpu_s) };
     let (pauses, paused_s) = work.pauses.longer_than(sleeps_after(values, work));
@@ -188,8 +189,8 @@ pub fn as_weighed(values: &Values, cores: f64, work: &Work) -> Each {
     Each { parts: parts.divided(work.messages), seconds: span_s / work.messages }
 }
 
-/// A message of a device that sends one every `every_s` seconds and is idle between: with its whole
-/// connection where each message has one, else on a connection that is kept. `None` where one takes
+/// A message of a device that sends one every `every_s` seconds and is idle in between: with its
+/// whole connection if each message has one, else on a connection that is kept. `None` if one takes
 /// longer than that.
 pub fn in_duty(values: &Values, cores: f64, work: &Work, every_s: f64) -> Option<Each> {
     let is_fresh = work.is_fresh();
@@ -224,7 +225,7 @@ pub fn in_duty(values: &Values, cores: f64, work: &Work, every_s: f64) -> Option
     Some(Each { parts, seconds: every_s })
 }
 
-/// What keeping a connection between two messages takes.
+/// Cost of keeping a connection between two messages.
 struct Kept {
     /// Keep-alives between two messages.
     keep_alives: f64,
@@ -235,8 +236,8 @@ struct Kept {
 }
 
 impl Kept {
-    /// A connection that is kept is pinged after the silence that its protocol allows, or that the
-    /// network does, whichever is shorter; each message begins that silence anew.
+    /// A kept connection is pinged after the silence that its protocol or the network allows,
+    /// whichever is shorter; each message restarts that silence.
     fn of(values: &Values, work: &Work, every_s: f64) -> Kept {
         let limits = [work.keep_alive_s, values[at::IDLE_LIMIT]].into_iter();
         let silence_s = limits.filter(|limit| *limit > 0.0).fold(f64::INFINITY, f64::min);
@@ -252,21 +253,21 @@ impl Kept {
     }
 }
 
-/// How many fall into a silence: whatever is sent begins the timer anew (3GPP TS 24.301, T3412).
+/// Number of updates in a silence: any transmission restarts the timer (3GPP TS 24.301, T3412).
 fn tracking_area_updates(values: &Values, silence_s: f64) -> f64 {
     let after_s = values[at::TAU_TIME];
     if after_s > 0.0 { (silence_s / after_s).floor() } else { 0.0 }
 }
 
 /// The shortest pause in which the radio sleeps. One without a tail does not sleep while it waits
-/// for an answer, if it takes power to be connected.
+/// for an answer, if being connected takes power.
 fn sleeps_after(values: &Values, work: &Work) -> f64 {
     let waits = values[at::TAIL_TIME] == 0.0 && values[at::CONNECTED] > 0.0;
     if waits { work.exchange_s } else { values[at::TAIL_TIME] }
 }
 
-/// What a device takes once in the life of a charge: joining the network, its first wake-up with
-/// the last tail, and in a duty cycle on a kept connection that connection.
+/// Costs once per charge: joining the network, the first wake-up with the last tail, and in a duty
+/// cycle on a kept connection that connection.
 pub fn once(values: &Values, keeps_connection: bool) -> f64 {
     let connection = if keeps_connection { values[at::CONNECT] } else { 0.0 };
     values[at::ATTACH] + ramp(values) + tail(values, f64::INFINITY) + connection

@@ -12,15 +12,15 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use weigh_model::Nanos;
 
-use crate::io::doorbell::Doorbell;
 use crate::io::epoll::EpollIo;
+use crate::io::wake_fd::WakeFd;
 use crate::io::{Io, descriptors};
 use crate::job::{Failure, Job, Progress, Shared};
 use crate::outcome::{Outcome, ShardOutcome};
 use crate::shard::{Phase, Shard};
 
 /// What the caller wants done at moments of a trial, in the thread of a shard.
-pub trait Attendant: Send + Sync {
+pub trait TrialObserver: Send + Sync {
     /// A shard's thread has started: the place to pin it.
     fn thread_started(&self, _shard: u32) {}
 
@@ -29,7 +29,7 @@ pub trait Attendant: Send + Sync {
     fn window_began(&self, _now: Nanos) {}
 
     /// The measured window of an open loop is over, as the first shard sees it; what is under way
-    /// still comes. Called in the same thread as [`Attendant::window_began`].
+    /// still comes. Called in the same thread as [`TrialObserver::window_began`].
     fn load_ended(&self, _now: Nanos) {}
 
     /// Everything is accounted for; no connection has been closed yet.
@@ -43,7 +43,7 @@ pub trait Attendant: Send + Sync {
 pub struct Generator {
     job: Arc<Job>,
     threads: Vec<thread::JoinHandle<ShardOutcome>>,
-    bells: Vec<Doorbell>,
+    wake_fds: Vec<WakeFd>,
 }
 
 impl Generator {
@@ -51,24 +51,24 @@ impl Generator {
     pub fn start(
         job: Arc<Job>,
         epoch: Instant,
-        attendant: &Arc<dyn Attendant>,
+        observer: &Arc<dyn TrialObserver>,
     ) -> Result<Generator, Failure> {
         let _ = descriptors::raise();
-        let bells = (0..job.shards).map(|_| Doorbell::new()).collect::<Result<Vec<_>, _>>();
-        let bells = bells.map_err(|errno| {
+        let wake_fds = (0..job.shards).map(|_| WakeFd::new()).collect::<Result<Vec<_>, _>>();
+        let wake_fds = wake_fds.map_err(|errno| {
             Failure::Ourselves(format!("no descriptors to start shards with: {errno}"))
         })?;
         let mut threads = Vec::new();
-        let mut herald = Some(Herald::start(attendant)?);
+        let mut notifier = Some(WindowNotifier::start(observer)?);
         job.shared.is_looked_at.store(true, Ordering::SeqCst);
-        for (index, bell) in bells.iter().enumerate() {
+        for (index, wake_fd) in wake_fds.iter().enumerate() {
             let start = Start {
                 job: Arc::clone(&job),
                 index: index as u32,
                 epoch,
-                bell: bell.clone(),
-                attendant: Arc::clone(attendant),
-                herald: herald.take(),
+                wake_fd: wake_fd.clone(),
+                observer: Arc::clone(observer),
+                notifier: notifier.take(),
             };
             let thread = thread::Builder::new()
                 .name(format!("weigh-shard-{index}"))
@@ -76,15 +76,15 @@ impl Generator {
                 .map_err(|error| Failure::Ourselves(format!("no thread for a shard: {error}")))?;
             threads.push(thread);
         }
-        Ok(Generator { job, threads, bells })
+        Ok(Generator { job, threads, wake_fds })
     }
 
     /// Something that stops the trial from anywhere: once to finish the record, twice to end it.
     pub fn stopper(&self) -> impl Fn() + Send + Sync + use<> {
-        let (job, bells) = (Arc::clone(&self.job), self.bells.clone());
+        let (job, wake_fds) = (Arc::clone(&self.job), self.wake_fds.clone());
         move || {
             job.shared.stop();
-            bells.iter().for_each(Doorbell::ring);
+            wake_fds.iter().for_each(WakeFd::wake);
         }
     }
 
@@ -110,41 +110,41 @@ struct Start {
     job: Arc<Job>,
     index: u32,
     epoch: Instant,
-    bell: Doorbell,
-    attendant: Arc<dyn Attendant>,
+    wake_fd: WakeFd,
+    observer: Arc<dyn TrialObserver>,
     /// With the first shard.
-    herald: Option<Herald>,
+    notifier: Option<WindowNotifier>,
 }
 
-/// Tells of the begin of the window, and of its end.
-struct Herald {
-    news: Sender<News>,
+/// Reports the begin of the window, and its end, in a thread of its own.
+struct WindowNotifier {
+    news: Sender<WindowEdge>,
     thread: thread::JoinHandle<()>,
 }
 
-enum News {
+enum WindowEdge {
     Began(Nanos),
     Ended(Nanos),
 }
 
-impl Herald {
-    fn start(attendant: &Arc<dyn Attendant>) -> Result<Herald, Failure> {
+impl WindowNotifier {
+    fn start(observer: &Arc<dyn TrialObserver>) -> Result<WindowNotifier, Failure> {
         let (news, heard) = channel();
-        let attendant = Arc::clone(attendant);
+        let observer = Arc::clone(observer);
         let thread = thread::Builder::new()
             .name("weigh-window".to_owned())
             .spawn(move || {
                 heard.iter().for_each(|news| match news {
-                    News::Began(now) => attendant.window_began(now),
-                    News::Ended(now) => attendant.load_ended(now),
+                    WindowEdge::Began(now) => observer.window_began(now),
+                    WindowEdge::Ended(now) => observer.load_ended(now),
                 });
             })
             .map_err(|error| Failure::Ourselves(format!("no thread for the window: {error}")))?;
-        Ok(Herald { news, thread })
+        Ok(WindowNotifier { news, thread })
     }
 
     /// It hears for as long as it is there.
-    fn tell(&self, news: News) {
+    fn tell(&self, news: WindowEdge) {
         let _ = self.news.send(news);
     }
 
@@ -158,9 +158,9 @@ impl Herald {
 
 /// Lets the other shards close their connections when the first has told that the window ended,
 /// or is gone.
-struct Parting<'a>(&'a Shared);
+struct ClosePermit<'a>(&'a Shared);
 
-impl Drop for Parting<'_> {
+impl Drop for ClosePermit<'_> {
     fn drop(&mut self) {
         self.0.is_looked_at.store(false, Ordering::SeqCst);
     }
@@ -168,10 +168,10 @@ impl Drop for Parting<'_> {
 
 impl Start {
     fn run(mut self) -> ShardOutcome {
-        let herald = self.herald.take();
+        let notifier = self.notifier.take();
         let job = Arc::clone(&self.job);
-        let parting = herald.as_ref().map(|_| Parting(&job.shared));
-        self.attendant.thread_started(self.index);
+        let permit = notifier.as_ref().map(|_| ClosePermit(&job.shared));
+        self.observer.thread_started(self.index);
         let mut io = match self.io() {
             Ok(io) => io,
             Err(reason) => {
@@ -180,7 +180,7 @@ impl Start {
                 return ShardOutcome { failure, ..ShardOutcome::default() };
             }
         };
-        let teller = Arc::clone(&self.attendant);
+        let observer = Arc::clone(&self.observer);
         let index = self.index;
         let told_cpu = Arc::new(AtomicU64::new(0));
         let cpu_at_border = Arc::clone(&told_cpu);
@@ -189,26 +189,26 @@ impl Start {
                 let cpu = thread_cpu();
                 told.cpu = cpu - Nanos(cpu_at_border.swap(cpu.0, Ordering::Relaxed));
             }
-            teller.progress(index, progress);
+            observer.progress(index, progress);
         });
         let shard = Shard::new(Arc::clone(&self.job), index, progress);
-        self.drive(shard, &mut io, (herald, parting), &told_cpu)
+        self.drive(shard, &mut io, (notifier, permit), &told_cpu)
     }
 
     /// The shard's epoll, in a descriptor table of its own where there are several shards.
     fn io(&self) -> Result<EpollIo, String> {
         if self.job.shards > 1 {
-            // SAFETY: this thread has opened nothing yet; of what was opened before it uses
-            // only its doorbell, which is kept. What it opens stays with it until it ends.
+            // SAFETY: this thread has opened nothing yet; of what was opened before it uses only
+            // its wake-up descriptor, which is kept. What it opens stays with it until it ends.
             #[expect(unsafe_code, reason = "a table per shard lifts the limit on open files")]
-            let own = unsafe { descriptors::own_table(&[self.bell.as_fd()]) };
+            let own = unsafe { descriptors::own_table(&[self.wake_fd.as_fd()]) };
             match own {
                 // Containers forbid it as a rule: then all shards live within one limit.
                 Ok(()) | Err(Errno::PERM | Errno::NOSYS) => {}
                 Err(errno) => return Err(format!("no descriptor table for a shard: {errno}")),
             }
         }
-        EpollIo::with_doorbell(self.epoch, self.bell.clone())
+        EpollIo::with_wake_fd(self.epoch, self.wake_fd.clone())
             .map_err(|fault| format!("no epoll for a shard: {fault}"))
     }
 
@@ -216,7 +216,7 @@ impl Start {
         &self,
         mut shard: Shard,
         io: &mut EpollIo,
-        (mut herald, mut parting): (Option<Herald>, Option<Parting<'_>>),
+        (mut notifier, mut permit): (Option<WindowNotifier>, Option<ClosePermit<'_>>),
         told_cpu: &AtomicU64,
     ) -> ShardOutcome {
         let mut cpu_before = thread_cpu();
@@ -226,7 +226,7 @@ impl Start {
         while shard.step(io) {
             if shard.is_past_window() && window_cpu.is_none() {
                 window_cpu = Some(thread_cpu() - cpu_before);
-                herald.iter().for_each(|herald| herald.tell(News::Ended(io.now())));
+                notifier.iter().for_each(|notifier| notifier.tell(WindowEdge::Ended(io.now())));
             }
             if shard.phase() == phase {
                 continue;
@@ -239,29 +239,29 @@ impl Start {
             match phase {
                 Phase::Measuring => {
                     cpu_before = thread_cpu();
-                    herald.iter().for_each(|herald| herald.tell(News::Began(io.now())));
+                    notifier.iter().for_each(|notifier| notifier.tell(WindowEdge::Began(io.now())));
                 }
                 Phase::Lingering(_) => cpu = Some(thread_cpu() - cpu_before),
                 Phase::Settled => {
                     cpu.get_or_insert_with(|| thread_cpu() - cpu_before);
                     ended = Some(io.now());
-                    self.attendant.progress(self.index, Progress::Settled);
-                    if let Some(herald) = herald.take() {
-                        herald.finish();
-                        self.attendant.window_ended(io.now());
+                    self.observer.progress(self.index, Progress::Settled);
+                    if let Some(notifier) = notifier.take() {
+                        notifier.finish();
+                        self.observer.window_ended(io.now());
                     }
-                    drop(parting.take());
+                    drop(permit.take());
                 }
                 _ => {}
             }
         }
         let cpu = cpu.unwrap_or_else(|| thread_cpu() - cpu_before);
         let ended = ended.unwrap_or_else(|| io.now());
-        // Of a shard that failed nobody has heard it yet.
-        self.attendant.progress(self.index, Progress::Settled);
-        if let Some(herald) = herald.take() {
-            herald.finish();
-            self.attendant.window_ended(io.now());
+        // A shard that failed has not reported it yet.
+        self.observer.progress(self.index, Progress::Settled);
+        if let Some(notifier) = notifier.take() {
+            notifier.finish();
+            self.observer.window_ended(io.now());
         }
         io.await_answers();
         let window_cpu = window_cpu.unwrap_or(cpu);

@@ -38,9 +38,9 @@ pub struct Job {
     pub every: Nanos,
     /// Takes what happens to every single message, where that is to be kept.
     pub messages: Option<Arc<MessageLog>>,
-    /// True if codecs are to count what they write and read, because somebody listens on the wire.
+    /// True if codecs are to count what they write and read, because packets are captured.
     pub is_metered: bool,
-    /// True where a path of our own lies between: a target that stays silent is cut off, and what
+    /// True where an emulated path is between: a target that stays silent is cut off, and what
     /// it should have got is lost, instead of the target being unreachable.
     pub may_be_cut_off: bool,
     /// What the shards tell each other.
@@ -53,7 +53,7 @@ impl Job {
         &self.trial.load
     }
 
-    /// True where a message completes by being delivered, because nobody confirms it.
+    /// True where a message completes by being delivered, because nothing confirms it.
     pub fn completes_on_delivery(&self) -> bool {
         let load = self.load();
         load.delivers() && !self.dial.confirms && !load.arrival.is_open()
@@ -90,7 +90,7 @@ pub struct Shared {
     pub(crate) last_due_ns: AtomicU64,
     /// True once a shard has failed: the others give up.
     pub(crate) has_failed: AtomicBool,
-    /// True while connections must stay as they are because somebody looks at what they cost.
+    /// True while connections must stay as they are because their cost is being read.
     pub(crate) is_looked_at: AtomicBool,
     stop: AtomicU8,
 }
@@ -113,7 +113,7 @@ impl Shared {
 /// What a shard tells the outside while it runs.
 #[derive(Clone, Debug)]
 pub enum Progress {
-    /// This many of its connections stand, of so many.
+    /// How many of its connections stand, and of how many.
     Opening(u64, u64),
     /// What it did in the last interval.
     Interval(Box<ShardInterval>),
@@ -137,7 +137,7 @@ pub struct ShardInterval {
 
 /// The length of intervals that makes a series of at most [`INTERVALS_MAX`]: at least 100 ms, in
 /// steps that people read. Where the load's length is not known it is 100 ms, the length of the
-/// first intervals: whoever writes the series joins later ones.
+/// first intervals: the writer of the series joins later ones.
 pub fn interval_length(load: &Load) -> Nanos {
     let Some(duration) = load.duration else { return Nanos::from_millis(100) };
     let whole = duration + load.warmup;

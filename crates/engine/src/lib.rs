@@ -3,6 +3,7 @@
 
 pub mod accounts;
 pub mod contents;
+mod flights;
 pub mod generator;
 pub mod interval_times;
 pub mod io;
@@ -27,5 +28,5 @@ pub mod serving;
 pub mod shard;
 pub mod span;
 pub mod times;
-pub mod ways;
+pub mod trace;
 pub mod window;

@@ -6,11 +6,17 @@ use std::collections::VecDeque;
 
 use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Outbox, Ticket};
+use weigh_model::mark::Mark;
 use weigh_model::pieces::{BodyMaker, BodyReader};
 use weigh_model::protocol::Role;
 
+use crate::flights::{Batches, Flights};
 use crate::io::Token;
 use crate::recorder::Sending;
+
+/// Names a link of a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LinkId(pub u32);
 
 /// A connection of the generator.
 pub(crate) struct Link {
@@ -198,71 +204,13 @@ impl Asked {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     /// Its link.
-    pub link: u32,
+    pub link: LinkId,
     /// When the answer was whole.
     pub now: Nanos,
     /// What it had asked.
     pub asked: Asked,
     /// True if the answer was an error.
     pub is_refused: bool,
-}
-
-/// An exchange of several messages.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Batch {
-    /// When the first of them was due.
-    pub due: Nanos,
-    /// How many of them have not ended.
-    pub left: u32,
-    /// How many of those that ended were not confirmed.
-    pub failed: u32,
-    /// True if a message of the warm-up is among them.
-    pub warmup: bool,
-}
-
-/// The exchanges of several messages of one link, by number.
-#[derive(Default)]
-pub(crate) struct Batches {
-    slots: Vec<Batch>,
-    free: Vec<u32>,
-}
-
-/// A message on its way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Flight {
-    /// When it was due.
-    pub due: Nanos,
-    /// When it was handed to the transport.
-    pub sent: Nanos,
-    /// How much of the time between the two was the generator's own lateness; the rest waited for
-    /// the window or for a connection.
-    pub own_lag: Nanos,
-    /// Its number at its producer, of the measured or of the warm-up messages.
-    pub number: u64,
-    /// Deliveries still awaited where a message completes by being delivered; else 1.
-    pub copies: u32,
-    /// The exchange that it shares with others; [`NO_BATCH`] where it is by itself.
-    pub batch: u32,
-    /// True before the measured window.
-    pub warmup: bool,
-    /// True once it is past Tmax; it no longer counts against the window.
-    pub is_expired: bool,
-}
-
-impl Flight {
-    /// When it left, and why not before.
-    pub(crate) fn sending(&self) -> Sending {
-        Sending { due: self.due, sent: self.sent, own_lag: self.own_lag }
-    }
-}
-
-/// The messages in flight of one link, by ticket.
-#[derive(Default)]
-pub(crate) struct Flights {
-    slots: Vec<Option<Flight>>,
-    free: Vec<u32>,
-    live: u32,
-    expired: u32,
 }
 
 impl Traffic {
@@ -275,8 +223,8 @@ impl Traffic {
         waiting: VecDeque::new(),
         held_up: 0,
         opening_lag: Nanos(0),
-        flights: Flights { slots: Vec::new(), free: Vec::new(), live: 0, expired: 0 },
-        batches: Batches { slots: Vec::new(), free: Vec::new() },
+        flights: Flights::NONE,
+        batches: Batches::NONE,
         filling: None,
         complete_since: Nanos::NEVER,
         asked: None,
@@ -288,103 +236,6 @@ impl Traffic {
     #[cold]
     fn made() -> Box<Traffic> {
         Box::default()
-    }
-}
-
-impl Batches {
-    /// Begins an exchange and numbers it.
-    pub(crate) fn begin(&mut self, batch: Batch) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = batch;
-                slot
-            }
-            None => {
-                self.slots.push(batch);
-                self.slots.len() as u32 - 1
-            }
-        }
-    }
-
-    /// One message of the exchange `number` ended; the exchange, once all did.
-    pub(crate) fn end_one(&mut self, number: u32, is_confirmed: bool) -> Option<Batch> {
-        let batch = self.slots.get_mut(number as usize).filter(|batch| batch.left > 0)?;
-        batch.left -= 1;
-        batch.failed += u32::from(!is_confirmed);
-        if batch.left > 0 {
-            return None;
-        }
-        self.free.push(number);
-        Some(*batch)
-    }
-
-    /// Exchanges that are not over.
-    pub(crate) fn open(&self) -> u32 {
-        (self.slots.len() - self.free.len()) as u32
-    }
-}
-
-impl Flights {
-    /// Takes a flight in and names it.
-    pub(crate) fn start(&mut self, flight: Flight) -> Ticket {
-        self.live += 1;
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = Some(flight);
-                Ticket(slot)
-            }
-            None => {
-                self.slots.push(Some(flight));
-                Ticket(self.slots.len() as u32 - 1)
-            }
-        }
-    }
-
-    /// Ends a flight; `None` if there is no such one.
-    pub(crate) fn end(&mut self, ticket: Ticket) -> Option<Flight> {
-        let flight = self.slots.get_mut(ticket.0 as usize)?.take()?;
-        self.free.push(ticket.0);
-        self.live -= 1;
-        self.expired -= u32::from(flight.is_expired);
-        Some(flight)
-    }
-
-    /// One copy of the message `number` was delivered; the flight, once all copies were.
-    pub(crate) fn deliver(&mut self, number: u64, warmup: bool) -> Option<Flight> {
-        let slot = self.slots.iter_mut().position(|slot| {
-            slot.is_some_and(|flight| flight.number == number && flight.warmup == warmup)
-        })?;
-        let flight = self.slots[slot].as_mut()?;
-        flight.copies = flight.copies.saturating_sub(1);
-        if flight.copies == 0 { self.end(Ticket(slot as u32)) } else { None }
-    }
-
-    /// Marks what was handed over before `before` as expired and calls `each` for it.
-    pub(crate) fn expire(&mut self, before: Nanos, mut each: impl FnMut(&Flight)) {
-        for flight in self.slots.iter_mut().flatten() {
-            if !flight.is_expired && flight.sent < before {
-                flight.is_expired = true;
-                self.expired += 1;
-                each(flight);
-            }
-        }
-    }
-
-    /// Ends all flights.
-    pub(crate) fn take_all(&mut self) -> Vec<Flight> {
-        self.free.clear();
-        (self.live, self.expired) = (0, 0);
-        std::mem::take(&mut self.slots).into_iter().flatten().collect()
-    }
-
-    /// Flights that still count against the window.
-    pub(crate) fn awaited(&self) -> u32 {
-        self.live - self.expired
-    }
-
-    /// All flights, expired ones included.
-    pub(crate) fn live(&self) -> u32 {
-        self.live
     }
 }
 
@@ -429,6 +280,15 @@ impl LinkState {
         self.traffic.as_deref_mut()
     }
 
+    /// The mark of the next message of a producer.
+    #[inline]
+    pub(crate) fn next_mark(&self, tag: u16, sending: Sending, warmup: bool) -> Mark {
+        let traffic = self.traffic();
+        let sequence = if warmup { traffic.warmup_sequence } else { traffic.sequence };
+        let Sending { due, sent, own_lag } = sending;
+        Mark { tag, warmup, producer: self.index, sequence, due, lag: sent - due, own_lag }
+    }
+
     /// Bytes that wait for the socket.
     #[inline]
     pub(crate) fn out_bytes(&self) -> usize {
@@ -450,9 +310,6 @@ impl LinkState {
         }
     }
 }
-
-/// The number of no exchange.
-pub(crate) const NO_BATCH: u32 = u32::MAX;
 
 /// An idle link, its state machine apart.
 const _: () = assert!(size_of::<Link>() <= 72);

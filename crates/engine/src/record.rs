@@ -16,7 +16,7 @@ use crate::lag_share;
 use crate::outcome::Outcome;
 use crate::outcome::lost_of;
 use crate::pace;
-use crate::ways::Piece;
+use crate::trace::Piece;
 
 /// What was seen beside the generator's own record.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use weigh_model::Nanos;
 
 use crate::io::epoll::EpollIo;
 use crate::io::sim::{Party, SimIo};
-use crate::io::{Close, Happening, Io, IoFault, Poker, Token};
+use crate::io::{Close, Io, IoEvent, IoFault, Token, Waker};
 
 /// What a relay carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ impl Relay {
     /// One turn: waits for something to happen, at the longest until `until`, and carries on
     /// what came.
     pub fn step(&mut self, io: &mut dyn Io, until: Nanos) {
-        io.turn(until, &mut |_, happening| self.happened(happening));
+        io.turn(until, &mut |_, event| self.on_event(event));
         for client in std::mem::take(&mut self.accepted) {
             self.pair(client, io);
         }
@@ -122,20 +122,20 @@ impl Relay {
         }
     }
 
-    fn happened(&mut self, happening: Happening<'_>) {
-        match happening {
-            Happening::Accepted { connection } => {
+    fn on_event(&mut self, event: IoEvent<'_>) {
+        match event {
+            IoEvent::Accepted { connection } => {
                 self.counts.connections += 1;
                 self.accepted.push(connection);
                 // What it says before the turn is over must not be lost.
                 self.put(connection, End::new(NOBODY, false));
             }
-            Happening::Connected(token) => self.change(token, |end| end.stands = true),
-            Happening::Writable(token) => self.change(token, |end| end.is_blocked = false),
-            Happening::Received(token, bytes) => self.received(token, bytes),
-            Happening::Ended(token) => self.change(token, |end| end.has_ended = true),
-            Happening::Failed(token, _) => self.change(token, |end| end.has_failed = true),
-            Happening::Poked => {}
+            IoEvent::Connected(token) => self.change(token, |end| end.stands = true),
+            IoEvent::Writable(token) => self.change(token, |end| end.is_blocked = false),
+            IoEvent::Received(token, bytes) => self.received(token, bytes),
+            IoEvent::Ended(token) => self.change(token, |end| end.has_ended = true),
+            IoEvent::Failed(token, _) => self.change(token, |end| end.has_failed = true),
+            IoEvent::Woken => {}
         }
     }
 
@@ -273,7 +273,7 @@ pub struct Relaying {
     address: SocketAddr,
     questions: Sender<Sender<RelayCounts>>,
     is_over: Arc<AtomicBool>,
-    poker: Poker,
+    waker: Waker,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -291,14 +291,14 @@ impl Relaying {
             .name("relay".to_owned())
             .spawn(move || match listen(on) {
                 Ok((mut io, address)) => {
-                    let _ = ready.send(Ok((address, io.poker())));
+                    let _ = ready.send(Ok((address, io.waker())));
                     serve(&mut io, to, &asked, &over);
                 }
                 Err(fault) => drop(ready.send(Err(fault))),
             })
             .map_err(|error| IoFault::Other(error.raw_os_error().unwrap_or(0)))?;
-        let (address, poker) = started.recv().unwrap_or(Err(IoFault::Other(0)))?;
-        Ok(Relaying { address, questions, is_over, poker, thread: Some(thread) })
+        let (address, waker) = started.recv().unwrap_or(Err(IoFault::Other(0)))?;
+        Ok(Relaying { address, questions, is_over, waker, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -312,7 +312,7 @@ impl Relaying {
         if self.questions.send(answer).is_err() {
             return RelayCounts::default();
         }
-        self.poker.poke();
+        self.waker.wake();
         told.recv().unwrap_or_default()
     }
 }
@@ -320,7 +320,7 @@ impl Relaying {
 impl Drop for Relaying {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Release);
-        self.poker.poke();
+        self.waker.wake();
         // A relay that panicked has said so already.
         let _ = self.thread.take().map(JoinHandle::join);
     }

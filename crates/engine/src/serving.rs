@@ -19,9 +19,9 @@ use weigh_model::server::Server;
 pub use shard::ServerShard;
 pub use simulated::SimulatedServing;
 
-use crate::io::doorbell::Doorbell;
 use crate::io::epoll::EpollIo;
-use crate::io::{Io, IoFault, Poker, descriptors};
+use crate::io::wake_fd::WakeFd;
+use crate::io::{Io, IoFault, Waker, descriptors};
 use report::ServingReport;
 
 /// A running reference server. Dropping it stops it.
@@ -75,7 +75,7 @@ impl Serving {
     /// process's and the report says so.
     pub fn start(host: &Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
         let shards = shards.max(1);
-        let bells = doorbells(shards)?;
+        let wake_fds = wake_fds(shards)?;
         let mut serving = Serving { address: on, shards: Vec::new() };
         let epoch = Instant::now();
         for shard in 0..shards {
@@ -83,7 +83,7 @@ impl Serving {
                 server: (host.make)(shard),
                 transport: host.transport,
                 shard,
-                bells: bells.clone(),
+                wake_fds: wake_fds.clone(),
                 on: serving.address,
                 epoch,
             };
@@ -112,7 +112,7 @@ impl Serving {
             .filter_map(|running| {
                 let (answer, question) = channel();
                 running.commands.send(Command::Report(answer)).ok()?;
-                running.bell.ring();
+                running.wake_fd.wake();
                 Some(question)
             })
             .collect();
@@ -135,12 +135,12 @@ impl Serving {
     fn end(&mut self) -> Vec<std::thread::Result<ServingReport>> {
         for running in &self.shards {
             let _ = running.commands.send(Command::Stop);
-            running.bell.ring();
+            running.wake_fd.wake();
         }
-        // The bells are dropped here, after the last thread has ended, see `Doorbell`.
+        // The bells are dropped here, after the last thread has ended, see `WakeFd`.
         let shards = std::mem::take(&mut self.shards);
         let (threads, _bells): (Vec<_>, Vec<_>) =
-            shards.into_iter().map(|running| (running.thread, running.bell)).unzip();
+            shards.into_iter().map(|running| (running.thread, running.wake_fd)).unzip();
         threads.into_iter().map(JoinHandle::join).collect()
     }
 }
@@ -155,7 +155,7 @@ struct Running {
     thread: JoinHandle<ServingReport>,
     thread_id: i32,
     commands: Sender<Command>,
-    bell: Doorbell,
+    wake_fd: WakeFd,
 }
 
 enum Command {
@@ -168,7 +168,7 @@ struct Start {
     server: Box<dyn Server>,
     transport: Transport,
     shard: u16,
-    bells: Vec<Doorbell>,
+    wake_fds: Vec<WakeFd>,
     on: SocketAddr,
     epoch: Instant,
 }
@@ -176,7 +176,7 @@ struct Start {
 impl Start {
     fn spawn(self) -> Result<(Running, SocketAddr), ServeError> {
         let shard = self.shard;
-        let bell = self.bells[usize::from(shard)].clone();
+        let wake_fd = self.wake_fds[usize::from(shard)].clone();
         let (commands, orders) = channel();
         let (ready, started) = channel();
         let thread = std::thread::Builder::new()
@@ -195,7 +195,7 @@ impl Start {
         match started.recv() {
             Ok(Ok((address, thread_id))) => {
                 let thread_id = thread_id.as_raw_nonzero().get();
-                Ok((Running { thread, thread_id, commands, bell }, address))
+                Ok((Running { thread, thread_id, commands, wake_fd }, address))
             }
             Ok(Err(error)) => {
                 let _ = thread.join();
@@ -212,20 +212,20 @@ impl Start {
     fn open(self) -> Result<(Loop, SocketAddr), ServeError> {
         let shard = self.shard;
         let own_table =
-            own_table(&self.bells).map_err(|reason| ServeError::Shard { shard, reason })?;
-        let bell = self.bells[usize::from(shard)].clone();
-        let mut io = EpollIo::with_doorbell(self.epoch, bell)
+            own_table(&self.wake_fds).map_err(|reason| ServeError::Shard { shard, reason })?;
+        let wake_fd = self.wake_fds[usize::from(shard)].clone();
+        let mut io = EpollIo::with_wake_fd(self.epoch, wake_fd)
             .map_err(|fault| ServeError::Shard { shard, reason: fault.to_string() })?;
-        let listening = match (self.transport, self.bells.len()) {
+        let listening = match (self.transport, self.wake_fds.len()) {
             (Transport::Stream, 1) => io.listen(self.on, BACKLOG),
             (Transport::Stream, _) => io.listen_shared(self.on, BACKLOG),
             (Transport::Datagram, 1) => io.listen_datagrams(self.on),
             (Transport::Datagram, _) => io.listen_datagrams_shared(self.on),
         };
         let address = listening.map_err(|fault| ServeError::Listen { on: self.on, fault })?;
-        let pokers: Vec<Poker> = self.bells.iter().map(Doorbell::poker).collect();
+        let wakers: Vec<Waker> = self.wake_fds.iter().map(WakeFd::waker).collect();
         Ok((
-            Loop { io, shard: ServerShard::new(self.server, self.transport, pokers), own_table },
+            Loop { io, shard: ServerShard::new(self.server, self.transport, wakers), own_table },
             address,
         ))
     }
@@ -242,7 +242,7 @@ impl Loop {
     fn serve(mut self, orders: &Receiver<Command>) -> ServingReport {
         loop {
             self.shard.step(&mut self.io, Nanos::NEVER);
-            // Every order comes with a ring, so none waits for longer than a turn.
+            // Every order comes with a wake-up, so none waits for longer than a turn.
             for order in orders.try_iter() {
                 match order {
                     Command::Report(answer) => {
@@ -274,16 +274,16 @@ fn merged(reports: impl Iterator<Item = ServingReport>) -> ServingReport {
     all
 }
 
-fn doorbells(shards: u16) -> Result<Vec<Doorbell>, ServeError> {
-    let bell = |shard| {
-        Doorbell::new().map_err(|errno| ServeError::Shard { shard, reason: errno.to_string() })
+fn wake_fds(shards: u16) -> Result<Vec<WakeFd>, ServeError> {
+    let wake_fd = |shard| {
+        WakeFd::new().map_err(|errno| ServeError::Shard { shard, reason: errno.to_string() })
     };
-    (0..shards).map(bell).collect()
+    (0..shards).map(wake_fd).collect()
 }
 
 /// False if the system does not allow it.
-fn own_table(bells: &[Doorbell]) -> Result<bool, String> {
-    let keep: Vec<_> = bells.iter().map(AsFd::as_fd).collect();
+fn own_table(wake_fds: &[WakeFd]) -> Result<bool, String> {
+    let keep: Vec<_> = wake_fds.iter().map(AsFd::as_fd).collect();
     #[expect(unsafe_code, reason = "descriptor tables have to be kept apart by hand")]
     // SAFETY: the thread has just begun and has opened nothing; of the older descriptors it
     // holds only the bells; what it opens stays in its own `EpollIo`.

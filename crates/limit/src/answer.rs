@@ -1,5 +1,5 @@
-//! What a search has found: for each goal two bounds and how they came about, and every trial, so
-//! that the search itself can be drawn.
+//! The result of a search: for each goal two bounds and their trials, and every trial, so that the
+//! search can be drawn.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use crate::goal::Goal;
 use crate::standing::Remaining;
 use crate::trial::{TrialRequest, TrialResult};
 
-/// What a search has found, at its end or so far.
+/// The result of a search, at its end or so far.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
-    /// Along what was searched.
+    /// The axis of the search.
     pub axis: AxisKind,
     /// In the order of the goals.
     pub goals: Vec<GoalAnswer>,
@@ -23,7 +23,7 @@ pub struct Answer {
     pub stop: Stop,
     /// All trials in their order.
     pub trials: Vec<TrialRecord>,
-    /// What they took altogether.
+    /// Their total time.
     pub time_used: Nanos,
 }
 
@@ -35,11 +35,11 @@ pub enum Stop {
     Running,
     /// Every goal has its answer.
     Complete,
-    /// The next trial would not have fitted into the budget of time.
+    /// The next trial would not have fitted into the time budget.
     Budget,
-    /// A trial said nothing about the target, and why.
+    /// A trial was invalid, and why.
     Invalid(String),
-    /// So many trials were allowed.
+    /// This maximum number of trials was reached.
     TooManyTrials(usize),
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Stop {
         match self {
             Stop::Running => f.write_str("not ended yet"),
             Stop::Complete => f.write_str("every goal has its answer"),
-            Stop::Budget => f.write_str("the budget of time was spent: --budget gives more"),
+            Stop::Budget => f.write_str("the time budget was used up: --budget gives more"),
             Stop::Invalid(why) => write!(f, "stopped by an invalid trial: {why}"),
             Stop::TooManyTrials(most) => write!(f, "stopped after {most} trials"),
         }
@@ -58,63 +58,64 @@ impl fmt::Display for Stop {
 /// The answer for one goal: the draft's Goal Result (section 4.8.4).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GoalAnswer {
-    /// The goal as it was searched for.
+    /// The goal of the search.
     pub goal: Goal,
-    /// Along what was searched.
+    /// The axis of the search.
     pub axis: AxisKind,
     /// The relevant lower bound: the goal was met here.
     pub lower: Option<Bound>,
     /// The relevant upper bound: the goal was missed here, and at no smaller load.
     pub upper: Option<Bound>,
-    /// What the trials so far let expect, lower and upper: each bound as the latest stage has it.
-    /// Until the goal is decided it may rest on a single short trial and is no bound of the goal.
+    /// Bounds expected from the trials so far, lower and upper: each as the latest stage has it.
+    /// Until the goal is decided one may depend on a single short trial and is not a bound of the
+    /// goal.
     pub expected: (Option<f64>, Option<f64>),
-    /// The best answer there is: the largest load that passed and the smallest above it that
-    /// failed, in trials of whatever length. They are bounds where [`GoalAnswer::lower`] and
-    /// [`GoalAnswer::upper`] are the same.
+    /// The best answer so far: the largest load that passed and the smallest above it that failed,
+    /// in trials of any length. They are bounds if [`GoalAnswer::lower`] and [`GoalAnswer::upper`]
+    /// are the same.
     pub best: (Option<f64>, Option<f64>),
-    /// What is left of the search where the goal is not proven.
+    /// Trials left in the search if the goal is not proven.
     pub remaining: Option<Remaining>,
-    /// Why the goal is not proven; absent where it is.
+    /// Why the goal is not proven; absent if it is.
     pub unproven: Option<String>,
-    /// (upper - lower) / upper, where both exist.
+    /// (upper - lower) / upper, if both exist.
     pub width: Option<f64>,
     /// Whether it is a regular result in the draft's sense: both bounds, as close as the goal
     /// asks, and not withdrawn.
     pub is_regular: bool,
-    /// Messages per second to be expected at the lower bound; on an axis of rates only.
+    /// Messages per second expected at the lower bound; on an axis of rates only.
     pub conditional_throughput: Option<f64>,
-    /// How it came out.
+    /// The outcome.
     pub outcome: Outcome,
     /// Trials that were run for this goal. Those of other goals count towards it too.
     pub trials: usize,
-    /// What those took.
+    /// Total time of those trials.
     pub time_used: Nanos,
 }
 
-/// A load that is a bound, and what it rests on.
+/// A load that is a bound, and its trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bound {
     /// In the unit of the axis.
     pub load: f64,
     /// Trials at this load, of whatever length.
     pub trials: usize,
-    /// Their durations together.
+    /// Sum of their durations.
     pub time: Nanos,
-    /// How many of them missed the goal.
+    /// Number of them that missed the goal.
     pub missed: usize,
-    /// Whether the target died here.
+    /// Whether the target died at this load.
     pub has_died: bool,
 }
 
-/// How a goal came out.
+/// Outcome of a goal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Two bounds, as close as asked.
+    /// Two bounds, as close as the goal asks.
     Decided,
-    /// Two bounds on neighbouring loads of the axis, farther apart than asked: nothing lies
-    /// between them.
+    /// Two bounds on neighbouring loads of the axis, farther apart than the goal asks: there is no
+    /// load between them.
     AtGranularity,
     /// Even the smallest load misses the goal, and why its last trial did.
     NeverMet(String),
@@ -122,20 +123,20 @@ pub enum Outcome {
     HoldsAtMax,
     /// The lower bound did not hold for as long as the goal asks, and why: there is no capacity.
     Withdrawn(String),
-    /// The search ended before: bounds so far.
+    /// The search ended too early: bounds so far.
     Undecided,
 }
 
-/// A trial with what followed from it.
+/// A trial and its consequences.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrialRecord {
-    /// What was asked for.
+    /// The request.
     pub request: TrialRequest,
-    /// What came of it.
+    /// The result.
     pub result: TrialResult,
     /// By goal: why it missed it, if it did. Empty if the trial is invalid.
     pub missed: Vec<Option<String>>,
-    /// By goal: how its load stands after it. Empty if the trial is invalid.
+    /// By goal: status of its load after the trial. Empty if the trial is invalid.
     pub standings: Vec<Standing>,
     /// By goal: the relevant bounds after it, in the unit of the axis.
     pub bounds: Vec<(Option<f64>, Option<f64>)>,
@@ -163,7 +164,7 @@ impl fmt::Display for GoalAnswer {
                 let (lower, upper) = (grouped(lower.load), load(upper.load));
                 write!(f, "{lower} … {upper} ({percent:.2} % apart")?;
                 f.write_str(match outcome {
-                    Outcome::AtGranularity => "; nothing lies between)",
+                    Outcome::AtGranularity => "; no load between them)",
                     _ => ")",
                 })
             }
@@ -191,11 +192,11 @@ impl GoalAnswer {
         }
         if let Some(width) = self.width {
             let asked = 100.0 * self.goal.width;
-            write!(f, ", {:.2} % apart where {asked:.2} % are asked", 100.0 * width)?;
+            write!(f, ", {:.2} % apart, goal: {asked:.2} %", 100.0 * width)?;
         }
         match (&self.unproven, passed, failed, self.lower) {
             (Some(why), Some(own), None, lower) if is(lower, own) => {
-                write!(f, ", nothing is proven above: {why}")
+                write!(f, ", not proven above it: {why}")
             }
             (Some(why), ..) => write!(f, ", not proven: {why}"),
             (None, ..) => f.write_str(", not proven"),
@@ -203,7 +204,7 @@ impl GoalAnswer {
     }
 }
 
-/// A load with its thousands set apart; one that is not whole with a decimal.
+/// A load with thousands separators; one that is not whole with a decimal.
 pub fn grouped(load: f64) -> String {
     let whole = load.trunc() as u64;
     let digits = whole.to_string();

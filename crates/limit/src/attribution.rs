@@ -1,5 +1,5 @@
-//! Which resource ended it at the limit: from what was observed in a trial beyond it, a ranking of
-//! causes with their evidence; or that it cannot be told, and what to observe so that it can.
+//! Finds which resource limits the target: from observations of a trial above the limit, a ranking
+//! of causes with their evidence; or "cannot tell", with what to observe in addition.
 
 use std::fmt;
 
@@ -9,74 +9,73 @@ use weigh_model::doubt::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
 use weigh_model::headroom::Use;
 use weigh_model::units::Nanos;
 
-/// What was observed in the trial (or trials) at the upper bound. `None` is "not observed", which
-/// is not the same as 0.
+/// Observations of the trial (or trials) at the upper bound. `None` means "not observed", which is
+/// not the same as 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Evidence {
     /// Processor time of the target as a share of all cores it may use, percent: 100 is full.
     pub target_cpu_percent: Option<f64>,
     /// Share of its core that the generator's busiest thread used, percent.
     pub generator_cpu_percent: Option<f64>,
-    /// How much of the response time is the generator's own lateness, and that time, at the
-    /// quantile where it is the largest share; only where it spoilt the trial.
+    /// The generator's own lateness and the response time that it is part of, at the quantile with
+    /// the largest share; only if it made the trial invalid.
     pub lateness: Option<(Nanos, Nanos)>,
-    /// Whether the generator was asked to send as fast as it can, so that a full core of its own
-    /// is what was asked for.
+    /// Whether the generator sends as fast as it can, so that it uses a full core by design.
     pub sends_at_will: bool,
     /// Messages lost in the trial, whatever the cause.
     pub lost: Option<u64>,
     /// Messages or packets that the path dropped: full socket buffers, refused connection
     /// backlogs, interfaces.
     pub path_drops: Option<u64>,
-    /// Packets that a path of ours dropped because its queue was full, and how many it was given.
-    /// TCP sends them again, so that no message need be lost: what they show is that the path's
-    /// rate was used up.
+    /// Packets that an emulated path dropped because its queue was full, and all packets that it
+    /// received. TCP sends them again, so messages need not be lost: they show that the path's rate
+    /// was used up.
     pub path_queue: Option<(u64, u64)>,
-    /// Share of its rate that the load asked for in the busier direction of a path of ours: from 1
-    /// on it is full.
+    /// Share of its rate that the load needs in the busier direction of an emulated path: from 1 on
+    /// it is full.
     pub path_asked: Option<f64>,
-    /// Messages that the target itself says it dropped for full queues.
+    /// Messages that the target reported as dropped because of full queues.
     pub queue_drops: Option<u64>,
     /// Messages that the target answered with an error.
     pub refused: Option<u64>,
-    /// What other programs did to the trial meanwhile, if they did so much that it is doubted.
+    /// Effect of other programs on the trial, if it was large enough for a warning.
     pub disturbance: Option<String>,
-    /// The share of what was due that was neither done nor lost when the window ended, beyond what
-    /// is always under way.
+    /// The share of due messages that were neither done nor lost when the window ended, beyond
+    /// those always in flight.
     pub piled_up: Option<f64>,
-    /// The share of messages that became due while as many were in flight as may be.
+    /// The share of messages that became due while the window was full.
     pub held_up: Option<f64>,
     /// How long a message was in flight, on average.
     pub service_time_mean: Option<Nanos>,
     /// Answers that the generator found when it woke, on average.
     pub answers_per_wakeup: Option<f64>,
-    /// How many times the rate that was handed over was asked for.
+    /// Offered rate divided by the rate that was handed over.
     pub asked_times: Option<f64>,
-    /// File descriptors of target or generator, whichever is nearer its end.
+    /// File descriptors of target or generator, whichever is closer to its limit.
     pub descriptors: Option<Use>,
     /// Local ports of the generator.
     pub ports: Option<Use>,
 }
 
-/// What can end it.
+/// A resource that can be the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
-    /// The generator: the trial says nothing about the target.
+    /// The generator: the trial does not show the target's limit.
     Generator,
     /// Local ports of the generator: nor does this.
     Ports,
     /// File descriptors.
     Descriptors,
-    /// The path between them.
+    /// The path between generator and target.
     Path,
-    /// A limit that the target sets itself: it answers with errors.
+    /// A limit of the target itself: it answers with errors.
     TargetRefusal,
     /// The target's queues.
     TargetQueue,
     /// The target's processor.
     TargetCpu,
-    /// What the load allows to be in flight: connections and their window.
+    /// Messages that the load allows to be in flight: connections and their window.
     InFlight,
     /// The machine, which was busy with other programs.
     Others,
@@ -95,7 +94,7 @@ impl Resource {
         Resource::Others,
     ];
 
-    /// The words of the report.
+    /// The words in reports.
     pub fn name(self) -> &'static str {
         match self {
             Resource::Generator => "the generator",
@@ -110,46 +109,46 @@ impl Resource {
         }
     }
 
-    /// Whether it is on the side of the instrument or its machine, so that the limit found is not
-    /// the target's.
+    /// Whether it belongs to the generator or its machine, so that the limit found is not the
+    /// target's.
     pub fn is_ours(self) -> bool {
         matches!(self, Resource::Generator | Resource::Ports | Resource::Others)
     }
 }
 
-/// A cause with what speaks for it.
+/// A cause with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cause {
-    /// What ended.
+    /// The resource.
     pub resource: Resource,
-    /// How strongly, 0 to 1: the share of the loss that it accounts for, or how full it was. The
-    /// order of causes is not by this alone, see [`attribute`].
+    /// Strength of the evidence, 0 to 1: the share of the loss that it accounts for, or how full it
+    /// was. The order of causes is not by this alone, see [`attribute`].
     pub strength: f64,
-    /// What was seen, a sentence.
+    /// The evidence, in a sentence.
     pub evidence: String,
 }
 
-/// What ended it.
+/// The cause of the limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attribution {
-    /// The causes that the evidence speaks for, the likeliest first.
+    /// Causes with evidence, the likeliest first.
     Causes(Vec<Cause>),
-    /// Nothing that was observed was at its end.
+    /// Nothing that was observed was at its limit.
     CannotTell {
         /// What was observed and had room left.
         had_room: Vec<Resource>,
-        /// What was not observed.
+        /// Resources that were not observed.
         not_observed: Vec<Resource>,
     },
 }
 
-/// Ranks the causes. What lies on our own side comes first, because it makes all else void; then
-/// what was counted (drops, failures), which is certain; then what was full. Within these, the
-/// stronger first.
+/// Ranks the causes. Those of the generator and its machine come first, because they make the
+/// others void; then what was counted (drops, failures), which is certain; then what was full.
+/// Within these, the stronger first.
 ///
-/// A processor that is full where a queue drops is the usual pair: the queue is where it shows,
-/// the processor is why. Both are said.
+/// A full processor with a dropping queue is the usual pair: the queue shows the limit, the
+/// processor is its cause. Both are reported.
 pub fn attribute(evidence: &Evidence) -> Attribution {
     let mut causes: Vec<(u8, Cause)> = Vec::new();
     let (mut had_room, mut not_observed) = (Vec::new(), Vec::new());
@@ -183,7 +182,7 @@ fn finding(resource: Resource, evidence: &Evidence) -> Finding {
         Resource::Descriptors => used_up(evidence.descriptors, "file descriptors", COUNTED),
         Resource::Path => path(evidence),
         Resource::TargetRefusal => {
-            dropped(evidence.refused, evidence.lost, "errors were the answer to")
+            dropped(evidence.refused, evidence.lost, "messages answered with errors:")
         }
         Resource::TargetQueue => queue(evidence),
         Resource::TargetCpu => match evidence.target_cpu_percent {
@@ -206,7 +205,7 @@ fn finding(resource: Resource, evidence: &Evidence) -> Finding {
 }
 
 /// The generator was the limit if its core was full and the target's was not, or if it sent too
-/// late for its latencies to mean anything.
+/// late for its latencies to be usable.
 fn generator(evidence: &Evidence) -> Finding {
     let target_is_full =
         evidence.target_cpu_percent.is_some_and(|percent| percent >= TARGET_FULL_PERCENT);
@@ -224,7 +223,7 @@ fn generator(evidence: &Evidence) -> Finding {
         (None, Some((lag, time))) => Finding::Ended {
             class: OURS,
             strength: (lag.0 as f64 / time.0.max(1) as f64).min(1.0),
-            evidence: format!("{lag} of a response time of {time} is its own lateness"),
+            evidence: format!("{lag} of a response time of {time} is the generator's own lateness"),
         },
         (None, None) if evidence.generator_cpu_percent.is_none() => Finding::NotObserved,
         (None, None) => Finding::HadRoom,
@@ -239,8 +238,7 @@ fn only_wakes(evidence: &Evidence) -> bool {
         && evidence.answers_per_wakeup.is_some_and(|answers| !is_amortised(answers))
 }
 
-/// A path of ours whose queue or whose rate was full, or drops on the way that account for the
-/// loss.
+/// An emulated path whose queue or rate was full, or drops in transit that account for the loss.
 fn path(evidence: &Evidence) -> Finding {
     let full_rate = evidence.path_asked.filter(|share| *share >= USED_UP_SHARE);
     match evidence.path_queue {
@@ -257,12 +255,12 @@ fn path(evidence: &Evidence) -> Finding {
                 100.0 * full_rate.unwrap_or_default()
             ),
         },
-        _ => dropped(evidence.path_drops, evidence.lost, "on the way there were dropped"),
+        _ => dropped(evidence.path_drops, evidence.lost, "packets dropped in transit:"),
     }
 }
 
-/// Most messages became due while the window was full, and so they pile up before the target and
-/// not in it. A full target or path lets them wait too; then those are the cause and stand first.
+/// Most messages became due while the window was full, so they pile up before the target and not in
+/// it. A full target or path makes them wait too; then those are the cause and come first.
 fn in_flight(evidence: &Evidence) -> Finding {
     let Some(held_up) = evidence.held_up else { return Finding::NotObserved };
     let waiting = evidence.piled_up.filter(|share| *share >= PILED_UP_MIN);
@@ -272,15 +270,15 @@ fn in_flight(evidence: &Evidence) -> Finding {
     let each = evidence.service_time_mean.map(|mean| format!(", each for {mean}"));
     let times = evidence.asked_times.filter(|times| *times > 1.0);
     let needed = match times {
-        Some(times) => format!("{times:.1} times the connections are needed for this rate"),
-        None => "more connections would tell".to_owned(),
+        Some(times) => format!("for this rate use {times:.1} times the connections"),
+        None => "more connections would show more".to_owned(),
     };
     Finding::Ended {
         class: HELD_UP,
         strength: held_up.min(1.0),
         evidence: format!(
-            "{:.1} % of what was due was still waiting when the window ended; {:.0} % of all \
-             became due while connections had as many in flight as they may{}: {needed}",
+            "{:.1} % of due messages were still waiting when the window ended; {:.0} % of all \
+             became due while the window was full{}: {needed}",
             100.0 * waiting,
             100.0 * held_up,
             each.unwrap_or_default()
@@ -288,9 +286,10 @@ fn in_flight(evidence: &Evidence) -> Finding {
     }
 }
 
-/// A queue that drops, or one that grows without dropping where the window does not hold it up.
+/// A queue that drops, or one that grows without dropping although the window does not hold it up.
 fn queue(evidence: &Evidence) -> Finding {
-    let counted = dropped(evidence.queue_drops, evidence.lost, "the target says it dropped");
+    let counted =
+        dropped(evidence.queue_drops, evidence.lost, "the target reported dropped messages:");
     let is_held_up = matches!(in_flight(evidence), Finding::Ended { .. });
     match evidence.piled_up {
         Some(share)
@@ -302,7 +301,7 @@ fn queue(evidence: &Evidence) -> Finding {
                 class: GROWS,
                 strength: share.min(1.0),
                 evidence: format!(
-                    "{:.1} % of what was due was still waiting when the window ended",
+                    "{:.1} % of due messages were still waiting when the window ended",
                     100.0 * share
                 ),
             }
@@ -319,7 +318,7 @@ fn used_up(usage: Option<Use>, what: &str, class: u8) -> Finding {
     }
     let failed = match failures {
         0 => String::new(),
-        _ => format!(", and {failures} attempts failed for want of them"),
+        _ => format!(", and {failures} attempts failed because none was left"),
     };
     Finding::Ended {
         class,
@@ -328,8 +327,8 @@ fn used_up(usage: Option<Use>, what: &str, class: u8) -> Finding {
     }
 }
 
-/// Drops that account for a fair part of what was lost. Without the number of lost messages any
-/// drop counts, but weakly.
+/// Drops that account for a considerable part of the losses. If the number of lost messages is
+/// unknown any drop counts, but weakly.
 fn dropped(drops: Option<u64>, lost: Option<u64>, who: &str) -> Finding {
     let Some(drops) = drops else { return Finding::NotObserved };
     if drops == 0 {
@@ -346,7 +345,7 @@ fn dropped(drops: Option<u64>, lost: Option<u64>, who: &str) -> Finding {
         _ => Finding::Ended {
             class: COUNTED,
             strength: DROPS_SHARE_MIN,
-            evidence: format!("{who} {drops}; how many messages were lost is not known"),
+            evidence: format!("{who} {drops}; the number of lost messages is not known"),
         },
     }
 }
@@ -378,9 +377,9 @@ impl fmt::Display for Attribution {
     }
 }
 
-/// Ranks of causes: ours, counted, full; then a window that held messages up, which a full target
-/// explains; then a machine that was busy, since all these explain themselves; and last what only
-/// grows because something else is full.
+/// Ranks of causes: the generator's, counted, full; then a window that held messages up, which a
+/// full target explains; then a busy machine, since all these explain it; and last what only grows
+/// because something else is full.
 const OURS: u8 = 0;
 const COUNTED: u8 = 1;
 const FULL: u8 = 2;
@@ -388,17 +387,17 @@ const HELD_UP: u8 = 3;
 const DISTURBED: u8 = 4;
 const GROWS: u8 = 5;
 
-/// Share of a response time from which its lateness may have spoilt a trial.
+/// Share of a response time from which its lateness may have made a trial invalid.
 const LAG_SHARE_MAX: f64 = 0.01;
 
-/// Something that ends counts as ended from this share on: the last part is lost to what is being
-/// closed and to others.
+/// A resource counts as used up from this share on: the last part is used by what is being closed
+/// and by other programs.
 const USED_UP_SHARE: f64 = 0.95;
 
-/// Less than this share waiting at the end of a window is no queue that grows.
+/// A smaller share waiting at the end of a window is not a growing queue.
 const PILED_UP_MIN: f64 = 0.001;
 
-/// Drops that account for less than this share of the loss are not what ended it.
+/// Drops that account for less than this share of the loss are not the cause.
 const DROPS_SHARE_MIN: f64 = 0.1;
 
 #[cfg(test)]
@@ -490,7 +489,7 @@ mod tests {
         assert!(expected[0].is_ours() && !expected[1].is_ours());
         let text = attribute(&evidence).to_string();
         assert!(
-            text.contains("; then the target's queue: the target says it dropped 700"),
+            text.contains("; then the target's queue: the target reported dropped messages: 700"),
             "{text}"
         );
     }
@@ -532,7 +531,7 @@ mod tests {
         };
         assert_eq!(order(&waking), [Resource::InFlight]);
         let text = attribute(&waking).to_string();
-        assert!(text.contains("2.4 times the connections are needed"), "{text}");
+        assert!(text.contains("use 2.4 times the connections"), "{text}");
         let full = Evidence { answers_per_wakeup: Some(30.0), ..waking.clone() };
         assert_eq!(order(&full), [Resource::Generator, Resource::InFlight]);
         let free = Evidence { held_up: Some(0.1), ..waking };

@@ -1,5 +1,5 @@
-//! Along what a limit is searched, from where to where, and how finely: loads lie on a grid, so
-//! that "the same load" means the same for every goal.
+//! The axis of a search, its ends and its resolution: loads are on a grid, so that "the same load"
+//! is the same for every goal.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use weigh_model::protocol::Invalid;
 
-/// What is increased until the target does not keep up.
+/// The quantity that is increased until the target cannot keep up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AxisKind {
@@ -33,7 +33,7 @@ impl AxisKind {
         AxisKind::MessageSize,
     ];
 
-    /// The word of the plan and the command line.
+    /// Name in plan and command line.
     pub fn name(self) -> &'static str {
         match self {
             AxisKind::Rate => "rate",
@@ -44,7 +44,7 @@ impl AxisKind {
         }
     }
 
-    /// What stands after a load, a space included where one belongs there.
+    /// Text after a load, with a space if needed.
     pub fn unit(self) -> &'static str {
         match self {
             AxisKind::Rate => "/s",
@@ -72,7 +72,7 @@ impl FromStr for AxisKind {
     fn from_str(text: &str) -> Result<AxisKind, String> {
         AxisKind::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
             let names = AxisKind::ALL.map(AxisKind::name).join(", ");
-            format!("{text:?} is no axis of a limit: type one of {names}")
+            format!("unknown axis of a limit {text:?}: type one of {names}")
         })
     }
 }
@@ -95,6 +95,9 @@ impl Axis {
     /// An axis from `min` to `max`, both above 0 and in the axis's unit, in steps of
     /// `granularity`. An end between two grid points moves inwards. The draft recommends a minimum
     /// large enough for at least one message in the shortest trial (section 4.6.8, "Min Load").
+    ///
+    /// # Errors
+    /// If there are no two loads on the axis, or an end or the step is not usable.
     pub fn new(kind: AxisKind, min: f64, max: f64, granularity: f64) -> Result<Axis, Invalid> {
         let place = |end: &str| format!("limit.{kind}.{end}");
         if !(granularity.is_finite() && granularity > 0.0) {
@@ -103,39 +106,39 @@ impl Axis {
             return Err(Invalid::new(place("granularity"), problem, mend));
         }
         if kind.is_whole() && granularity.fract() != 0.0 {
-            let problem = format!("{granularity} of{} is no step between whole loads", kind.unit());
+            let problem = format!("{granularity} of{} is not a step of whole loads", kind.unit());
             return Err(Invalid::new(place("granularity"), problem, "give a whole number"));
         }
         if !(min.is_finite() && min > 0.0) {
-            let problem = format!("{min} is no load to begin with");
+            let problem = format!("cannot begin with a load of {min}");
             return Err(Invalid::new(place("min"), problem, "give one above 0"));
         }
         if !(max.is_finite() && max / granularity < STEPS_MAX) {
-            let problem = format!("{max} is no largest load in steps of {granularity}");
+            let problem = format!("{max} is too large in steps of {granularity}");
             return Err(Invalid::new(place("max"), problem, "give fewer than 2^52 steps"));
         }
-        // An end that stands on the grid must not be moved by the rounding of a quotient.
+        // An end on the grid must not be moved by the rounding of a quotient.
         let first = (min / granularity - ROUNDING).ceil().max(1.0) as Step;
         let last = (max / granularity + ROUNDING).floor() as Step;
         if first >= last {
-            let problem = format!("between {min} and {max} there are no two loads");
+            let problem = format!("there are no two loads between {min} and {max}");
             let mend = "give a larger maximum, or a finer granularity";
             return Err(Invalid::new(place("max"), problem, mend));
         }
         Ok(Axis { kind, granularity, first, last })
     }
 
-    /// Along what it is searched.
+    /// The quantity that is increased.
     pub fn kind(&self) -> AxisKind {
         self.kind
     }
 
-    /// The smallest load that may be asked for.
+    /// The smallest load of the search.
     pub fn min(&self) -> f64 {
         self.load(self.first)
     }
 
-    /// The largest load that may be asked for.
+    /// The largest load of the search.
     pub fn max(&self) -> f64 {
         self.load(self.last)
     }
@@ -145,7 +148,7 @@ impl Axis {
         self.granularity
     }
 
-    /// The same up to this step; `None` where only one load would be left of it.
+    /// The axis up to this step; `None` if it would have only one load.
     pub(crate) fn up_to(&self, last: Step) -> Option<Axis> {
         (self.first < last && last <= self.last).then_some(Axis { last, ..*self })
     }
@@ -168,7 +171,7 @@ impl Axis {
     }
 }
 
-/// An axis as it is written.
+/// An axis as written.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ends {
@@ -227,7 +230,10 @@ mod tests {
     fn an_axis_without_room_is_told_what_to_type() {
         let error = |kind, min, max, step| Axis::new(kind, min, max, step).unwrap_err().to_string();
         for (message, part) in [
-            (error(AxisKind::Rate, 0.0, 10.0, 1.0), "limit.rate.min: 0 is no load"),
+            (
+                error(AxisKind::Rate, 0.0, 10.0, 1.0),
+                "limit.rate.min: cannot begin with a load of 0",
+            ),
             (error(AxisKind::Rate, 10.0, 10.4, 1.0), "there are no two loads"),
             (error(AxisKind::Rate, 1.0, f64::NAN, 1.0), "limit.rate.max"),
             (error(AxisKind::Burst, 1.0, 9.0, 0.5), "give a whole number"),

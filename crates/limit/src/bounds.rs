@@ -8,14 +8,14 @@ use weigh_model::units::Nanos;
 use crate::axis::Step;
 use crate::classification::{DurationSums, FullLength, Standing, classify, conditional_throughput};
 
-/// What a load is held against: a goal, or a coarser stage on the way to it.
+/// Requirements that loads are compared with: a goal, or a coarser stage before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Target {
-    /// Whose trials count as high-loss: the goal's place in the list.
+    /// The goal, by its index, that decides which trials count as high-loss.
     pub goal: usize,
     /// Trials shorter than this are short.
     pub trial_duration: Nanos,
-    /// Full-length trials of so much time decide.
+    /// Total time of full-length trials that decides a load.
     pub duration_sum: Nanos,
     /// The share of high loss that a lower bound may have.
     pub exceed_ratio: f64,
@@ -39,11 +39,11 @@ pub(crate) struct Trials {
     by_step: BTreeMap<Step, Vec<Measured>>,
 }
 
-/// The two loads between which the limit lies, as far as known.
+/// The two loads around the limit, as far as known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Relevant {
-    /// The largest lower bound below the upper one; without an upper one the largest of all,
-    /// which the draft calls an effective lower bound only (section 4.8.4).
+    /// The largest lower bound below the upper one; without an upper one the largest of all, which
+    /// the draft calls an effective lower bound only (section 4.8.4).
     pub lower: Option<Step>,
     /// The smallest upper bound.
     pub upper: Option<Step>,
@@ -70,7 +70,7 @@ impl Trials {
         self.by_step.keys().copied()
     }
 
-    /// True if more of the time at this load was spent in trials that met the goal than in others.
+    /// True if trials that met the goal took more of the time at this load than others.
     pub fn mostly_met(&self, step: Step, goal: usize) -> bool {
         let trials = self.at(step);
         let time = |is_high_loss: bool| -> u64 {
@@ -97,7 +97,7 @@ impl Trials {
         for step in self.by_step.keys() {
             match self.standing(*step, target) {
                 Standing::Lower => found.lower = Some(*step),
-                // Whatever lies above the smallest upper bound is taken for chance.
+                // Results above the smallest upper bound are taken for chance.
                 Standing::Upper => {
                     found.upper = Some(*step);
                     return found;
@@ -108,8 +108,8 @@ impl Trials {
         found
     }
 
-    /// The share of messages that arrived in all trials at a load together, each weighing as long
-    /// as it lasted; `None` without any.
+    /// The share of messages that arrived in all trials at a load, each weighted by its duration;
+    /// `None` without any.
     pub fn forwarding_ratio(&self, step: Step) -> Option<f64> {
         let trials = self.at(step);
         let time: f64 = trials.iter().map(|trial| trial.duration.as_secs_f64()).sum();

@@ -1,16 +1,15 @@
-//! How large a burst a queue can take: what arrives faster than it is drained must wait, and the
-//! queue ends. The largest burst at a given arrival rate is searched like any other limit
-//! ([`crate::AxisKind::Burst`]); the formulas here say what the drain rate
-//! and a queue make of each other.
+//! Computes how large a burst a queue can take: messages that arrive faster than they are drained
+//! must wait, and the queue is finite. The largest burst at a given arrival rate is searched like
+//! any other limit ([`crate::AxisKind::Burst`]); the formulas here relate burst, drain rate and
+//! queue.
 //!
-//! Messages arrive one by one, 1 / arrival rate apart, and each takes 1 / drain rate to be
-//! drained: the continuous-state leaky bucket of ITU-T I.371 and the ATM Forum's Traffic Management
-//! Specification (af-tm-0121, 4.1), whose maximum burst size is
-//! 1 + floor(tau / (1 / drain - 1 / arrival)). A queue that holds Q messages, the one that is being
-//! drained included, has tau = (Q - 1) / drain, so that the largest burst is
-//! 1 + floor((Q - 1) / (1 - drain / arrival)). Turned round it is how RFC 9004 (section 6.4)
-//! corrects the buffer that a longest burst implies for what was forwarded meanwhile: the factor
-//! 1 - drain / arrival.
+//! Messages arrive one by one, 1 / arrival rate apart, and each takes 1 / drain rate to be drained:
+//! the continuous-state leaky bucket of ITU-T I.371 and the ATM Forum's Traffic Management
+//! Specification (af-tm-0121, 4.1), whose maximum burst size is 1 + floor(tau / (1 / drain - 1 /
+//! arrival)). A queue that holds Q messages, including the one that is being drained, has
+//! tau = (Q - 1) / drain, so that the largest burst is 1 + floor((Q - 1) / (1 - drain / arrival)).
+//! The inverse is how RFC 9004 (section 6.4) corrects the buffer that a longest burst implies for
+//! messages forwarded during it: the factor 1 - drain / arrival.
 
 use weigh_model::protocol::Invalid;
 
@@ -22,12 +21,15 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Both in messages per second, finite and above 0. A burst that leaves as fast as it can has
-    /// the rate at which it was seen to leave.
+    /// Both in messages per second, finite and above 0. For a burst that is sent as fast as
+    /// possible the arrival rate is the observed one.
+    ///
+    /// # Errors
+    /// If a rate is not finite and above 0.
     pub fn new(arrival_per_s: f64, drain_per_s: f64) -> Result<Rates, Invalid> {
         for (name, rate) in [("arrival", arrival_per_s), ("drain", drain_per_s)] {
             if !(rate.is_finite() && rate > 0.0) {
-                let problem = format!("{rate} is no rate");
+                let problem = format!("{rate} is not a rate");
                 return Err(Invalid::new(format!("burst.{name}"), problem, "give one above 0"));
             }
         }
@@ -40,14 +42,14 @@ impl Rates {
         (1.0 - self.drain_per_s / self.arrival_per_s).max(0.0)
     }
 
-    /// The smallest queue that takes a burst of so many messages without loss.
+    /// The smallest queue that takes a burst of this size without loss.
     pub fn queue_for(&self, burst: u64) -> u64 {
         let waits = burst.saturating_sub(1) as f64 * self.waiting_share();
         1 + (waits * (1.0 - ROUNDING)).ceil() as u64
     }
 
-    /// The queues that bounds of a burst's size imply: at least what the largest burst without
-    /// loss needs, and less than the smallest burst with loss needs, where one was seen.
+    /// The queue sizes that bounds of a burst imply: at least the need of the largest burst without
+    /// loss, and less than the need of the smallest burst with loss, if there was one.
     pub fn implied_queue(&self, lower: u64, upper: Option<u64>) -> (u64, Option<u64>) {
         (self.queue_for(lower), upper.map(|upper| self.queue_for(upper)))
     }

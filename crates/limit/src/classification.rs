@@ -5,15 +5,15 @@
 use serde::Serialize;
 use weigh_model::units::Nanos;
 
-/// How a load stands to a goal (the draft, section 4.7.2).
+/// Status of a load for a goal (the draft, section 4.7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// Certain to meet the goal, whatever the trials that are still missing would bring.
+    /// Certain to meet the goal, whatever the results of missing trials.
     Lower,
     /// Certain to fail it.
     Upper,
-    /// Neither yet.
+    /// Not yet certain.
     Undecided,
 }
 
@@ -44,15 +44,15 @@ impl DurationSums {
     }
 }
 
-/// Every value between the sums and the verdict, named as in section 6.1. Sums are whole
-/// nanoseconds, so that a load whose full-length trials reach the goal's sum is always decided:
-/// with sums of floating-point seconds the optimistic and the pessimistic view could differ by a
-/// rounding error for ever.
+/// All values between the sums and the result, named as in section 6.1. Sums are whole nanoseconds,
+/// so that a load whose full-length trials reach the goal's sum is always decided: with
+/// floating-point seconds the optimistic and the pessimistic result could differ by a rounding
+/// error for ever.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Classification {
     /// Short low-loss sum times exceed ratio over (1 - exceed ratio), nanoseconds.
     pub balancing_ns: i128,
-    /// Short high-loss sum less the balancing sum.
+    /// Short high-loss sum minus the balancing sum.
     pub excess_ns: i128,
     /// The excess, or 0.
     pub positive_excess_ns: i128,
@@ -62,15 +62,15 @@ pub struct Classification {
     pub effective_full_ns: i128,
     /// The larger of that and the goal's duration sum.
     pub effective_whole_ns: i128,
-    /// What is still missing.
+    /// Time still missing.
     pub missing_ns: i128,
-    /// Effective high-loss sum if all that is missing were high-loss.
+    /// Effective high-loss sum if all missing trials were high-loss.
     pub pessimistic_high_loss_ns: i128,
-    /// Share of high loss if all that is missing were low-loss.
+    /// Share of high loss if all missing trials were low-loss.
     pub optimistic_exceed_ratio: f64,
-    /// Share of high loss if all that is missing were high-loss.
+    /// Share of high loss if all missing trials were high-loss.
     pub pessimistic_exceed_ratio: f64,
-    /// The verdict.
+    /// The result.
     pub standing: Standing,
 }
 
@@ -120,12 +120,12 @@ pub struct FullLength {
     pub is_high_loss: bool,
     /// The share of its messages that did not arrive.
     pub loss_ratio: f64,
-    /// How long it lasted.
+    /// Its duration.
     pub duration: Nanos,
 }
 
-/// The forwarding rate to be expected at `load`, from its full-length trials (appendix B); `None`
-/// without any. Only at the relevant lower bound it is called the conditional throughput.
+/// The expected forwarding rate at `load`, from its full-length trials (appendix B); `None` without
+/// any. Only at the relevant lower bound it is called the conditional throughput.
 pub fn conditional_throughput(
     load: f64,
     mut trials: Vec<FullLength>,
@@ -143,7 +143,7 @@ pub fn conditional_throughput(
         loss_ratio = Some(trial.loss_ratio);
         remaining_ns -= trial.duration.0 as f64;
     }
-    // Too few trials for the goal: the rest might lose everything.
+    // Too few trials for the goal: missing ones might lose everything.
     let loss_ratio = if remaining_ns > 0.0 { loss_ratio.map(|_| 1.0) } else { loss_ratio };
     loss_ratio.map(|loss_ratio| load * (1.0 - loss_ratio))
 }

@@ -1,6 +1,6 @@
 //! Step-and-hold: a load is raised in steps and held at each. The result is a curve, never an
-//! average over the ramp. Where the output stops to follow the load there is a plateau; it is a
-//! description, not a capacity: nothing is said of loss or latency there.
+//! average over the ramp. Where the output no longer follows the load there is a plateau; it is a
+//! description, not a capacity, because loss and latency are not considered.
 
 use serde::Serialize;
 use weigh_stats::segments::borders;
@@ -11,10 +11,10 @@ use weigh_stats::{Estimate, estimate::Sample};
 pub struct Hold {
     /// Offered messages per second; above 0.
     pub offered: f64,
-    /// Messages per second that went in.
+    /// Messages per second sent.
     pub input: Option<f64>,
-    /// Messages per second that came out, one value per window of the hold, without the time in
-    /// which it settled; at least two.
+    /// Messages per second received, one value per window of the hold, without the settling time;
+    /// at least two.
     pub output: Vec<f64>,
     /// The 99 % quantile of response time, nanoseconds.
     pub response_time_ns_p99: Option<f64>,
@@ -25,7 +25,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// A hold of which only the output is known.
+    /// A hold with output only.
     pub fn of(offered: f64, output: Vec<f64>) -> Hold {
         Hold {
             offered,
@@ -38,7 +38,7 @@ impl Hold {
     }
 }
 
-/// Where the output no longer follows the load.
+/// The part where the output no longer follows the load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plateau {
     /// The index of the first hold on it.
@@ -47,13 +47,13 @@ pub struct Plateau {
     pub begins: (f64, f64),
     /// The mean output on it, messages per second.
     pub level: f64,
-    /// Its interval at 95 % (Student's t over holds), where there are at least three.
+    /// Its interval at 95 % (Student's t over holds), with at least three.
     pub level_between: Option<(f64, f64)>,
-    /// How much the output grows with the load on it, as a ratio of relative changes: 0 is flat.
+    /// Growth of the output with the load, as a ratio of relative changes: 0 is flat.
     pub elasticity: f64,
 }
 
-/// Why no plateau is shown.
+/// Why there is no plateau.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NoPlateau {
     /// Too few holds or too few windows in one.
@@ -65,7 +65,7 @@ pub enum NoPlateau {
     /// The output still follows the load at its end.
     #[error(
         "the output still grows at the largest load, {largest} (by {elasticity:.2} of the load's \
-         growth): offer more, or there is no plateau in reach"
+         growth): offer more to find a plateau"
     )]
     StillGrowing {
         /// The largest offered load.
@@ -75,8 +75,8 @@ pub enum NoPlateau {
     },
     /// The output falls with the load at its end.
     #[error(
-        "the output falls beyond a load of {after} (by {elasticity:.2} of the load's growth): \
-         there is a peak and a collapse, no plateau"
+        "the output falls beyond a load of {after} (by {elasticity:.2} of the load's growth): a \
+         peak and a collapse, not a plateau"
     )]
     Falls {
         /// The last load before it falls.
@@ -96,6 +96,9 @@ pub enum NoPlateau {
 /// largest that the windows within holds give to any step. The end of the curve is a plateau as
 /// far as the mean elasticity of its segments is less than 0.25 either way, over at least two
 /// steps.
+///
+/// # Errors
+/// If there is no plateau, or there are too few holds to find one.
 pub fn plateau(holds: &[Hold]) -> Result<Plateau, NoPlateau> {
     let means = means(holds)?;
     let elasticities: Vec<f64> = (1..holds.len())
@@ -112,7 +115,7 @@ pub fn plateau(holds: &[Hold]) -> Result<Plateau, NoPlateau> {
         .zip(ends)
         .map(|(start, end)| (*start, mean(&elasticities[*start..end])))
         .collect();
-    // Two neighbouring segments may both be flat: noise has parted what belongs together.
+    // Two neighbouring segments may both be flat: noise has split them.
     let flat = segments.iter().rev().take_while(|(_, level)| level.abs() < ELASTICITY_MAX);
     let first = flat.last().map_or(elasticities.len(), |(start, _)| *start);
     let level = segments[segments.len() - 1].1;
@@ -127,7 +130,7 @@ pub fn plateau(holds: &[Hold]) -> Result<Plateau, NoPlateau> {
         let largest = holds[holds.len() - 1].offered;
         return Err(NoPlateau::StillGrowing { largest, elasticity: level });
     }
-    // The first of its holds may still lie on the slope.
+    // The first of its holds may still be on the slope.
     let on_it: Vec<f64> = means[first + 1..].iter().map(|hold| hold.mean).collect();
     let level = Estimate::of_mean(&on_it).expect("means of finite values are finite");
     Ok(Plateau {
@@ -151,7 +154,7 @@ fn means(holds: &[Hold]) -> Result<Vec<Sample>, NoPlateau> {
         Sample::of(&hold.output)
             .filter(|sample| sample.n >= 2 && sample.mean > 0.0 && hold.offered > 0.0)
             .ok_or_else(|| {
-                NoPlateau::TooLittle(format!("hold {index} has no two windows with output"))
+                NoPlateau::TooLittle(format!("hold {index} does not have two windows with output"))
             })
     };
     holds.iter().enumerate().map(sample).collect()
@@ -174,13 +177,13 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Fewer steps than this show no change of level.
+/// Fewer steps cannot show a change of level.
 const HOLDS_MIN: usize = 5;
 
-/// Output that grows by less than a quarter of the load's growth no longer follows it.
+/// Output that grows by less than a quarter of the load's growth does not follow it.
 const ELASTICITY_MAX: f64 = 0.25;
 
-/// A change of elasticity by 0.3 over one step is worth a border even without any noise.
+/// A change of elasticity by 0.3 over one step justifies a border even without noise.
 const PENALTY_MIN: f64 = 0.05;
 
 #[cfg(test)]

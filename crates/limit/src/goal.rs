@@ -1,5 +1,5 @@
-//! What a load must meet to count: the draft's Search Goal (section 4.6.7) with conditions on
-//! other figures than loss, and the four that have names.
+//! What a load must meet to pass: the draft's Search Goal (section 4.6.7) with conditions on other
+//! figures than loss, and four presets.
 
 use serde::{Deserialize, Serialize};
 use weigh_model::condition::{Condition, LOSS_RATIO, LOST, Limit};
@@ -12,12 +12,12 @@ use crate::trial::{TrialEnd, TrialResult};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
-    /// What the goal is called in the answer.
+    /// Name of the goal in the answer.
     pub name: String,
     /// A trial shorter than this cannot make a load a lower bound (section 4.6.1); above 0.
     pub final_trial_duration: Nanos,
-    /// Full-length trials of so much time together decide a load (section 4.6.2); at least the
-    /// final trial duration.
+    /// Total time of full-length trials that decides a load (section 4.6.2); at least the final
+    /// trial duration.
     pub duration_sum: Nanos,
     /// A trial that loses a larger share than this misses the goal (section 4.6.3); from 0, below
     /// 1.
@@ -30,24 +30,24 @@ pub struct Goal {
     pub width: f64,
     /// The shortest trial (section 4.6.6); above 0, at most the final trial duration.
     pub initial_trial_duration: Nanos,
-    /// How often a coarser search comes first, each with twice the width of the next and with
-    /// trials and sums between the initial trial duration and the duration sum: most loads are
-    /// far from the limit, and a short trial shows it.
+    /// Number of coarser searches before this one, each with twice the width of the next and with
+    /// trials and sums between the initial trial duration and the duration sum: most loads are far
+    /// from the limit, and a short trial shows it.
     pub coarser_stages: u32,
-    /// The factor by which a search outside of what was expected lengthens its step, in
-    /// logarithms of load; above 1.
+    /// The factor by which a search outside the expected bounds lengthens its step, in logarithms
+    /// of load; above 1.
     pub expansion: f64,
-    /// What must hold of every trial beside the loss ratio: latency, errors, the rate achieved. A
+    /// Conditions for every trial besides the loss ratio: latency, errors, the rate achieved. A
     /// trial that breaks one misses the goal, whatever it lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// How long the lower bound is offered once more after the search; if it does not hold that
-    /// long, there is no capacity.
+    /// How long the lower bound is offered again after the search; if it does not hold that long,
+    /// there is no capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sustain: Option<Nanos>,
 }
 
-/// A figure that a goal's condition speaks of and a trial does not have.
+/// A figure of a goal's condition that a trial does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the goal {goal} asks for {metric}, which this trial does not have: measure it or ask \
@@ -65,6 +65,9 @@ impl Goal {
     pub const PRESETS: [&str; 4] = ["minute", "quick", "rfc2544", "sustain"];
 
     /// The preset of this name.
+    ///
+    /// # Errors
+    /// If there is no such preset.
     pub fn preset(name: &str) -> Result<Goal, Invalid> {
         match name {
             "minute" => Ok(Goal::minute()),
@@ -73,7 +76,7 @@ impl Goal {
             "sustain" => Ok(Goal::sustained()),
             _ => {
                 let mend = format!("type one of {}", Goal::PRESETS.join(", "));
-                Err(Invalid::new("limit.goal", format!("{name:?} is no preset"), mend))
+                Err(Invalid::new("limit.goal", format!("unknown preset {name:?}"), mend))
             }
         }
     }
@@ -98,7 +101,7 @@ impl Goal {
     }
 
     /// Many short trials, most of which must lose little: 21 trials of 1 s, 0.5 % loss, exceed
-    /// ratio a half, as FD.io's performance tests search for their partial drop rate.
+    /// ratio a half, like the partial drop rate of FD.io's performance tests.
     pub fn quick() -> Goal {
         Goal {
             name: "quick".to_owned(),
@@ -111,7 +114,7 @@ impl Goal {
     }
 
     /// An answer within a minute: most of three trials of 1 s lose at most 0.5 %, bounds 5 % apart.
-    /// The way there is made of single trials of half a second.
+    /// Trials before that take half a second.
     pub fn minute() -> Goal {
         Goal {
             name: "minute".to_owned(),
@@ -136,7 +139,10 @@ impl Goal {
         }
     }
 
-    /// Whether the numbers make a goal that a search can end at.
+    /// Checks that a search for this goal can end.
+    ///
+    /// # Errors
+    /// The number that is wrong, and what to type.
     pub fn check(&self) -> Result<(), Invalid> {
         let wrong = |key: &str, problem: String, mend: &str| {
             Err(Invalid::new(format!("limit.goal.{}.{key}", self.name), problem, mend))
@@ -155,15 +161,15 @@ impl Goal {
             return wrong("duration_sum", problem, "make it at least as long");
         }
         if !share(self.loss_ratio) {
-            let problem = format!("{} is no share from 0 to below 1", self.loss_ratio);
+            let problem = format!("{} is not a share from 0 to below 1", self.loss_ratio);
             return wrong("loss_ratio", problem, "type for example 0.005");
         }
         if !share(self.exceed_ratio) {
-            let problem = format!("{} is no share from 0 to below 1", self.exceed_ratio);
+            let problem = format!("{} is not a share from 0 to below 1", self.exceed_ratio);
             return wrong("exceed_ratio", problem, "type for example 0.5");
         }
         if !(share(self.width) && self.width >= WIDTH_MIN) {
-            let problem = format!("{} is no width from {WIDTH_MIN} to below 1", self.width);
+            let problem = format!("{} is not a width from {WIDTH_MIN} to below 1", self.width);
             return wrong("width", problem, "type for example 0.005");
         }
         if self.coarser_stages > COARSER_STAGES_MAX {
@@ -171,7 +177,7 @@ impl Goal {
             return wrong("coarser_stages", problem, "type for example 2");
         }
         if !(self.expansion.is_finite() && self.expansion > 1.0) {
-            let problem = format!("{} lengthens no step", self.expansion);
+            let problem = format!("{} does not lengthen a step", self.expansion);
             return wrong("expansion", problem, "type for example 2");
         }
         if self.sustain == Some(Nanos(0)) {
@@ -179,7 +185,7 @@ impl Goal {
         }
         for condition in &self.conditions {
             if matches!(condition.limit, Limit::Change(_)) {
-                let problem = format!("{condition:?} speaks of a change against another run");
+                let problem = format!("{condition:?} is a change against another run");
                 return wrong("conditions", problem, "type a value, such as 500ms");
             }
         }
@@ -187,6 +193,9 @@ impl Goal {
     }
 
     /// Why a trial misses this goal; `None` if it meets it.
+    ///
+    /// # Errors
+    /// If the trial does not have a figure of a condition.
     pub fn missed(&self, trial: &TrialResult) -> Result<Option<String>, MissingFigure> {
         if let TrialEnd::TargetDied(how) = &trial.end {
             return Ok(Some(format!("the target died: {how}")));
@@ -207,14 +216,15 @@ impl Goal {
                 name => trial.figures.get(name).copied(),
             };
             let Some(figure) = figure else {
-                // Without a single message that arrived there is no latency to be met by.
+                // If no message arrived there is no latency that could meet a condition.
                 if trial.forwarded == 0 {
                     return Ok(Some(format!("{condition}: nothing arrived")));
                 }
                 let metric = condition.metric.clone();
                 return Err(MissingFigure { goal: self.name.clone(), metric });
             };
-            // A figure that is not a number holds of nothing; changes were refused before.
+            // A condition does not hold for a figure that is not a number; changes were refused
+            // before.
             if condition.holds(figure) != Some(true) {
                 return Ok(Some(format!("{condition}: it is {figure}")));
             }
@@ -223,10 +233,10 @@ impl Goal {
     }
 }
 
-/// Finer widths than this would need messages by the million in every trial to mean anything.
+/// Finer widths would need millions of messages in every trial.
 const WIDTH_MIN: f64 = 1e-6;
 
-/// Twice the width each time: beyond this the first stage is no search.
+/// Twice the width each time: with more stages the first one would not narrow the bounds.
 const COARSER_STAGES_MAX: u32 = 10;
 
 #[cfg(test)]
@@ -281,10 +291,10 @@ mod tests {
         let base = Goal::rfc2544;
         for (goal, part) in [
             (Goal { duration_sum: Nanos::from_secs(59), ..base() }, "duration_sum: is less than"),
-            (Goal { loss_ratio: 1.0, ..base() }, "loss_ratio: 1 is no share"),
+            (Goal { loss_ratio: 1.0, ..base() }, "loss_ratio: 1 is not a share"),
             (Goal { exceed_ratio: -0.1, ..base() }, "exceed_ratio"),
-            (Goal { width: 0.0, ..base() }, "width: 0 is no width"),
-            (Goal { expansion: 1.0, ..base() }, "expansion: 1 lengthens no step"),
+            (Goal { width: 0.0, ..base() }, "width: 0 is not a width"),
+            (Goal { expansion: 1.0, ..base() }, "expansion: 1 does not lengthen a step"),
             (Goal { sustain: Some(Nanos(0)), ..base() }, "sustain"),
             (Goal { initial_trial_duration: Nanos(0), ..base() }, "initial_trial_duration"),
         ] {

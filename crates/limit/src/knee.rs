@@ -1,7 +1,8 @@
 //! The knee of a curve by Kneedle (V. Satopää, J. Albrecht, D. Irwin and B. Raghavan, "Finding a
 //! 'Kneedle' in a Haystack: Detecting Knee Points in System Behavior", ICDCS Workshops 2011): where
-//! the curve lies farthest from the straight line between its ends. A description of its shape,
-//! with an interval; never a capacity, because where it lies depends on how far was measured.
+//! the curve is farthest from the straight line between its ends. It describes the shape of the
+//! curve, with an interval. It is never a capacity, because it depends on the range of the
+//! measurement.
 
 use weigh_stats::bootstrap::Bootstrap;
 use weigh_stats::quantile::interpolated;
@@ -62,10 +63,10 @@ fn differences(points: &[(f64, f64)], shape: Shape) -> Option<Vec<(f64, f64)>> {
     Some(square.into_iter().map(|(x, y)| (x, y - x)).collect())
 }
 
-/// The highest maximum, if the difference falls below its threshold afterwards: the maximum less
-/// the sensitivity times the mean step in x. The paper lists every local maximum that does so,
-/// and gives one up at the next local minimum, which asks for smoothed points; of a curve that is
-/// to be described by one knee the highest is meant, and wiggles below it do not matter.
+/// The highest maximum, if the difference falls below its threshold afterwards: the maximum minus
+/// the sensitivity times the mean step in x. The paper lists every local maximum that does so, and
+/// gives one up at the next local minimum, which needs smoothed points; a curve described by one
+/// knee needs the highest, and smaller oscillations do not matter.
 fn knee_index(differences: &[(f64, f64)], sensitivity: f64) -> Option<usize> {
     let last = differences.len() - 1;
     let step = (differences[last].0 - differences[0].0) / last as f64;
@@ -77,24 +78,24 @@ fn knee_index(differences: &[(f64, f64)], sensitivity: f64) -> Option<usize> {
     (rises && (top..=last).any(|index| y(index) < threshold)).then_some(top)
 }
 
-/// A knee with how surely it lies there.
+/// A knee with its certainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knee {
     /// The load at the knee: one of those measured.
     pub at: f64,
-    /// Between these loads, at 95 %.
+    /// The 95 % interval of the load.
     pub interval: Interval,
-    /// The share of resampled curves that have a knee at all.
+    /// The share of resampled curves that have a knee.
     pub share: f64,
 }
 
-/// Why no knee is shown.
+/// Why there is no knee.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NoKnee {
     /// The curve has none.
-    #[error("the curve bends nowhere: measure further, or there is no knee")]
+    #[error("the curve has no knee in this range: measure at more loads")]
     None,
-    /// Chance alone could have made it.
+    /// The knee may be due to chance.
     #[error(
         "only {:.0} % of the resampled curves have a knee: repeat each load more often",
         share * 100.0
@@ -108,7 +109,7 @@ pub enum NoKnee {
     TooFew {
         /// The load.
         load: f64,
-        /// How often it was measured.
+        /// Number of measurements.
         values: usize,
     },
 }
@@ -116,6 +117,9 @@ pub enum NoKnee {
 /// The knee of a curve of means, each over the values measured at one load, with an interval from
 /// resampling the values of each load (percentiles; B. Efron, 1979). It is shown only if at least
 /// 95 % of the resampled curves have one.
+///
+/// # Errors
+/// If there is no knee, or a load has too few values.
 pub fn describe(
     measured: &[(f64, Vec<f64>)],
     shape: Shape,
@@ -155,7 +159,7 @@ pub fn describe(
     Ok(Knee { at, interval, share })
 }
 
-/// Two values a load say nothing about its spread that resampling could use.
+/// Two values per load do not show its spread well enough for resampling.
 const VALUES_MIN: usize = 3;
 
 #[cfg(test)]

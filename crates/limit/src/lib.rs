@@ -1,9 +1,9 @@
-//! Where a target's limit lies. A search asks for one trial after another and is told what came of
-//! each ([`Selector`]); its answer is two bounds, never one number. Beside it: descriptions of the
-//! curve around the limit (plateau, knee, Universal Scalability Law), the tolerance of bursts, and
-//! which resource ended it. Numbers go in, numbers come out: no trial is run, no clock is read.
+//! Finds the limit of a target. A search requests one trial after another and receives its result
+//! ([`Selector`]); its answer is two bounds, never one number. Further: descriptions of the curve
+//! around the limit (plateau, knee, Universal Scalability Law), the tolerance of bursts, and which
+//! resource is the limit. The crate only computes: it does not run trials or read a clock.
 //!
-//! The words are those of M. Konstantynowicz and V. Polák, "Multiple Loss Ratio Search",
+//! The terms are those of M. Konstantynowicz and V. Polák, "Multiple Loss Ratio Search",
 //! draft-ietf-bmwg-mlrsearch-15 (RFC 9971), called "the draft" below.
 
 pub mod answer;

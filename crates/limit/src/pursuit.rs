@@ -1,7 +1,7 @@
 //! The search for one goal: which load to measure next, given all trials so far. First coarsely
-//! with short trials, then with ever finer widths and longer ones, each stage beginning with the
-//! bounds that the one before has found. Which loads are chosen is left to the implementer by the
-//! draft (section 4.9.2); only time depends on it, not the meaning of the bounds.
+//! with short trials, then with ever finer widths and longer ones; each stage begins with the
+//! bounds of the stage before. The draft leaves the choice of loads to the implementer (section
+//! 4.9.2); it affects only the time, not the meaning of the bounds.
 
 use weigh_model::units::Nanos;
 
@@ -9,7 +9,7 @@ use crate::axis::{Axis, AxisKind, Step};
 use crate::bounds::{Relevant, Target, Trials};
 use crate::goal::Goal;
 
-/// The way to one goal.
+/// The stages to one goal.
 #[derive(Clone, Debug)]
 pub(crate) struct Pursuit {
     stages: Vec<Target>,
@@ -17,16 +17,16 @@ pub(crate) struct Pursuit {
     /// The bounds of the stage before.
     expected: Relevant,
     expansion: f64,
-    /// Loads chosen after the forwarding rate, see [`Pursuit::aim`].
+    /// Loads chosen by the forwarding rate, see [`Pursuit::aim`].
     aimed: Vec<Step>,
 }
 
-/// A load that a pursuit wants to be measured.
+/// A load that a search for a goal wants to be measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Wanted {
     pub step: Step,
     pub duration: Nanos,
-    /// The sum of the stage: pursuits that are still coarse come first.
+    /// The sum of the stage: searches that are still coarse come first.
     pub duration_sum: Nanos,
 }
 
@@ -42,8 +42,8 @@ impl Pursuit {
         self.stages.last().expect("there is always the goal itself")
     }
 
-    /// What is to be expected: each bound as the latest stage has it that has one. An older bound
-    /// that contradicts a newer one is dropped.
+    /// The expected bounds: each as the latest stage has it. An older bound that contradicts a
+    /// newer one is dropped.
     pub fn so_far(&self, trials: &Trials) -> Relevant {
         let mut known = Relevant::default();
         for stage in self.stages[..=self.at].iter().rev() {
@@ -83,7 +83,7 @@ impl Pursuit {
         let likely = self.likely(found);
         match (likely.lower, likely.upper) {
             (None, None) => axis.first(),
-            // What is only expected is confirmed before anything is built on one side of it.
+            // Expected bounds are confirmed before one side depends on them.
             (Some(lower), None) if found.lower != Some(lower) => lower,
             (None, Some(upper)) if found.upper != Some(upper) => upper,
             (Some(lower), None) => self.beyond(axis, width, lower).min(axis.last()),
@@ -92,15 +92,15 @@ impl Pursuit {
                 if !is_reached(axis, &likely, stage.width) {
                     return self.between(axis, trials, width, likely);
                 }
-                // The smaller load first: bounds found early are then less likely to be
-                // overturned (the draft, section 5.3.4).
+                // The smaller load first: bounds found early are then less likely to be overturned
+                // (the draft, section 5.3.4).
                 if found.lower == Some(lower) { upper } else { lower }
             }
         }
     }
 
-    /// The bounds found, or tighter ones that the stage before has found and this one not refuted.
-    /// Splitting what is expected before its ends are confirmed saves one of them.
+    /// The bounds found, or tighter ones of the stage before that this one has not refuted.
+    /// Splitting the expected interval before its ends are confirmed saves one of them.
     fn likely(&self, found: Relevant) -> Relevant {
         let open = |step: &Step| found.encloses(*step);
         Relevant {
@@ -116,7 +116,7 @@ impl Pursuit {
         };
         let inside = |step: Step| lower < step && step < upper;
         let split = split(axis, width, lower, upper);
-        // Where an expected bound was refuted the limit is probably not far behind it.
+        // If an expected bound was refuted, the limit is probably close to it.
         let overtaken = self.expected.upper.is_some_and(|upper| upper <= lower);
         let undercut = self.expected.lower.is_some_and(|lower| upper <= lower);
         let (further, nearer) = (self.beyond(axis, width, lower), self.below(axis, width, upper));
@@ -129,23 +129,23 @@ impl Pursuit {
         self.aim(axis, trials, width, likely).unwrap_or(split)
     }
 
-    /// A load above `lower`, which has turned out to be met.
+    /// A load above `lower`, which met the goal.
     fn beyond(&self, axis: &Axis, width: f64, lower: Step) -> Step {
         let origin = self.expected.upper.or(self.expected.lower).filter(|origin| *origin <= lower);
         let gone = origin.map(|origin| (lower as f64 / origin as f64).ln());
         axis.nearest(axis.load(lower) * self.stride(gone, width)).max(lower + 1)
     }
 
-    /// A load below `upper`, which has turned out to fail.
+    /// A load below `upper`, which failed.
     fn below(&self, axis: &Axis, width: f64, upper: Step) -> Step {
         let origin = self.expected.lower.or(self.expected.upper).filter(|origin| *origin >= upper);
         let gone = origin.map(|origin| (origin as f64 / upper as f64).ln());
         axis.nearest(axis.load(upper) / self.stride(gone, width)).min(upper - 1)
     }
 
-    /// The factor of the next step outwards, `gone` being the way from where a bound was expected,
-    /// in logarithms of load. The whole way grows by the expansion each time; where nothing was
-    /// expected the load doubles. It never more than doubles: an overload stays bounded.
+    /// The factor of the next step outwards; `gone` is the distance from the expected bound, in
+    /// logarithms of load. The distance grows by the expansion each time; without an expectation
+    /// the load doubles. It never more than doubles: an overload stays bounded.
     fn stride(&self, gone: Option<f64>, width: f64) -> f64 {
         match gone {
             None => 2.0,
@@ -153,11 +153,11 @@ impl Pursuit {
         }
     }
 
-    /// On an axis of rates, what an overloaded target still forwards is a good guess at its limit:
-    /// first just below it, then just above. The draft begins with the forwarding rate (load times
-    /// forwarding ratio, section 4.5.7) at the largest load (section 1.1). At most [`AIMS_MAX`]
-    /// times: a target that collapses under overload forwards less than it can, and halving must
-    /// take over.
+    /// On an axis of rates, the rate that an overloaded target still forwards is a good guess at
+    /// its limit: first just below it, then just above. The draft begins with the forwarding rate
+    /// (load times forwarding ratio, section 4.5.7) at the largest load (section 1.1). At most
+    /// [`AIMS_MAX`] times: a target that collapses under overload forwards less than it can, and
+    /// then halving takes over.
     fn aim(&mut self, axis: &Axis, trials: &Trials, width: f64, found: Relevant) -> Option<Step> {
         let (lower, upper) = (found.lower?, found.upper?);
         if axis.kind() != AxisKind::Rate {
@@ -182,7 +182,7 @@ impl Pursuit {
     }
 }
 
-/// Whether bounds are as close as asked, or as the axis allows.
+/// Whether bounds are as close as the goal asks, or as the axis allows.
 pub(crate) fn is_reached(axis: &Axis, found: &Relevant, width: f64) -> bool {
     match (found.lower, found.upper) {
         (Some(lower), Some(upper)) => {
@@ -204,16 +204,16 @@ fn log_width(width: f64) -> f64 {
     -(-width).ln_1p()
 }
 
-/// Where to split two bounds: below the upper one by the largest power of two of widths that leaves
-/// something. That takes no more loads than halving, often fewer, and ends with bounds that are one
-/// width apart and not closer: closer ones cost trials and are not asked for.
+/// Where to split two bounds: below the upper one by the largest power of two of widths that fits.
+/// That takes no more loads than halving, often fewer, and ends with bounds that are one width
+/// apart and not closer: closer ones would cost trials that the goal does not need.
 fn split(axis: &Axis, width: f64, lower: Step, upper: Step) -> Step {
     let widths = (upper as f64 / lower as f64).ln() / width;
     let power = ((widths - ROUNDING).log2().ceil() - 1.0).max(0.0);
     widths_below(axis, width, upper, power.exp2()).clamp(lower + 1, upper - 1)
 }
 
-/// So many widths below a load, rounded upwards so that it is never more.
+/// This number of widths below a load, rounded so that it is never more.
 fn widths_below(axis: &Axis, width: f64, upper: Step, widths: f64) -> Step {
     let exact = upper as f64 * (-width * widths).exp();
     ((exact - ROUNDING).ceil() as Step).clamp(axis.first(), axis.last())
@@ -233,7 +233,7 @@ fn stages(index: usize, goal: &Goal) -> Vec<Target> {
     let shrink = goal.initial_trial_duration.as_secs_f64() / goal.duration_sum.as_secs_f64();
     let coarser = |back: u32| {
         let share = shrink.powf(f64::from(back) / f64::from(goal.coarser_stages));
-        // Whole milliseconds: nobody reads a trial of 7.745966692 s.
+        // Whole milliseconds, so that people can read them.
         let sum = Nanos::from_millis((goal.duration_sum.as_secs_f64() * share * 1e3).ceil() as u64);
         let duration_sum = sum.clamp(goal.initial_trial_duration, goal.duration_sum);
         let trial_duration = goal.final_trial_duration.min(duration_sum);

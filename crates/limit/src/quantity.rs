@@ -1,24 +1,24 @@
-//! How long a trial must be so that it has the messages that a goal's quantile needs.
+//! The trial duration that a goal's quantile needs.
 
 use serde::{Deserialize, Serialize};
 use weigh_model::units::Nanos;
 
-/// The messages that a trial must have, and how many come per second at a load: `per_s` plus
+/// The number of messages that a trial needs, and messages per second at a load: `per_s` plus
 /// `per_s_of_load` for each unit of the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quantity {
-    /// The messages that a trial must have; above 0.
+    /// Number of messages that a trial needs; above 0.
     pub messages: u64,
-    /// Messages per second that come whatever the load is.
+    /// Messages per second independent of the load.
     pub per_s: f64,
-    /// Messages per second that come for each unit of load: 1 on an axis of rates.
+    /// Messages per second for each unit of load: 1 on an axis of rates.
     pub per_s_of_load: f64,
 }
 
 impl Quantity {
-    /// How long a trial at this load must be, in whole milliseconds. What is lost and what chance
-    /// leaves out of a trial is added; the longest time where no message ever comes.
+    /// The duration of a trial at this load, in whole milliseconds, with a margin for losses and
+    /// chance; the longest possible time if there are no messages.
     pub fn duration(&self, load: f64) -> Nanos {
         let per_s = self.per_s + self.per_s_of_load * load;
         let messages = self.messages as f64 * (1.0 + SPARE) + 1.0;
@@ -31,7 +31,7 @@ impl Quantity {
     }
 }
 
-/// The share by which a trial may fall short of what its rate says.
+/// The share by which a trial may have fewer messages than its rate implies.
 const SPARE: f64 = 0.02;
 
 /// A hundred years.

@@ -1,7 +1,7 @@
 //! The Universal Scalability Law (N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007,
 //! chapters 4 to 6): throughput X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)) at N
-//! clients, with contention sigma and coherency kappa. A description of what was measured, with
-//! intervals; beyond 1.5 times the largest N measured it says nothing, and is never a capacity.
+//! clients, with contention sigma and coherency kappa. A description of measured values, with
+//! intervals; it is not used beyond 1.5 times the largest N measured, and is never a capacity.
 //!
 //! Fitted by least squares with MPFIT's Levenberg-Marquardt (C. B. Markwardt, 2009; after J. J.
 //! Moré, 1978), by the crate `rmpfit`: one file, no dependencies.
@@ -12,12 +12,12 @@ use weigh_stats::quantile::interpolated;
 use weigh_stats::random::Random;
 use weigh_stats::{CONFIDENCE, Interval, Method};
 
-/// How the measured throughputs scatter about the law.
+/// The scatter of the measured throughputs about the law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
-    /// By the same amount everywhere: plain least squares, as the published fits have it.
+    /// Constant: plain least squares, as in the published fits.
     Constant,
-    /// By the same share of the throughput everywhere, as measured throughputs mostly do.
+    /// Proportional to the throughput, as is usual for measured throughputs.
     Proportional,
 }
 
@@ -26,9 +26,9 @@ pub enum Noise {
 pub struct Law {
     /// Throughput of one client.
     pub lambda: f64,
-    /// Contention: the share of the work that is done one after the other.
+    /// Contention: the share of the work that is serial.
     pub sigma: f64,
-    /// Coherency: what every pair of clients costs.
+    /// Coherency: the cost of every pair of clients.
     pub kappa: f64,
 }
 
@@ -50,7 +50,7 @@ impl Law {
 /// A fitted law.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// With the parameters that fit best.
+    /// The best parameters.
     pub law: Law,
     /// The interval of lambda at 95 %.
     pub lambda: Interval,
@@ -60,65 +60,71 @@ pub struct Fit {
     pub kappa: Interval,
     /// Standard errors of lambda, sigma and kappa, from the curvature at the minimum.
     pub standard_errors: [f64; 3],
-    /// The standard deviation of the points about the law, in throughput, or as a share of it
-    /// where noise is proportional.
+    /// The standard deviation of the points about the law, in throughput, or as a share of it if
+    /// noise is proportional.
     pub scatter: f64,
     /// The largest number of clients that was measured.
     pub largest: f64,
 }
 
-/// Why the law, or a value of it, is not shown.
+/// Why the law, or a value of it, is not given.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NoFit {
     /// Too few different loads.
     #[error("{have} different loads; three parameters with intervals need at least {LOADS_MIN}")]
     TooFew {
-        /// How many there are.
+        /// Number of loads.
         have: usize,
     },
     /// A load below 1 or a throughput that is not positive.
-    #[error("the point ({clients}, {throughput}) is none of a positive throughput at 1 or more")]
+    #[error(
+        "the point ({clients}, {throughput}) needs 1 or more clients and a positive \
+             throughput"
+    )]
     BadPoint {
         /// The load.
         clients: f64,
         /// The throughput.
         throughput: f64,
     },
-    /// The fit did not settle.
-    #[error("no parameters fit: look at the curve, it may not be of this kind")]
+    /// The fit did not converge.
+    #[error("no parameters fit: check whether the curve is of another kind")]
     NotSettled,
-    /// A parameter that the law has as 0 or more is below 0.
+    /// A parameter that must be 0 or more is below 0.
     #[error(
         "{parameter} would be {value:.3e}, below 0: throughput grows faster than the law allows, \
          so it does not describe this curve"
     )]
     Negative {
-        /// Which.
+        /// Its name.
         parameter: &'static str,
         /// Its best value.
         value: f64,
     },
-    /// The value asked for lies too far beyond what was measured.
+    /// The requested value is too far beyond what was measured.
     #[error(
         "{asked:.0} is more than {EXTRAPOLATION_MAX} times the largest load measured, {largest}: \
          measure there"
     )]
     TooFar {
-        /// The load asked for.
+        /// The requested load.
         asked: f64,
         /// The largest load measured.
         largest: f64,
     },
-    /// Without coherency throughput rises for ever.
-    #[error("coherency cannot be told from 0: the law has no peak within reach")]
+    /// Without coherency throughput has no maximum.
+    #[error("coherency is not significantly different from 0: the law has no peak in this range")]
     NoPeak,
 }
 
 impl Fit {
     /// Fits the law to points of clients (1 or more) and throughput (above 0), with intervals by
-    /// the studentised bootstrap over residuals (B. Efron, 1981): as many resamples as asked for,
-    /// each fitted anew, with the distance of every parameter in its own standard errors. The
-    /// parameters are not held at 0; one whose whole interval lies below 0 is refused.
+    /// the studentised bootstrap over residuals (B. Efron, 1981): each resample is fitted anew,
+    /// with the distance of every parameter in its own standard errors. The parameters are not held
+    /// at 0; one whose whole interval is below 0 is refused.
+    ///
+    /// # Errors
+    /// If there are too few loads, a point is not usable, or the law does not fit.
     pub fn new(points: &[(f64, f64)], noise: Noise, bootstrap: Bootstrap) -> Result<Fit, NoFit> {
         let largest = check(points)?;
         let mut model = Model { points: points.to_vec(), noise };
@@ -150,7 +156,11 @@ impl Fit {
         Ok(Fit { law, lambda, sigma, kappa, standard_errors, scatter, largest })
     }
 
-    /// The throughput at so many clients, refused beyond 1.5 times the largest load measured.
+    /// The throughput at this number of clients, refused beyond 1.5 times the largest load
+    /// measured.
+    ///
+    /// # Errors
+    /// Beyond 1.5 times the largest load measured.
     pub fn throughput(&self, clients: f64) -> Result<f64, NoFit> {
         if clients > EXTRAPOLATION_MAX * self.largest {
             return Err(NoFit::TooFar { asked: clients, largest: self.largest });
@@ -158,8 +168,13 @@ impl Fit {
         Ok(self.law.at(clients))
     }
 
-    /// Where throughput is largest, sqrt((1 - sigma) / kappa), and how large it is there; refused
-    /// beyond 1.5 times the largest load measured, and where kappa cannot be told from 0.
+    /// The load with the largest throughput, sqrt((1 - sigma) / kappa), and that throughput;
+    /// refused beyond 1.5 times the largest load measured, and if kappa is not significantly
+    /// different from 0.
+    ///
+    /// # Errors
+    /// Beyond 1.5 times the largest load measured, and if kappa is not significantly different from
+    /// 0.
     pub fn peak(&self) -> Result<(f64, f64), NoFit> {
         if self.kappa.low <= 0.0 || self.law.sigma >= 1.0 {
             return Err(NoFit::NoPeak);
@@ -186,12 +201,12 @@ fn check(points: &[(f64, f64)]) -> Result<f64, NoFit> {
     }
 }
 
-/// Where to begin: N / X = (1 + sigma (N - 1) + kappa N (N - 1)) / lambda is linear in 1 / lambda,
+/// Start values: N / X = (1 + sigma (N - 1) + kappa N (N - 1)) / lambda is linear in 1 / lambda,
 /// sigma / lambda and kappa / lambda (Gunther, chapter 5), so three points of it give a start.
 fn start(points: &[(f64, f64)]) -> Law {
     let best = points.iter().map(|(n, x)| x / n).fold(0.0, f64::max);
     let (n, x) = points.iter().copied().fold((1.0, 1.0), |a, b| if b.0 > a.0 { b } else { a });
-    // All that slows the largest load down is put on contention first.
+    // The slowdown at the largest load is attributed to contention first.
     let sigma = ((best * n / x - 1.0) / (n - 1.0).max(1.0)).clamp(1e-3, 0.9);
     Law { lambda: best, sigma, kappa: 0.1 * sigma / n }
 }
@@ -232,7 +247,7 @@ impl MPFitter for Model {
         for (deviate, (clients, throughput)) in deviates.iter_mut().zip(&self.points) {
             *deviate = match self.noise {
                 Noise::Constant => throughput - law.at(*clients),
-                // The logarithm of a ratio is the share for small shares and favours no side.
+                // The logarithm of a ratio is the share for small shares and symmetrical.
                 Noise::Proportional => (throughput / law.at(*clients)).ln(),
             };
         }
@@ -244,8 +259,8 @@ impl MPFitter for Model {
     }
 }
 
-/// The distances of the parameters of resampled points from those of the fit, in the resample's
-/// own standard errors. Fits that do not settle are left out and counted by their absence.
+/// The distances of the parameters of resampled points from those of the fit, in the resample's own
+/// standard errors. Fits that do not converge are left out.
 fn resampled(
     model: &mut Model,
     law: &Law,
@@ -273,8 +288,8 @@ fn resampled(
     distances
 }
 
-/// Three parameters and at least as many loads again to see their scatter.
+/// Three parameters and at least three more loads to show their scatter.
 const LOADS_MIN: usize = 6;
 
-/// How far beyond the largest load measured the law is believed.
+/// How far beyond the largest load measured the law is used.
 pub const EXTRAPOLATION_MAX: f64 = 1.5;

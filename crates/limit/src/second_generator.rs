@@ -1,27 +1,27 @@
-//! Whether a plateau is the target's: a second generator beside the first offers the same load with
-//! them. If more comes out, the first one was the limit.
+//! Checks whether a plateau is the target's: a second generator joins the first at the same total
+//! load. If the throughput rises, the first one was the limit.
 
 use weigh_stats::{Comparison, Ratio};
 
-/// What a second generator did to the output.
+/// Effect of a second generator on the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Movement {
-    /// More comes out, by more than 5 %: the one generator was the limit, and the plateau is not
-    /// the target's.
+    /// Output rises by more than 5 %: the one generator was the limit, and the plateau is not the
+    /// target's.
     Rises(Ratio),
-    /// The same comes out, within 5 % either way: the plateau is the target's or the path's.
+    /// Output stays within 5 % either way: the plateau is the target's or the path's.
     Stays(Ratio),
-    /// Less comes out, by more than 5 %: the target suffers from more connections or more load.
+    /// Output falls by more than 5 %: more connections or more load slow the target down.
     Falls(Ratio),
-    /// It cannot be told from these runs.
+    /// These runs do not decide it.
     CannotTell(Option<Ratio>),
 }
 
 impl Movement {
     /// Compares the output of runs with two generators with that of runs with one, at the same
-    /// offered load and number of connections: one value per run, at least three each, better
-    /// taken alternately. The interval is that of the ratio of means (Fieller's); to say that
-    /// nothing moved, all of it must lie within 5 % of 1, so "too close to call" is not enough.
+    /// offered load and number of connections: one value per run, at least three each, preferably
+    /// alternating. The interval is that of the ratio of means (Fieller's); "stays" needs all of it
+    /// within 5 % of 1, so "too close to call" is not enough.
     pub fn of(one: &[f64], two: &[f64]) -> Movement {
         let Some(ratio) = Comparison::of(two, one).ratio else { return Movement::CannotTell(None) };
         let (Some(low), Some(high)) = (ratio.low, ratio.high) else {
@@ -39,7 +39,7 @@ impl Movement {
     }
 }
 
-/// Generators that differ by less than this are the same for the question of who was the limit.
+/// A smaller difference does not make the generator the limit.
 const SAME_SHARE: f64 = 0.05;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The search for one or more goals at once: which trial next, and what follows from it. The
-//! draft's Controller (section 4.9.2) as a state machine; who runs the trials is told, and tells.
+//! The search for one or more goals at once: the next trial, and its consequences. The draft's
+//! Controller (section 4.9.2) as a state machine; the caller runs the trials.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +16,29 @@ use crate::quantity::Quantity;
 use crate::standing::{self, FORESEEN_MAX, Remaining};
 use crate::trial::{Purpose, TrialEnd, TrialRequest, TrialResult};
 
-/// What is to be searched.
+/// A search to be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// Along what, from where to where.
+    /// The axis, its ends and its steps.
     pub axis: Axis,
-    /// What must be met; at least one, with different names. The draft recommends the same final
-    /// trial duration for all.
+    /// The goals; at least one, with different names. The draft recommends the same final trial
+    /// duration for all.
     pub goals: Vec<Goal>,
-    /// No trial begins that would not fit into this time, what trials took beside their duration
-    /// included.
+    /// No trial begins that would exceed this time, including what trials take beyond their
+    /// duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Nanos>,
-    /// No more trials than these.
+    /// Maximum number of trials.
     pub trials_max: usize,
-    /// The messages that a trial must have, where a goal speaks of a quantile: trials that would
-    /// have fewer are longer.
+    /// The messages that a trial needs, if a goal has a condition on a quantile: trials with fewer
+    /// are lengthened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantity: Option<Quantity>,
 }
 
 impl Search {
-    /// A search without a budget of time.
+    /// A search without a time budget.
     pub fn new(axis: Axis, goals: Vec<Goal>) -> Search {
         Search { axis, goals, budget: None, trials_max: TRIALS_MAX, quantity: None }
     }
@@ -52,7 +52,7 @@ impl Search {
             goal.check()?;
             if self.goals[..index].iter().any(|other| other.name == goal.name) {
                 let problem = format!("two goals are called {:?}", goal.name);
-                return Err(Invalid::new("limit.goals", problem, "give each a name of its own"));
+                return Err(Invalid::new("limit.goals", problem, "give each its own name"));
             }
         }
         Ok(())
@@ -62,25 +62,25 @@ impl Search {
 /// A result that the search cannot use.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Unusable {
-    /// No trial was asked for.
-    #[error("no trial is under way: ask for one before a result is noted")]
+    /// No trial was requested.
+    #[error("no trial was requested: request one before its result")]
     NotAsked,
-    /// Another trial was asked for.
-    #[error("a trial at {asked} for {duration} was asked for, this is one at {got} for {lasted}")]
+    /// Another trial was requested.
+    #[error("a trial at {asked} for {duration} was requested, this is one at {got} for {lasted}")]
     NotThisOne {
-        /// The load that was asked for.
+        /// The requested load.
         asked: f64,
-        /// For how long.
+        /// The requested duration.
         duration: Nanos,
         /// The load of the result.
         got: f64,
-        /// For how long.
+        /// The duration of the result.
         lasted: Nanos,
     },
     /// A figure is missing.
     #[error(transparent)]
     Missing(#[from] MissingFigure),
-    /// There was nothing to judge by.
+    /// There were no messages.
     #[error("at a load of {load} no message was due: make the trial longer or the load larger")]
     Empty {
         /// The load.
@@ -91,13 +91,13 @@ pub enum Unusable {
 /// Why results do not belong to a search.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReplayError {
-    /// The search itself is unsound.
+    /// The search itself is not possible.
     #[error(transparent)]
     Search(#[from] Invalid),
-    /// A result that the search would not have got.
+    /// A result that the search did not request.
     #[error("result {index}: {problem}")]
     Result {
-        /// Its place in the list, from 0.
+        /// Its index in the list, from 0.
         index: usize,
         /// What is wrong with it.
         problem: Unusable,
@@ -114,17 +114,21 @@ pub struct Selector {
     stop: Option<Stop>,
     records: Vec<TrialRecord>,
     time_used: Nanos,
-    /// Time that trials took beside their duration.
+    /// Time that trials took beyond their duration.
     beside: Nanos,
     target_is_dead: bool,
-    /// Loads whose trials had too few messages: how long the next one is, and how often it grew.
+    /// Loads whose trials had too few messages: the duration of the next one, and how often it
+    /// grew.
     lengthened: BTreeMap<Step, (Nanos, u32)>,
     /// Why nothing above the largest load that passed is offered any more.
     capped: Option<String>,
 }
 
 impl Selector {
-    /// Begins a search; refused with the place and the mend if it could not end.
+    /// Begins a search.
+    ///
+    /// # Errors
+    /// The place and the fix, if the search could not end.
     pub fn new(search: Search) -> Result<Selector, Invalid> {
         search.check()?;
         let pursuits = search.goals.iter().enumerate();
@@ -167,8 +171,11 @@ impl Selector {
         self.pending.clone()
     }
 
-    /// Notes what came of the trial that was asked for. A result that cannot be used changes
-    /// nothing: the same trial is asked for again.
+    /// Takes the result of the requested trial. A result that cannot be used changes nothing: the
+    /// same trial is requested again.
+    ///
+    /// # Errors
+    /// If the result is not that of the requested trial, or cannot be used.
     pub fn note(&mut self, result: TrialResult) -> Result<(), Unusable> {
         let request = self.pending.clone().ok_or(Unusable::NotAsked)?;
         if result.load != request.load || result.duration != request.duration {
@@ -204,9 +211,12 @@ impl Selector {
         Ok(())
     }
 
-    /// The state after these results, as a report makes it from a journal: which trial comes next
-    /// follows from the search and the results before it alone. A result that was not asked for
-    /// ends it with its place in the list.
+    /// The state after these results, as a report computes it from a journal: the next trial
+    /// depends only on the search and the results before it. A result that was not requested is an
+    /// error with its index in the list.
+    ///
+    /// # Errors
+    /// If the search is not possible, or a result was not requested.
     pub fn replay(
         search: Search,
         results: impl IntoIterator<Item = TrialResult>,
@@ -220,7 +230,7 @@ impl Selector {
         Ok(selector)
     }
 
-    /// What is known at this moment: at the end, or bounds so far.
+    /// The answer at this moment: at the end, or bounds so far.
     pub fn answer(&self) -> Answer {
         Answer {
             axis: self.search.axis.kind(),
@@ -231,15 +241,15 @@ impl Selector {
         }
     }
 
-    /// How many trials are left, and how long they take with so much `beside` each, if the limit
-    /// of every goal is `load`: what a search needs, before it begins.
+    /// The number of trials left, and their time with `beside` each, if the limit of every goal is
+    /// `load`: the need of a search before it begins.
     pub fn forecast(&self, load: f64, beside: Nanos) -> Remaining {
         let limit = load / self.search.axis.granularity();
         let mut own = Selector { stop: None, pending: None, ..self.clone() };
         own.foresee(&vec![limit; self.search.goals.len()], beside, |_| false)
     }
 
-    /// What is left until the answer of `goal` is proven, if the limit lies where it seems to.
+    /// What is left until the answer of `goal` is proven, if the limit is where it seems to be.
     fn remaining(&self, goal: usize) -> Remaining {
         let axis = &self.search.axis;
         let limit = |index: usize| standing::guess(self.best(index), axis.first(), axis.last());
@@ -249,7 +259,8 @@ impl Selector {
         own.foresee(&limits, beside, |own| own.is_proven(goal))
     }
 
-    /// Goes on as if each goal were met up to its limit, in steps, until `is_enough` or the end.
+    /// Simulates the search as if each goal were met up to its limit, in steps, until `is_enough`
+    /// or the end.
     fn foresee(
         &mut self,
         limits: &[f64],
@@ -283,7 +294,7 @@ impl Selector {
         left
     }
 
-    /// A result that is a verdict on its load, by goal.
+    /// Takes a valid result of a load, by goal.
     fn take(&mut self, request: TrialRequest, result: TrialResult, missed: Vec<Option<String>>) {
         if request.purpose == Purpose::Search {
             let measured = Measured {
@@ -297,8 +308,8 @@ impl Selector {
         self.record(request, result, missed);
     }
 
-    /// After a trial that says nothing about the target: where nothing has failed yet, the largest
-    /// load that passed is still confirmed, and nothing above it is offered again. Else it is over.
+    /// Continues after an invalid trial: if nothing has failed yet, the largest load that passed is
+    /// still confirmed, and nothing above it is offered again. Otherwise the search ends.
     fn go_no_higher(&mut self, why: &str) {
         let all = (0..self.search.goals.len()).map(|goal| self.best(goal));
         let known: Vec<Relevant> = all.collect();
@@ -332,7 +343,7 @@ impl Selector {
         self.lengthened.insert(step, (duration, grown + 1));
     }
 
-    /// The next trial of the search or of its confirmation, as long as its messages take.
+    /// The next trial of the search or of its confirmation, as long as its messages need.
     fn wanted(&mut self) -> Option<TrialRequest> {
         let mut request = self.searching().or_else(|| self.sustaining())?;
         let step = self.search.axis.nearest(request.load);
@@ -343,7 +354,7 @@ impl Selector {
         Some(request)
     }
 
-    /// The trial that the pursuits want first: the coarsest one, then the smallest load.
+    /// The next trial for the goals: the coarsest one, then the smallest load.
     fn searching(&mut self) -> Option<TrialRequest> {
         let (axis, trials) = (&self.search.axis, &self.trials);
         let wanted = self.pursuits.iter_mut().enumerate();
@@ -523,7 +534,7 @@ impl Selector {
     }
 }
 
-/// So many seconds or minutes as matter to somebody who waits.
+/// Rounds to seconds, minutes or hours, for people who wait.
 fn rough(time: Nanos) -> String {
     match time.as_secs_f64().ceil() as u64 {
         seconds @ 0..=119 => format!("{seconds} s"),
@@ -532,16 +543,16 @@ fn rough(time: Nanos) -> String {
     }
 }
 
-/// How often the trials of one load are lengthened before the search ends there.
+/// Maximum number of times that the trials of one load are lengthened before the search ends.
 const LENGTHENED_MAX: u32 = 6;
 
-/// What a trial is lengthened by beyond what it was short by.
+/// Margin by which a trial is lengthened beyond what was missing.
 const SPARE_FACTOR: f64 = 1.1;
 
-/// By how much a trial grows at least and at most.
+/// Smallest and largest growth of a trial.
 const GROWTH_MIN: f64 = 1.25;
 const GROWTH_MAX: f64 = 20.0;
 
 /// A search of three goals over six orders of magnitude takes some hundreds of trials; more than
-/// this means a target that never answers alike.
+/// this means that the target's answers contradict each other.
 const TRIALS_MAX: usize = 10_000;

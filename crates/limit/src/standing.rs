@@ -1,5 +1,5 @@
-//! What a search that has not ended can say: the largest load that passed, the smallest that
-//! failed above it, and how many more trials it needs until the answer is proven.
+//! State of a search that has not ended: the largest load that passed, the smallest that failed
+//! above it, and the number of trials until the answer is proven.
 
 use serde::Serialize;
 use weigh_model::units::Nanos;
@@ -7,16 +7,16 @@ use weigh_model::units::Nanos;
 use crate::axis::Step;
 use crate::bounds::{Relevant, Trials};
 
-/// How much of a search is left, if the target goes on as it did.
+/// What is left of a search, if the target continues to behave as it did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Remaining {
-    /// Trials.
+    /// Number of trials.
     pub trials: usize,
-    /// What they take, with what trials took beside their duration so far.
+    /// Their time, including what trials have taken beyond their duration so far.
     pub time: Nanos,
 }
 
-/// Where the limit probably lies: what the stages found, or else what single trials say.
+/// Where the limit probably is: by the stages, or else by single trials.
 pub(crate) fn best(so_far: Relevant, trials: &Trials, goal: usize) -> Relevant {
     let mut best = so_far;
     if best.lower.is_none() {
@@ -32,8 +32,8 @@ pub(crate) fn best(so_far: Relevant, trials: &Trials, goal: usize) -> Relevant {
     best
 }
 
-/// A load that may be the limit: between what passed and what failed, or a step beyond the one
-/// that is known.
+/// A load that may be the limit: between what passed and what failed, or a step beyond the known
+/// one.
 pub(crate) fn guess(best: Relevant, first: Step, last: Step) -> f64 {
     let mean = |low: Step, high: Step| (low as f64 * high as f64).sqrt();
     match (best.lower, best.upper) {
@@ -45,5 +45,5 @@ pub(crate) fn guess(best: Relevant, first: Step, last: Step) -> f64 {
     }
 }
 
-/// The longest way that is foreseen, trials.
+/// Maximum number of trials that are simulated.
 pub(crate) const FORESEEN_MAX: usize = 1_000;

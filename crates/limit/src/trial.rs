@@ -1,24 +1,24 @@
-//! What a search asks for, and what it must be told of each trial.
+//! Requests of a search, and results of trials.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use weigh_model::units::Nanos;
 
-/// A trial that the search asks for. The draft's Trial Input (section 4.5.3) is load and duration;
-/// the rest is for who runs it and who reads of it.
+/// A trial that the search requests. The draft's Trial Input (section 4.5.3) is load and duration;
+/// the other fields are for the caller and for reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrialRequest {
     /// In the unit of the axis, on its grid, within its ends.
     pub load: f64,
-    /// How long that load is to be offered.
+    /// How long that load is offered.
     pub duration: Nanos,
-    /// For which goal, by its place in the list.
+    /// The goal, by its index.
     pub goal: usize,
     /// What the trial is for.
     pub purpose: Purpose,
-    /// The target died in the trial before: start it anew first.
+    /// The target died in the trial before: restart it first.
     pub restart: bool,
 }
 
@@ -28,29 +28,28 @@ pub struct TrialRequest {
 pub enum Purpose {
     /// To classify a load.
     Search,
-    /// To see whether the bound found holds for long (RFC 9411, section 4.3.4: at least 300 s).
+    /// To check whether the bound holds for long (RFC 9411, section 4.3.4: at least 300 s).
     Sustain,
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrialResult {
-    /// The load that was asked for.
+    /// The requested load.
     pub load: f64,
-    /// The duration that was asked for.
+    /// The requested duration.
     pub duration: Nanos,
-    /// What the trial took altogether, set-up and settling included, on the clock that a budget of
-    /// time is meant for.
+    /// The total time of the trial, set-up and settling included, on the clock of the time budget.
     pub elapsed: Nanos,
-    /// Messages that arrived in time, each copy by itself where there are several receivers.
+    /// Messages that arrived in time, each copy separately if there are several receivers.
     pub forwarded: u64,
-    /// Messages that were due and did not: lost, late, or refused by the target. What the
-    /// generator could not send by its own fault makes the trial [`TrialEnd::Invalid`] instead.
+    /// Messages that were due and did not arrive in time: lost, late, or refused by the target.
+    /// Messages that the generator failed to send make the trial [`TrialEnd::Invalid`] instead.
     pub lost: u64,
-    /// Other figures under the names of the summary, such as `response_time_ns.p99`,
-    /// `errors_ratio` or `backlog_ratio`: whatever the goals' conditions speak of. An infinite one
-    /// (a quantile in the lost share) is null in JSON.
+    /// Other figures under the names of the summary, such as `response_time_ns.p99`, `errors_ratio`
+    /// or `backlog_ratio`: those in the goals' conditions. An infinite one (a quantile in the lost
+    /// share) is null in JSON.
     #[serde(deserialize_with = "null_is_infinite")]
     pub figures: BTreeMap<String, f64>,
     /// How it ended.
@@ -58,7 +57,7 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
-    /// The share of messages that did not arrive; 1 if there were none at all.
+    /// The share of messages that did not arrive; 1 if there were none.
     pub fn loss_ratio(&self) -> f64 {
         match self.forwarded + self.lost {
             0 => 1.0,
@@ -76,8 +75,8 @@ where
     Ok(figures.into_iter().map(|(name, figure)| (name, finite(figure))).collect())
 }
 
-/// The figure that says how much of what was due in a trial had piled up at its end, beyond what is
-/// always under way, as a share.
+/// The share of due messages that had piled up at the end of a trial, beyond those always in
+/// flight.
 pub const BACKLOG_RATIO: &str = "backlog_ratio";
 
 /// How a trial ended.
@@ -87,9 +86,9 @@ pub enum TrialEnd {
     /// As planned.
     Completed,
     /// The target died, and how. Its load fails every goal: dying is worse than losing, so it is
-    /// not repeated in the hope of better luck.
+    /// not repeated.
     TargetDied(String),
-    /// It had too few messages for a quantile that a goal speaks of. It is done again, longer.
+    /// It had too few messages for a quantile of a goal. It is repeated, longer.
     TooFew {
         /// The figure that is missing: `response_time_ns.p99`.
         metric: String,
@@ -98,7 +97,7 @@ pub enum TrialEnd {
         /// The messages that the figure needs.
         needed: u64,
     },
-    /// The trial says nothing about the target, and why: the generator or the path to it was the
+    /// The trial does not measure the target, and why: the generator or the path to it was the
     /// limit, or a ledger contradicts itself. The search stops.
     Invalid(String),
 }

@@ -307,7 +307,7 @@ fn results_that_cannot_be_used_change_nothing() {
     let goal = Goal { conditions, ..Goal::quick() };
     let mut selector = Selector::new(Search::new(axis(), vec![goal])).unwrap();
     let early = result(&selector.clone().next_trial().unwrap(), 1, 0);
-    assert!(selector.note(early).unwrap_err().to_string().contains("no trial is under way"));
+    assert!(selector.note(early).unwrap_err().to_string().contains("no trial was requested"));
     let request = selector.next_trial().unwrap();
     let missing = selector.note(result(&request, 100, 0)).unwrap_err().to_string();
     assert!(missing.contains("asks for errors_ratio"), "{missing}");
@@ -315,7 +315,7 @@ fn results_that_cannot_be_used_change_nothing() {
     assert!(empty.contains("no message was due"), "{empty}");
     let mut other = result(&request, 100, 0);
     other.load += 1.0;
-    assert!(selector.note(other).unwrap_err().to_string().contains("was asked for, this is one"));
+    assert!(selector.note(other).unwrap_err().to_string().contains("was requested, this is one"));
     assert_eq!(selector.next_trial(), Some(request.clone()));
     let mut sound = result(&request, 100, 0);
     sound.figures.insert("errors_ratio".to_owned(), 0.0);
@@ -335,11 +335,11 @@ fn a_cut_journal_is_read_and_a_wrong_one_is_refused() {
     let mut gap = results.clone();
     gap.remove(3);
     let error = Selector::replay(search.clone(), gap).unwrap_err().to_string();
-    assert!(error.starts_with("result 3: a trial at 800 for 1s was asked for"), "{error}");
+    assert!(error.starts_with("result 3: a trial at 800 for 1s was requested"), "{error}");
     let mut more = results;
     more.push(more[0].clone());
     let error = Selector::replay(search, more).unwrap_err().to_string();
-    assert!(error.contains("no trial is under way"), "{error}");
+    assert!(error.contains("no trial was requested"), "{error}");
 }
 
 /// A target that forwards the less the more is offered: the guesses by its forwarding rate lead

@@ -10,8 +10,8 @@ use crate::units::{Nanos, Rate, parse_duration, parse_rate};
 /// The arrival process of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrival {
-    /// `window` messages in flight on every connection; the next leaves when one completes and
-    /// the think time is over. Latency of such a loop hides what waits (coordinated omission).
+    /// `window` messages in flight on every connection; the next leaves when one completes and the
+    /// think time is over. The latency of such a loop hides queueing (coordinated omission).
     Closed,
     /// All messages of every client at once, as fast as the socket takes them.
     Burst,
@@ -21,8 +21,8 @@ pub enum Arrival {
     Poisson,
     /// Every client at its own rate, each with its own phase drawn from the seed.
     Periodic,
-    /// A closed loop in which every client sends its share of the rate from the beginning of each
-    /// second on, and then nothing until the next second.
+    /// A closed loop in which every client sends its share of the rate at the beginning of each
+    /// second, and then nothing until the next second.
     EachSecond,
     /// A closed loop that clients join evenly over this time.
     Ramp(Nanos),
@@ -37,27 +37,27 @@ pub enum Arrival {
 pub struct Step {
     /// The rate of this step.
     pub rate: Rate,
-    /// How long it is held.
+    /// Duration of the step.
     pub hold: Nanos,
 }
 
 impl Arrival {
-    /// True where the schedule never waits for answers, so that latency counts from a due time.
+    /// True if the schedule never waits for answers, so that latency counts from a due time.
     pub fn is_open(&self) -> bool {
         !self.is_closed()
     }
 
-    /// True where the next message of a slot waits for the answer to the last one.
+    /// True if the next message of a slot waits for the answer to the last one.
     pub fn is_closed(&self) -> bool {
         matches!(self, Arrival::Closed | Arrival::EachSecond | Arrival::Ramp(_))
     }
 
-    /// True where a schedule says when each message is due: then the generator may be late.
+    /// True if a schedule sets when each message is due: then the generator may be late.
     pub fn has_schedule(&self) -> bool {
         self.is_open() && !matches!(self, Arrival::Burst)
     }
 
-    /// True where a rate must be given beside the arrival.
+    /// True if the arrival needs a rate.
     pub fn needs_rate(&self) -> bool {
         matches!(
             self,
@@ -90,7 +90,7 @@ impl FromStr for Arrival {
             }
             ("trace", _) => Err("a trace needs a file: type trace:FILE".to_owned()),
             _ => Err(format!(
-                "{text:?} is no arrival: type closed, burst, constant, poisson, periodic, \
+                "unknown arrival {text:?}: type closed, burst, constant, poisson, periodic, \
                  each-second, ramp:10s, steps:100/s@5s,200/s@5s or trace:FILE"
             )),
         }

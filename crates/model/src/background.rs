@@ -1,4 +1,4 @@
-//! A second workload beside the measured one: what is asked of it, and what came of it.
+//! A second workload during a trial: its definition and its results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,20 +11,20 @@ use crate::load::{Load, Pattern};
 use crate::trial::Point;
 use crate::units::Nanos;
 
-/// A second workload, fully decided. It lasts as long as what is measured beside it, or for a
-/// number of messages that may be over long before.
+/// A second workload, fully decided. It lasts as long as the measurement, or for a number of
+/// messages that may end long before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Background {
     /// The registry's name of its protocol.
     pub protocol: String,
-    /// [`SAME`], `reference`, the name of a managed target, or a URL without its secrets.
+    /// [`SAME`], `reference`, the name of a real server, or a URL without its secrets.
     pub target: String,
-    /// Where a target of its own runs.
+    /// Where its own target runs.
     #[serde(default)]
     pub beside: Beside,
-    /// It is up for so long at least before the measured window begins, warm-up included.
+    /// Time that it runs at least before the measured window begins, warm-up included.
     pub lead: Nanos,
-    /// What is asked of its target; without a duration and a warm-up.
+    /// Its load, without a duration and a warm-up.
     #[serde(with = "endless")]
     pub load: Load,
     /// The settings of its protocol that were given, below the protocol's name.
@@ -32,14 +32,14 @@ pub struct Background {
     pub settings: BTreeMap<String, Point>,
 }
 
-/// Where the target of a background runs, if it is one of its own.
+/// Where the target of a background runs, if it has its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Beside {
-    /// On the cores of the measured target: both want the same processor.
+    /// On the cores of the measured target: both compete for the same processor.
     #[default]
     Target,
-    /// On cores that are not the measured target's.
+    /// On other cores than the measured target.
     Apart,
 }
 
@@ -54,15 +54,15 @@ impl Background {
         self.target == SAME
     }
 
-    /// What it offers, messages per second of all its clients; `None` for a closed loop, which
-    /// offers as much as is answered, and for one that sends nothing.
+    /// Rate that it offers, in messages per second of all its clients; `None` for a closed loop,
+    /// whose rate depends on answers, and for one that sends nothing.
     pub fn offered_per_s(&self) -> Option<f64> {
         let is_paced = self.load.arrival.is_open() && self.load.pattern != Pattern::Hold;
         let rate = self.load.rate.filter(|_| is_paced)?;
         Some(rate.total_per_second(self.load.connections))
     }
 
-    /// What it is, in words: `mqtt qos=1 at mosquitto, publish, 1000 connections, 10/s/client`.
+    /// Returns a description: `mqtt qos=1 at mosquitto, publish, 1000 connections, 10/s/client`.
     pub fn words(&self) -> String {
         let mut words = self.protocol.clone();
         for (key, value) in self.settings.get(&self.protocol).into_iter().flatten() {
@@ -91,10 +91,10 @@ impl Background {
         words
     }
 
-    /// Why a load cannot lie beneath another one: what is wrong, and the mend.
+    /// Returns why a load cannot run as a background, and how to fix it.
     pub fn refusal(arrival: &Arrival, pattern: Pattern) -> Option<(String, &'static str)> {
         if pattern == Pattern::Transfer {
-            let text = "one object may take longer than what is measured beside it";
+            let text = "an object may take longer than the measurement";
             return Some((text.to_owned(), "make background.load.pattern publish or request"));
         }
         match arrival {
@@ -103,7 +103,10 @@ impl Background {
             | Arrival::Steps(_)
             | Arrival::Trace(_)
             | Arrival::Ramp(_) => Some((
-                format!("the arrival {arrival} does not last evenly as long as it is needed"),
+                format!(
+                    "the arrival {arrival} does not keep an even load until the measurement \
+                         ends"
+                ),
                 "make background.load.arrival closed, constant, poisson or periodic",
             )),
             _ => None,
@@ -111,16 +114,16 @@ impl Background {
     }
 }
 
-/// What a background did beneath one trial.
+/// What a background did during one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundRan {
     /// The id of the trial that was measured.
     pub trial: String,
-    /// The point of that trial.
+    /// The point of that trial in the matrix.
     pub point: Point,
-    /// What it was, in words.
+    /// Description of the background.
     pub words: String,
-    /// What its target said of itself.
+    /// How its target identified itself.
     pub target: String,
     /// The share of the measured window in which it sent at least [`SHARE_MIN`] of what it
     /// offers; 1 is all of it.
@@ -130,46 +133,46 @@ pub struct BackgroundRan {
     /// What it offers, messages per second; absent for closed loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<f64>,
-    /// What it sent in the window, messages per second.
+    /// Rate that it sent in the window, messages per second.
     pub sent_per_s: f64,
-    /// True if its generator had no core that the measured one had not.
+    /// True if its generator had no core of its own.
     pub shares_core: bool,
-    /// Where all its messages went, from its first to its last.
+    /// The ledger of its messages, from its first to its last.
     pub ledger: Ledger,
-    /// Its own figures by name, from its first message to its last: never those of what was
-    /// measured.
+    /// Its own figures by name, from its first message to its last; figures of the measured case
+    /// are not included.
     pub metrics: BTreeMap<String, f64>,
-    /// What it sent, interval by interval.
+    /// Messages sent, interval by interval.
     pub intervals: Vec<Sent>,
 }
 
-/// What was sent in an interval.
+/// Messages sent in one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Its begin, nanoseconds since the measured window began; negative before.
+    /// Begin, nanoseconds since the measured window began; negative before it.
     pub from_ns: i64,
-    /// Its end.
+    /// End, on the same clock.
     pub to_ns: i64,
-    /// Messages handed to the transport in it.
+    /// Messages handed to the transport.
     pub sent: u64,
-    /// Connections that stood at its end.
+    /// Connections open at the end of the interval.
     pub connections: u64,
 }
 
-/// What is to be found in intervals.
+/// What shows in an interval that the background was there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sought {
-    /// So many messages per second.
+    /// Messages per second.
     Rate(f64),
-    /// As many as it sends as a rule while somebody measures: the median over its intervals in the
-    /// window. Before and after it a closed loop that shares a server has that server alone.
+    /// The rate that it usually sends during the measurement: the median over its intervals in the
+    /// window. Before and after it, a closed loop that shares a server has that server alone.
     OwnRate,
-    /// So many connections.
+    /// Open connections.
     Connections(u64),
 }
 
 impl Sought {
-    /// What shows that `background` is there.
+    /// Returns what shows that `background` was there.
     pub fn of(background: &Background) -> Sought {
         match background.offered_per_s() {
             _ if background.load.pattern == Pattern::Hold => {
@@ -181,9 +184,9 @@ impl Sought {
     }
 }
 
-/// The share of a window from 0 to `window_ns` in which what is sought was there. Intervals in
-/// which fewer than [`EXPECTED_MIN`] messages are expected are joined with those after them, so
-/// that chance alone makes no gap: of 25 expected at random fewer than half come once in 800.
+/// Share of a window from 0 to `window_ns` in which the background was there. Intervals in which
+/// fewer than [`EXPECTED_MIN`] messages are expected are joined with those after them, so that
+/// chance alone makes no gap: of 25 expected at random, fewer than half come once in 800 times.
 pub fn overlap(intervals: &[Sent], window_ns: u64, sought: Sought) -> f64 {
     let window = i64::try_from(window_ns).unwrap_or(i64::MAX);
     if window == 0 {
@@ -201,7 +204,7 @@ pub fn overlap(intervals: &[Sent], window_ns: u64, sought: Sought) -> f64 {
                 _ => median_per_s(intervals, window),
             };
             if per_s <= 0.0 {
-                // A closed loop that was silent for all of the window.
+                // A closed loop that was silent for the whole window.
                 return 0.0;
             }
             let joined = joined(intervals, per_s / 1e9);
@@ -215,7 +218,7 @@ pub fn overlap(intervals: &[Sent], window_ns: u64, sought: Sought) -> f64 {
     covered as f64 / window as f64
 }
 
-/// Messages sent from 0 to `window_ns`: of an interval across a border its part.
+/// Messages sent from 0 to `window_ns`: of an interval across a border, its part.
 pub fn sent_within(intervals: &[Sent], window_ns: u64) -> f64 {
     let window = window_ns as f64;
     let part = |told: &Sent| {
@@ -225,8 +228,8 @@ pub fn sent_within(intervals: &[Sent], window_ns: u64) -> f64 {
     intervals.iter().map(part).sum()
 }
 
-/// Intervals that touch, joined until enough is expected of each; what is left over at the end
-/// belongs to the one before.
+/// Joins adjacent intervals until enough messages are expected of each; the remainder at the end
+/// belongs to the interval before.
 fn joined(intervals: &[Sent], per_ns: f64) -> Vec<Sent> {
     let mut parts: Vec<Sent> = Vec::new();
     let is_short = |part: &Sent| length_ns(part) * per_ns < EXPECTED_MIN;
@@ -250,8 +253,7 @@ fn joined(intervals: &[Sent], per_ns: f64) -> Vec<Sent> {
     parts
 }
 
-/// The median of the intervals' own rates, of those in which anything was sent and that lie in the
-/// window, at least in part.
+/// Median rate of the intervals that overlap the window and in which anything was sent.
 fn median_per_s(intervals: &[Sent], window: i64) -> f64 {
     let is_within = |told: &&Sent| told.from_ns < window && told.to_ns > 0.max(told.from_ns);
     let sending = intervals.iter().filter(|told| told.sent > 0).filter(is_within);
@@ -265,7 +267,7 @@ fn length_ns(told: &Sent) -> f64 {
     told.to_ns.saturating_sub(told.from_ns) as f64
 }
 
-/// A load whose end somebody else decides: what says when it begins and ends is not written.
+/// A load without an end of its own: what says when it begins and ends is not written.
 mod endless {
     use super::*;
     use serde_json::Value;
@@ -290,16 +292,16 @@ mod endless {
 /// The word for the measured target itself.
 pub const SAME: &str = "same";
 
-/// The keys of a load that a background has not: it lasts as long as what is measured beside it.
+/// Keys of a load that a background does not have: it lasts as long as the measurement.
 pub const LASTING: [&str; 2] = ["duration", "warmup"];
 
 /// The least share of the offered rate at which a background counts as there.
 pub const SHARE_MIN: f64 = 0.5;
 
-/// Messages that must be expected of an interval before their absence means anything.
+/// Messages that must be expected of an interval before their absence is significant.
 pub const EXPECTED_MIN: f64 = 25.0;
 
-/// A result whose background covers less of its window is doubtful.
+/// A result whose background covers less of its window gets a warning.
 pub const OVERLAP_MIN: f64 = 0.99;
 
 #[cfg(test)]

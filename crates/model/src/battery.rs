@@ -1,5 +1,5 @@
-//! A battery as its label names it: how much charge, at which voltage. A charge alone is no amount
-//! of energy, so both are asked for.
+//! A battery as its label names it: charge and voltage. A charge alone is not an amount of energy,
+//! so both are required.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,11 +23,6 @@ impl Battery {
     pub fn energy_j(&self) -> f64 {
         self.charge_mah * self.rated_v * JOULES_PER_MAH_AND_VOLT
     }
-
-    /// How much charge at the rated voltage this energy is, in milliampere-hours.
-    pub fn mah_of(&self, energy_j: f64) -> f64 {
-        energy_j / (self.rated_v * JOULES_PER_MAH_AND_VOLT)
-    }
 }
 
 impl FromStr for Battery {
@@ -39,7 +34,7 @@ impl FromStr for Battery {
             |what: &str| format!("{text:?} {what}: type for example 2000mAh@5V or 2Ah@3.7V");
         let (amount, voltage) = text
             .split_once('@')
-            .ok_or_else(|| wrong("has no voltage (charge alone is no energy)"))?;
+            .ok_or_else(|| wrong("has no voltage (charge alone does not give energy)"))?;
         let volts = with_unit(voltage, &[("mV", 1e-3), ("V", 1.0)])
             .ok_or_else(|| wrong("has no voltage in V after the @"))?;
         let mah = with_unit(amount, &[("mAh", 1.0), ("Ah", 1e3)]);
@@ -80,7 +75,7 @@ impl<'de> Deserialize<'de> for Battery {
     }
 }
 
-/// A number as it was meant, without its three hundred digits.
+/// Formats a number without rounding errors.
 fn short(number: f64) -> String {
     let is_plain = (1e-3..1e9).contains(&number);
     if is_plain { number.to_string() } else { format!("{number:e}") }
@@ -97,7 +92,7 @@ fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
 /// 1 mAh is 3.6 coulombs, and a coulomb at a volt is a joule (SI).
 const JOULES_PER_MAH_AND_VOLT: f64 = 3.6;
 
-/// A single exhausted cell; a slip of the unit lies further off.
+/// Below a single exhausted cell; a wrong unit gives a far smaller value.
 const VOLTS_MIN: f64 = 0.5;
 
 /// More than the pack of an electric car.
@@ -118,7 +113,6 @@ mod tests {
         let battery: Battery = "2000mAh@5V".parse().unwrap();
         assert_eq!(battery, Battery { charge_mah: 2000.0, rated_v: 5.0 });
         assert!((battery.energy_j() - 36_000.0).abs() < 1e-9);
-        assert!((battery.mah_of(18.0) - 1.0).abs() < 1e-12);
         assert_eq!(battery.to_string().parse(), Ok(battery));
         assert_eq!("2 Ah @ 3700 mV".parse(), "2000mAh@3.7V".parse::<Battery>());
         let of_energy: Battery = "7.4Wh@3.7V".parse().unwrap();

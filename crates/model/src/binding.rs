@@ -1,25 +1,26 @@
 //! What keeps a load from its rate: the messages that may be in flight, the generator's thread, the
-//! target's processor or the path; each with the number that would lift it.
+//! target's processor or the path; each with the number that would remove the limit.
 
-/// How fast a load went, and how full everything was that may have set the pace.
+/// Rate of a load, and use of everything that may have limited it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
-    /// The rate that was asked for, messages per second; `None` in closed loops.
+    /// Rate of the plan, messages per second; `None` in closed loops.
     pub offered_per_s: Option<f64>,
     /// The rate at which messages were handed over.
     pub achieved_per_s: f64,
-    /// The rate of the few messages that may be late at the end of the window without being missed.
+    /// Rate of the few messages that may be late at the end of the window without counting as
+    /// missing.
     pub edge_per_s: f64,
     /// Producers' connections.
     pub connections: u32,
-    /// Messages that may be in flight on each of them; `None` without a limit.
+    /// Messages that may be in flight on each connection; `None` without a limit.
     pub in_flight: Option<u32>,
-    /// True if the load asks for that limit, so that a larger one can be asked for.
+    /// True if the plan sets that limit, so that a larger one can be set.
     pub is_window_asked: bool,
     /// Mean time from sent to confirmed, nanoseconds.
     pub service_ns: Option<f64>,
-    /// Share of the messages that became due while as many were in flight as may be; 1 in a closed
-    /// loop without pauses.
+    /// Share of the messages that became due while the window was full; 1 in a closed loop without
+    /// pauses.
     pub held_up: Option<f64>,
     /// Answers that the generator found when it woke, on average.
     pub answers_per_wakeup: Option<f64>,
@@ -27,36 +28,37 @@ pub struct Pace {
     pub generator_percent: Option<f64>,
     /// Share of its cores that the target used, percent.
     pub target_percent: Option<f64>,
-    /// Share of the path's rate that was asked for in its busier direction.
+    /// Share of the path's rate that the load needs in its busier direction.
     pub path_asked: Option<f64>,
     /// True if fewer messages came out than went in.
     pub is_behind: bool,
 }
 
-/// What set the pace.
+/// What limited the rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// Connections times messages in flight, over the round trip.
+    /// Connections times messages in flight, divided by the round trip.
     Slots,
-    /// The generator's thread, which used this percentage of its core.
+    /// The generator's thread; it used this percentage of its core.
     Generator(f64),
-    /// The target's processor, which used this percentage of its cores.
+    /// The target's processor; the target used this percentage of its cores.
     Target(f64),
-    /// The path, of whose rate this share was asked for.
+    /// The path; the load needed this share of its rate.
     Path(f64),
 }
 
 impl Pace {
-    /// True if the rate that was asked for was not reached, or answers set the pace.
+    /// True if the rate of the plan was not reached, or answers set the rate.
     pub fn fell_short(&self) -> bool {
         let achieved = self.achieved_per_s + self.edge_per_s;
         self.offered_per_s.is_none_or(|offered| achieved < REACHED * offered)
     }
 
-    /// What set the pace; `None` where the load reached its rate, or nothing seen was full.
+    /// Returns what limited the rate; `None` if the load reached its rate, or nothing observed was
+    /// full.
     ///
-    /// A full path or a full target makes every round trip longer and so fills the slots too, which
-    /// is why they are asked first. A generator that wakes for every single answer is busy with
+    /// A full path or a full target makes every round trip longer and so fills the slots too; they
+    /// are therefore checked first. A generator that wakes for every single answer is busy with
     /// waking up: more messages in flight let it do more at each wake-up, so its thread is not the
     /// limit, however full.
     pub fn bound(&self) -> Option<Bound> {
@@ -82,12 +84,12 @@ impl Pace {
             && taken.is_none_or(|taken| taken >= TAKEN_MIN * slots)
     }
 
-    /// True if a wake-up of the generator is shared by so many answers that it costs little.
+    /// True if enough answers share a wake-up of the generator to make it cheap.
     fn is_amortised(&self) -> bool {
         self.answers_per_wakeup.is_none_or(is_amortised)
     }
 
-    /// Code, text and advice.
+    /// Code, text and fix of the warning.
     pub fn words(&self, bound: &Bound) -> (&'static str, String, String) {
         let short = self.offered_per_s.filter(|_| self.fell_short());
         let code = match (bound, short) {
@@ -97,7 +99,7 @@ impl Pace {
             (Bound::Path(_), None) => "path-limited",
             _ => "rate-not-reached",
         };
-        // Both rates stand in a warning of their own beside a full generator.
+        // Both rates are in a separate warning next to a full generator.
         let told = short.filter(|_| !matches!(bound, Bound::Generator(_)));
         let rates = told.map(|offered| {
             let achieved = grouped(self.achieved_per_s);
@@ -107,7 +109,7 @@ impl Pace {
         (code, text, self.advice(bound))
     }
 
-    /// What was full.
+    /// Returns what was full.
     fn seen(&self, bound: &Bound) -> String {
         match bound {
             Bound::Slots => {
@@ -132,7 +134,7 @@ impl Pace {
         }
     }
 
-    /// What would lift it.
+    /// Returns what would remove the limit.
     fn advice(&self, bound: &Bound) -> String {
         let times = self.offered_per_s.map(|offered| offered / self.achieved_per_s.max(1e-9));
         let (offered, achieved) = (self.offered_per_s.unwrap_or(0.0), self.achieved_per_s);
@@ -180,12 +182,12 @@ impl Pace {
     }
 }
 
-/// True if so many answers at a wake-up of the generator make the waking cheap.
+/// True if the answers at a wake-up of the generator are enough to make waking cheap.
 pub fn is_amortised(answers_per_wakeup: f64) -> bool {
     answers_per_wakeup >= AMORTISED_MIN
 }
 
-/// A number that a reader takes in at once: `950`, `12,400`, `3.1 million`.
+/// Formats a number for people: `950`, `12,400`, `3.1 million`.
 pub(crate) fn large(number: u64) -> String {
     match number {
         0..1_000_000 => grouped(number as f64),
@@ -193,8 +195,8 @@ pub(crate) fn large(number: u64) -> String {
     }
 }
 
-/// A number with its thousands apart: `25,000`; below 100 with a digit after the point, unless it
-/// is whole.
+/// Formats a number with thousands separators: `25,000`; below 100 with one decimal, unless it is
+/// whole.
 pub fn grouped(number: f64) -> String {
     if number < 100.0 && (number - number.round()).abs() >= 0.05 {
         return format!("{number:.1}");
@@ -210,7 +212,7 @@ pub fn grouped(number: f64) -> String {
     text
 }
 
-/// A time with a unit that fits it.
+/// Formats a time with a fitting unit.
 fn span(nanoseconds: f64) -> String {
     match nanoseconds {
         ..1e3 => format!("{nanoseconds:.0} ns"),
@@ -223,16 +225,16 @@ fn span(nanoseconds: f64) -> String {
 /// The share of the offered rate from which it counts as reached.
 pub const REACHED: f64 = 0.98;
 
-/// A window that held up fewer than half of the messages did not set the pace.
+/// A window that held up fewer than half of the messages did not limit the rate.
 pub const HELD_UP_MIN: f64 = 0.5;
 
-/// Share of all slots that must be taken on average for them to have set the pace.
+/// Share of all slots that must be taken on average for them to limit the rate.
 const TAKEN_MIN: f64 = 0.7;
 
-/// Share of its rate from which a path counts as full: the last part is lost to what shares it.
+/// Share of its rate from which a path counts as full: other traffic takes the last part.
 pub const PATH_FULL: f64 = 0.95;
 
-/// Answers at a wake-up from which on more of them hardly make a message cheaper.
+/// Answers at a wake-up from which on more of them hardly reduce the cost of a message.
 const AMORTISED_MIN: f64 = 8.0;
 
 /// Share of a core from which the generator counts as full ([`Bound::Generator`]). Where

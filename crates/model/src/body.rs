@@ -11,18 +11,18 @@ use crate::pieces::BodyMaker;
 use crate::seal::{SEALED, Seal, Sealer};
 use crate::units::{Bytes, Nanos};
 
-/// Where the content of bodies comes from.
+/// Source of the content of bodies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BodySource {
-    /// The hydroponic readings that Weighbridge carries: generated, one JSON object per message.
+    /// The built-in hydroponic readings: generated, one JSON object per message.
     Readings,
-    /// Nothing but filler; needs a size.
+    /// Only filler; needs a size.
     Filler,
     /// This text.
     Text(String),
     /// This text with `{seq}`, `{client}` and `{time}` (Unix time of the due moment in ns).
     Template(String),
-    /// The lines of this CSV or JSON-lines file, one per message, over and over.
+    /// The lines of this CSV or JSON-lines file, one per message, repeated.
     Lines(String),
     /// The bytes of this file.
     File(String),
@@ -39,7 +39,7 @@ impl BodySource {
         }
     }
 
-    /// The first `{word}` of a template that stands for nothing.
+    /// Returns the first `{word}` of a template that is not a placeholder.
     pub fn unknown_placeholder(&self) -> Option<&str> {
         let BodySource::Template(text) = self.content() else { return None };
         let places = text.match_indices('{').filter_map(|(at, _)| {
@@ -52,7 +52,7 @@ impl BodySource {
         unknown.next()
     }
 
-    /// What is sealed; the source itself where nothing is.
+    /// Returns what is sealed; the source itself if it is not sealed.
     pub fn content(&self) -> &BodySource {
         match self {
             BodySource::Sealed(_, content) => content,
@@ -60,7 +60,7 @@ impl BodySource {
         }
     }
 
-    /// How bodies are sealed, where they are.
+    /// How bodies are sealed, if they are.
     pub fn seal(&self) -> Option<Seal> {
         match self {
             BodySource::Sealed(seal, _) => Some(*seal),
@@ -84,13 +84,13 @@ impl FromStr for BodySource {
                 let content = if argument.is_empty() { "readings" } else { argument };
                 match content.parse()? {
                     BodySource::Sealed(..) => Err(format!(
-                        "{text:?} seals what is sealed: type sealed once, with its recipients"
+                        "{text:?} is sealed twice: type sealed once, with its recipients"
                     )),
                     content => Ok(BodySource::Sealed(name.parse()?, Box::new(content))),
                 }
             }
             _ => Err(format!(
-                "{text:?} is no body: type readings, filler, text:TEXT, template:TEXT, \
+                "unknown body {text:?}: type readings, filler, text:TEXT, template:TEXT, \
                  lines:FILE, file:FILE, or sealed:BODY"
             )),
         }
@@ -123,19 +123,19 @@ impl<'de> Deserialize<'de> for BodySource {
     }
 }
 
-/// Makes bodies. One per shard; it allocates nothing per message, but for what sealing takes.
+/// Makes bodies. One per shard; it allocates nothing per message, except for sealing.
 #[derive(Clone, Debug)]
 pub struct Composer {
     contents: Vec<Content>,
     template: bool,
-    /// Who seals what stands before the mark, and opens it at consumers.
+    /// Seals what precedes the mark, and opens it at consumers.
     sealer: Option<Arc<dyn Sealer>>,
     size: Option<usize>,
     marked: bool,
     unix_start: u64,
-    /// Bytes of the file that bodies are read from piece by piece, where they are.
+    /// Bytes of the file that bodies are read from piece by piece, if they are.
     file_bytes: u64,
-    /// Bodies are made piece by piece.
+    /// True if bodies are made piece by piece.
     in_pieces: bool,
 }
 
@@ -144,23 +144,26 @@ pub struct Composer {
 struct Content {
     bytes: Vec<u8>,
     is_json: bool,
-    /// The check value of everything before the mark, so that it is not reckoned again for every
-    /// message; `None` where it differs between messages.
+    /// The check value of everything before the mark, computed once for all messages; `None` if it
+    /// differs between messages.
     before: Option<Before>,
 }
 
 impl Content {
-    /// In a JSON object the mark stands as one more value, unless the whole is sealed.
+    /// In a JSON object the mark is one more value, unless the whole is sealed.
     fn new(bytes: Vec<u8>, is_sealed: bool) -> Content {
         Content { is_json: !is_sealed && is_json_object(&bytes), bytes, before: None }
     }
 }
 
 impl Composer {
-    /// A composer for `source`, whose file (if it names one) or data set holds `content`.
-    /// `largest` is the mark with the widest numbers that will be asked for, so that a template
-    /// that outgrows `size` is found before anything starts. `unix_start_ns` is the Unix time
-    /// at which the trial's clock stood at 0.
+    /// Creates a composer for `source`, whose file (if it names one) or data set holds `content`.
+    /// `largest` is the mark with the widest numbers of the trial, so that a template that outgrows
+    /// `size` is found before anything starts. `unix_start_ns` is the Unix time at which the
+    /// trial's clock stood at 0.
+    ///
+    /// # Errors
+    /// If the content does not fit into the size or cannot be used, with what to type.
     pub fn new(
         source: &BodySource,
         content: &[u8],
@@ -169,14 +172,14 @@ impl Composer {
         unix_start_ns: u64,
     ) -> Result<Composer, String> {
         if source.seal().is_some() {
-            return Err(format!("the body {source} needs somebody who seals it"));
+            return Err(format!("the body {source} needs a sealer"));
         }
         Composer::made(source, content, size, (largest, unix_start_ns), None)
     }
 
-    /// The same for bodies that `sealer` seals, one by one as they are made. `size` is that of the
-    /// body before it is sealed: what is sealed is its content, and the mark, where there is room
-    /// for one, stands behind the sealed object for everybody to read.
+    /// Creates a composer whose bodies `sealer` seals, one by one as they are made. `size` is that
+    /// of the body before it is sealed. The content is sealed; the mark, if there is room for one,
+    /// follows the sealed object unencrypted.
     ///
     /// # Errors
     /// As [`Composer::new`].
@@ -223,9 +226,9 @@ impl Composer {
         Ok(composer)
     }
 
-    /// The same for bodies of any size, which [`Composer::begin`] makes piece by piece. A file
-    /// ([`BodySource::File`]) of `file_bytes` bytes is not in memory: whoever makes the pieces
-    /// reads it. Its mark stands behind it, whatever it holds.
+    /// Creates a composer for bodies of any size, which [`Composer::begin`] makes piece by piece. A
+    /// file ([`BodySource::File`]) of `file_bytes` bytes is not in memory: the caller that makes
+    /// the pieces reads it. Its mark follows it, whatever it holds.
     ///
     /// # Errors
     /// As [`Composer::new`].
@@ -252,12 +255,12 @@ impl Composer {
         Ok(composer)
     }
 
-    /// True where bodies are made piece by piece.
+    /// True if bodies are made piece by piece.
     pub fn makes_pieces(&self) -> bool {
         self.in_pieces
     }
 
-    /// Begins the body of the message `mark`, to be made piece by piece.
+    /// Begins the body of the message `mark`, made piece by piece.
     pub fn begin(&self, mark: &Mark) -> BodyMaker {
         let content = self.content(mark);
         let mut head = Vec::new();
@@ -285,8 +288,8 @@ impl Composer {
         BodyMaker::new((head, key), self.file_bytes, (filler, is_json), mark)
     }
 
-    /// False where bodies are too small for a mark and messages must be told apart by
-    /// connection and order.
+    /// False if bodies are too small for a mark and messages must be identified by connection and
+    /// order.
     pub fn is_marked(&self) -> bool {
         self.marked
     }
@@ -306,8 +309,8 @@ impl Composer {
         }
     }
 
-    /// True if the body of the message `mark` opens with the key of the consumer of this index, and
-    /// where nothing is sealed.
+    /// True if the body of the message `mark` opens with the key of the consumer of this index, or
+    /// is not sealed.
     pub fn opens(&self, body: &[u8], consumer: u32, mark: &Mark) -> bool {
         let Some(sealer) = &self.sealer else { return true };
         let mark_bytes = if self.marked { MARK_BYTES } else { 0 };
@@ -381,7 +384,7 @@ impl Composer {
         }
     }
 
-    /// Reckons beforehand what is the same in all messages of a content.
+    /// Computes in advance what is the same in all messages of a content.
     fn foresee(&mut self) {
         if self.template || self.sealer.is_some() {
             return;
@@ -445,7 +448,7 @@ impl Composer {
     }
 }
 
-/// A mark for every message of a trial with `producers` producers, as wide as they come.
+/// Returns the widest mark of a trial with `producers` producers.
 pub fn widest_mark(producers: u32, messages: u64) -> Mark {
     Mark {
         tag: 0,
@@ -458,7 +461,7 @@ pub fn widest_mark(producers: u32, messages: u64) -> Mark {
     }
 }
 
-/// True for what opens and closes like a JSON object; placeholders alone are none.
+/// True for content that opens and closes like a JSON object; placeholders alone do not count.
 fn is_json_object(content: &[u8]) -> bool {
     let inside = content.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
     inside.is_some_and(|inside| matches!(inside.trim_ascii_start().first(), None | Some(b'"')))
@@ -477,7 +480,7 @@ fn lines(content: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     if lines.is_empty() { Err("the body file has no lines".to_owned()) } else { Ok(lines) }
 }
 
-/// What a template may hold in braces.
+/// Placeholders that a template may have in braces.
 pub const PLACEHOLDERS: [&str; 3] = ["seq", "client", "time"];
 
 const JSON_MARK: &[u8] = b",\"mark\":\"";

@@ -1,7 +1,6 @@
-//! A sentence about a figure that holds or does not: what thresholds, goals, stop rules of an axis
-//! and `--fail-if` are made of. The grammar is the one that users of k6 know
-//! (`response_time p(95) < 500ms`), with short names (`p99 < 50ms`, `loss == 0`) beside the metric
-//! names of the summary (`response_time_ns.p95 < 500ms`).
+//! A condition on a figure: used by thresholds, goals, stop rules of an axis and `--fail-if`. The
+//! grammar is the one of k6 (`response_time p(95) < 500ms`), with short names (`p99 < 50ms`, `loss
+//! == 0`) and the metric names of the summary (`response_time_ns.p95 < 500ms`).
 
 mod limits;
 mod words;
@@ -16,20 +15,20 @@ pub use words::{HEADLINE, LOSS_RATIO, SHORT, resolve};
 
 pub use crate::metrics::{quantile_of, quantile_word};
 
-/// A sentence about a figure: `response_time_ns.p99 < 500ms`.
+/// A condition on a figure: `response_time_ns.p99 < 500ms`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
     /// The flat name of the figure: a metric (`response_time_ns.p99`), or [`LOSS_RATIO`] or
     /// [`LOST`].
     pub metric: String,
-    /// How the figure stands to the limit.
+    /// How the figure is compared with the limit.
     pub operator: Operator,
-    /// What it is held against.
+    /// The limit.
     pub limit: Limit,
 }
 
-/// How a figure stands to its limit.
+/// How a figure is compared with its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `<`
@@ -50,8 +49,8 @@ pub enum Operator {
 pub const LOST: &str = "lost";
 
 impl Condition {
-    /// Whether it holds of `figure`, in the metric's own unit. `None` for a limit that is a change
-    /// against another run, see [`Condition::holds_for_change`].
+    /// Returns whether it holds for `figure`, in the metric's own unit. `None` for a limit that is
+    /// a change against another run, see [`Condition::holds_for_change`].
     pub fn holds(&self, figure: f64) -> Option<bool> {
         match self.limit {
             Limit::Value(limit) => Some(self.operator.holds(figure, limit)),
@@ -59,7 +58,7 @@ impl Condition {
         }
     }
 
-    /// Whether it holds of `ratio`, new over old. `None` for a limit that is a value.
+    /// Returns whether it holds for `ratio`, new over old. `None` for a limit that is a value.
     pub fn holds_for_change(&self, ratio: f64) -> Option<bool> {
         match self.limit {
             Limit::Value(_) => None,
@@ -67,7 +66,7 @@ impl Condition {
         }
     }
 
-    /// The condition that holds where this one does not: `p99 <= 50ms` for `p99 > 50ms`.
+    /// Returns the condition that holds if this one does not: `p99 <= 50ms` for `p99 > 50ms`.
     pub fn negated(&self) -> Condition {
         let operator = self.operator.negated();
         let written = split(&self.text).map(|(left, _, right)| (left.trim(), right.trim()));
@@ -116,7 +115,7 @@ impl fmt::Display for Condition {
 impl FromStr for Condition {
     type Err = String;
 
-    /// Reads a sentence; the error says what to type instead.
+    /// Reads a condition; the error says what to type instead.
     fn from_str(text: &str) -> Result<Condition, String> {
         let text = text.trim();
         if text == "first loss" {

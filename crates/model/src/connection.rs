@@ -7,8 +7,8 @@ use std::fmt;
 use crate::content::StreamCounts;
 use crate::units::Nanos;
 
-/// Names an operation between [`Connection::send`] and the signal that ends it; unique among the
-/// operations in flight on one connection.
+/// Identifies an operation between [`Connection::send`] and the signal that ends it; unique among
+/// the operations in flight on one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u32);
 
@@ -26,21 +26,21 @@ pub struct Op<'a> {
 pub enum Reply {
     /// [`Signal::Done`] or [`Signal::Refused`] will follow.
     Awaited,
-    /// Nothing will be heard of it (MQTT QoS 0, unacknowledged frames); the ticket is free.
+    /// No answer follows (MQTT QoS 0, unacknowledged frames); the ticket is free.
     None,
 }
 
-/// What a connection tells the engine.
+/// What a connection reports to the engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal<'a> {
-    /// The session stands (CONNACK, and SUBACK for a consumer): operations may start.
+    /// The session is established (CONNACK, and SUBACK for a consumer): operations may start.
     Ready,
     /// The operation is confirmed: its guarantee is met.
     Done(Ticket),
     /// The operation was answered with an error: an HTTP status of 400 and above, an MQTT
     /// reason of 0x80 and above, a gRPC status from 1 on, or [`STREAM_ERROR`] and above.
     Refused(Ticket, u16),
-    /// The operation is confirmed, and the server says that nobody subscribes to it.
+    /// The operation is confirmed, and the server reports that it has no subscribers.
     NoSubscriber(Ticket),
     /// A message for this consumer.
     Message {
@@ -58,12 +58,12 @@ pub enum Signal<'a> {
     },
     /// The next piece of the body that the last [`Signal::Head`] announced; never empty.
     Piece(&'a [u8]),
-    /// The answer to [`Poll::ask`] is complete; what was in it came before. The error is the
-    /// status of an answer that says no.
+    /// The answer to [`Poll::ask`] is complete; its messages came before. The error is the status
+    /// of a refusal.
     Answered(Result<(), u16>),
-    /// Something the server announced or granted, for the record: `("receive_maximum", 10)`.
+    /// A value that the server announced or granted, for the record: `("receive_maximum", 10)`.
     Granted(&'static str, u64),
-    /// The peer answered what [`Connection::wake`] said to keep the session alive.
+    /// The peer answered the keep-alive that [`Connection::wake`] sent.
     Alive,
     /// The peer will take no more operations on this connection; the engine closes it once the
     /// staged bytes are out, and opens another for what is left to send.
@@ -74,7 +74,7 @@ pub enum Signal<'a> {
 /// it): the server reset the stream of the operation.
 pub const STREAM_ERROR: u16 = 0x20;
 
-/// Why a connection cannot go on.
+/// Why a connection cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The server refused the session: wrong credentials, not authorised, and so on.
@@ -84,13 +84,13 @@ pub enum Fault {
         /// The code in words.
         reason: String,
     },
-    /// What came is not this protocol at all.
+    /// The input is not this protocol at all.
     OtherProtocol(String),
-    /// What came breaks this protocol's rules.
+    /// The input breaks this protocol's rules.
     Malformed(String),
-    /// The server ended the session and said why.
+    /// The server ended the session and gave a reason.
     Ended(String),
-    /// The layer below refused the other side: a certificate that is not valid, no common version.
+    /// TLS refused the other side: a certificate that is not valid, no common version.
     Untrusted(String),
 }
 
@@ -108,7 +108,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Bytes on their way to a socket. Connections and servers append; the engine sends.
+/// Bytes to be sent. Connections and servers append; the engine sends.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     bytes: Vec<u8>,
@@ -122,13 +122,13 @@ impl Outbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The buffer itself, to encode into; only ever append.
+    /// The buffer itself, to encode into; append only.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Ends a frame: what was appended since the last end leaves as one datagram. Streams have no
-    /// frames, and what follows the last end is a frame too.
+    /// Ends a frame: the bytes appended since the last end leave as one datagram. Streams have no
+    /// frames; bytes after the last end are a frame too.
     pub fn frame(&mut self) {
         end_frame(&self.bytes, &mut self.ends);
     }
@@ -154,7 +154,7 @@ impl Outbox {
         self.bytes.is_empty()
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Clears the content, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -169,7 +169,7 @@ pub fn end_frame(bytes: &[u8], ends: &mut Vec<u32>) {
     }
 }
 
-/// Frames one behind the other: each is a datagram.
+/// Consecutive frames: each is a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames<'b> {
     /// The bytes of all of them.
@@ -191,7 +191,7 @@ impl<'b> Frames<'b> {
     }
 }
 
-/// Where a connection hands its signals.
+/// Callback to which a connection passes its signals.
 pub type Emit<'e> = &'e mut dyn FnMut(Signal<'_>);
 
 /// How a connection uses time. The engine asks once, when the connection is made.
@@ -209,17 +209,17 @@ pub enum Timing {
 /// A client connection without its socket.
 ///
 /// Order of calls: [`Connection::timing`] and the capabilities when it is made;
-/// [`Connection::open`] once, when the transport stands; then [`Connection::receive`],
+/// [`Connection::open`] once, when the transport is established; then [`Connection::receive`],
 /// [`Connection::send`] and [`Connection::wake`] in any order, `send` only while
-/// [`Connection::room`] is not 0; at the end [`Connection::close`] (this side goes first) or
-/// [`Connection::end`] (the peer did), after which at most `receive` follows.
-/// [`Connection::next_wake`] is asked as [`Connection::timing`] says.
+/// [`Connection::room`] is not 0; at the end [`Connection::close`] (this side closes first) or
+/// [`Connection::end`] (the peer closed), after which at most `receive` follows.
+/// [`Connection::next_wake`] is called as [`Connection::timing`] says.
 ///
-/// Four methods make a connection. What it can do beside that it offers as a capability:
-/// [`Transfer`], [`Batch`], [`Poll`], [`Metered`].
+/// Four methods make a connection. Further abilities are offered as capabilities: [`Transfer`],
+/// [`Batch`], [`Poll`], [`Metered`].
 pub trait Connection {
-    /// The transport stands: say what must be said first. A protocol that needs no greeting
-    /// emits [`Signal::Ready`] here.
+    /// The transport is established: send the greeting. A protocol without a greeting emits
+    /// [`Signal::Ready`] here.
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>);
 
     /// How many more operations may start now; 0 until ready.
@@ -228,12 +228,12 @@ pub trait Connection {
     /// Encodes one operation. The engine never calls it without room.
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply;
 
-    /// Takes what it can of `input` and returns how many bytes that was; the rest comes again,
-    /// with more behind it. Over [`crate::protocol::Transport::Datagram`] `input` is one datagram,
-    /// and what is not taken of it is gone. Never panics, whatever the bytes.
+    /// Takes what it can of `input` and returns how many bytes that was; the remainder comes again,
+    /// with more after it. Over [`crate::protocol::Transport::Datagram`] `input` is one datagram,
+    /// and bytes not taken of it are lost. Never panics, whatever the bytes.
     ///
     /// # Errors
-    /// If the connection cannot go on.
+    /// If the connection cannot continue.
     fn receive(
         &mut self,
         input: &[u8],
@@ -251,28 +251,27 @@ pub trait Connection {
         Ok(())
     }
 
-    /// A polite goodbye (DISCONNECT), after which the engine closes the socket. What still comes
-    /// may be handed to [`Connection::receive`]; it is not answered.
+    /// Ends the session politely (DISCONNECT), after which the engine closes the socket. Later
+    /// input may be handed to [`Connection::receive`]; it is not answered.
     fn close(&mut self, _out: &mut Outbox) {}
 
-    /// Whether and how it uses time: the same answer at every call.
+    /// Whether and how it uses time: constant for the life of a connection.
     fn timing(&self) -> Timing {
         Timing::Untimed
     }
 
     /// When [`Connection::wake`] is to be called; `None` as long as nothing is waited for. With
     /// [`Timing::Exact`] it is asked after every call that may change it; with
-    /// [`Timing::KeepAlive`] after every call until the session stands, after that only when the
-    /// moment that it last named has come, and after each wake-up.
+    /// [`Timing::KeepAlive`] after every call until the session is established, after that only
+    /// when the moment that it last named has come, and after each wake-up.
     fn next_wake(&self) -> Option<Nanos> {
         None
     }
 
-    /// The moment that [`Connection::next_wake`] names has come: for keep-alive and
-    /// retransmission.
+    /// The moment that [`Connection::next_wake`] names has come: for keep-alive and retransmission.
     ///
     /// # Errors
-    /// If the connection cannot go on: the peer has been silent for too long.
+    /// If the connection cannot continue: the peer has been silent for too long.
     fn wake(&mut self, _now: Nanos, _out: &mut Outbox, _emit: Emit<'_>) -> Result<(), Fault> {
         Ok(())
     }
@@ -283,7 +282,7 @@ pub trait Connection {
     }
 
     /// Several messages in one exchange (pattern `batch`). Without it the messages of a batch are
-    /// sent one after the other, each with an answer of its own.
+    /// sent one after the other, each with its own answer.
     fn batch(&mut self) -> Option<&mut dyn Batch> {
         None
     }
@@ -303,7 +302,7 @@ pub trait Connection {
 pub trait Transfer {
     /// Encodes the head of an operation whose body is too large to be composed at once, and its
     /// first piece: `op.body`. `rest` bytes follow through [`Transfer::more`] before anything else
-    /// is begun; what the connection has to say meanwhile it keeps until they are all there.
+    /// is begun; the connection keeps its own output back until then.
     fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply;
 
     /// Encodes the next piece of the body that was begun.
@@ -316,25 +315,24 @@ pub trait Batch {
     fn room_together(&mut self) -> u32;
 
     /// Encodes operations that leave together, at least one and never more than
-    /// [`Batch::room_together`], each to be confirmed by itself. The reply is that to all of them.
+    /// [`Batch::room_together`], each confirmed separately. The reply applies to all of them.
     fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply;
 }
 
-/// A connection of a consumer that asks.
+/// A connection of a consumer that polls.
 pub trait Poll {
-    /// Asks for what is new since it last did: the messages follow, and then
-    /// [`Signal::Answered`]. Called only on a session that stands, one request at a time.
+    /// Requests what is new since the last request: the messages follow, and then
+    /// [`Signal::Answered`]. Called only on an established session, one request at a time.
     fn ask(&mut self, now: Nanos, out: &mut Outbox);
 }
 
 /// A connection that counts its bytes, where packets are captured.
 pub trait Metered {
-    /// Called before [`Connection::open`]: the codec is to count what it writes and reads, by
-    /// phase, payload apart from everything else ([`crate::content::Meter`]).
+    /// Called before [`Connection::open`]: the codec then counts what it writes and reads, by
+    /// phase, payload separate from everything else ([`crate::content::Meter`]).
     fn meter(&mut self);
 
-    /// What has been counted since. Bytes that were received and make no whole packet yet are not
-    /// in it.
+    /// The counts since then. Received bytes that do not make a whole packet yet are not included.
     fn counts(&mut self) -> Option<StreamCounts>;
 }
 

@@ -1,4 +1,4 @@
-//! What single connections of a trial cost on the wire, for whoever wants more than sums.
+//! What single connections of a trial cost on the wire.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::Role;
 
-/// The connections of a trial whose wire was listened on, in the order in which they opened: at
-/// most the first hundred.
+/// The connections of a trial with packet capture, in the order in which they opened: at most the
+/// first hundred.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connections {
     /// The trial's id.
     pub trial: String,
-    /// Them.
+    /// One row per connection.
     pub rows: Vec<ConnectionRow>,
-    /// How many more there were.
+    /// Number of connections without a row.
     pub untold: u64,
 }
 
@@ -25,15 +25,15 @@ pub struct ConnectionRow {
     pub local: String,
     /// The target's end.
     pub remote: String,
-    /// `publishers` for the hop to the target, `subscribers` for the hop from a broker on; absent
-    /// where no codec said whose connection it was.
+    /// `publishers` for the hop to the target, `subscribers` for the hop from a broker to
+    /// subscribers; absent if no codec identified the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hop: Option<String>,
     /// The index of its publisher or subscriber.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seat: Option<u32>,
-    /// Its figures by the names of the metrics `wire.*` without `wire.`, in packets and bytes;
-    /// those that are zero are absent.
+    /// Figures by the names of the metrics `wire.*` without `wire.`, in packets and bytes; zeros
+    /// are left out.
     pub figures: BTreeMap<String, u64>,
 }
 

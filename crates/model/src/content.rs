@@ -1,5 +1,5 @@
-//! What a connection carried above TLS, split by who it is for: counted by the codec, which alone
-//! knows what of a stream is payload.
+//! What a connection carried above TLS, protocol and payload separately: counted by the codec,
+//! which alone knows the payload of a stream.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ pub enum Phase {
     /// From the first SYN to the end of the last handshake: TCP's, TLS's, and the protocol's own
     /// (MQTT: CONNECT, CONNACK, SUBSCRIBE and SUBACK).
     SetUp,
-    /// What lies between.
+    /// Everything between set-up and tear-down.
     Messages,
-    /// From the protocol's goodbye (MQTT: DISCONNECT), or the first FIN, RST or closing alert of a
-    /// direction on.
+    /// From the protocol's disconnect (MQTT: DISCONNECT), or the first FIN, RST or closing alert of
+    /// a direction on.
     TearDown,
 }
 
@@ -36,7 +36,7 @@ impl Phase {
 pub struct ContentBytes {
     /// What the protocol adds.
     pub protocol: u64,
-    /// What the user wanted to carry: the bodies of messages.
+    /// The payload: the bodies of messages.
     pub payload: u64,
 }
 
@@ -60,8 +60,8 @@ pub struct StreamCounts {
     pub received: CodecCount,
 }
 
-/// Counts for a codec: nothing, at the price of one branch, until somebody asks for it. A codec
-/// tells what it wrote and read, packet by packet; a packet counts once it is whole.
+/// Counts for a codec, packet by packet; off, at the price of one branch, until it is started. A
+/// packet counts once it is whole.
 #[derive(Debug, Default)]
 pub struct Meter {
     counts: Option<Box<StreamCounts>>,
@@ -123,7 +123,7 @@ impl Meter {
         self.counts.get_or_insert_default();
     }
 
-    /// `bytes` were written, of which `payload` are payload.
+    /// Counts `bytes` written, of which `payload` are payload.
     #[inline]
     pub fn wrote(&mut self, phase: Phase, bytes: usize, payload: usize) {
         if let Some(counts) = &mut self.counts {
@@ -131,7 +131,7 @@ impl Meter {
         }
     }
 
-    /// `bytes` were read, of which `payload` are payload.
+    /// Counts `bytes` read, of which `payload` are payload.
     #[inline]
     pub fn read(&mut self, phase: Phase, bytes: usize, payload: usize) {
         if let Some(counts) = &mut self.counts {
@@ -139,7 +139,7 @@ impl Meter {
         }
     }
 
-    /// What was counted; `None` if nobody asked.
+    /// Returns the counts; `None` if counting was not started.
     pub fn counts(&self) -> Option<StreamCounts> {
         self.counts.as_deref().copied()
     }

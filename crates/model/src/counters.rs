@@ -1,4 +1,4 @@
-//! Whether the counters of a server that is given by URL are asked for.
+//! Whether the counters of an external server are read.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SysChoice {
-    /// Where the server offers them, after trials that they can explain.
+    /// If the server offers them, after trials that they can explain.
     #[default]
     Auto,
     /// After every trial; a server that offers none is an error.
@@ -22,7 +22,7 @@ impl SysChoice {
     /// The words, in the order they are listed to a user.
     pub const NAMES: [&'static str; 3] = ["auto", "on", "off"];
 
-    /// True if nothing else was said.
+    /// True for the default.
     pub fn is_auto(&self) -> bool {
         *self == SysChoice::Auto
     }

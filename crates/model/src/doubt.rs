@@ -1,4 +1,4 @@
-//! The words of earlier versions for warnings, until every crate has the new ones.
+//! Names of earlier versions for warnings, until every crate uses the new ones.
 
 pub use crate::binding::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
 pub use crate::severity::Severity;

@@ -1,5 +1,5 @@
-//! Figures as another tool would have shown them, beside the exact ones: which tools there are,
-//! what each needs of a load, and what its figures are called. The load is never changed for them.
+//! Figures as another tool would have printed them: the tools, what each needs of a load, and the
+//! names of its figures. The load is never changed for them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,29 +11,29 @@ use crate::load::{Load, Pattern, Topology, Writes};
 use crate::metrics::METRICS;
 use crate::nearest::nearest;
 
-/// A tool, or somebody's arithmetic, whose figures can be told beside the exact ones.
+/// A tool, or a common calculation, whose figures can be emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Emulation {
-    /// What a person reads off htop on the target's cores while the load runs.
+    /// What a person reads off htop for the target's cores during the load.
     Htop,
-    /// Time and rate of a tool that looks at its counts once a second and ends only then.
+    /// Time and rate of a tool that checks its counts once a second and ends only then.
     Autocannon,
-    /// Per client: publishing, and then counting what came back.
+    /// Per client: publishing, and then counting what was received.
     MqttStresser,
-    /// Messages divided by the sum of all their times, however many were under way at once.
+    /// Messages divided by the sum of all their times, whatever the number in flight.
     SumOfTimes,
     /// One average over a whole run, its ramp included.
     RampAverage,
 }
 
-/// What a load lacks for a figure, in words, and what to do about it.
+/// What a load lacks for a figure, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
-    /// The plan key that it is about.
+    /// The plan key.
     pub key: &'static str,
     /// What is missing.
     pub text: &'static str,
-    /// What to write.
+    /// What to write instead.
     pub mend: &'static str,
 }
 
@@ -58,27 +58,27 @@ impl Emulation {
         }
     }
 
-    /// The metrics that it makes; times stand with their parts.
+    /// The metrics that it makes; times have one name for each statistic.
     pub fn metrics(self) -> impl Iterator<Item = &'static str> {
         METRICS.iter().map(|metric| metric.name).filter(move |name| self.has(name))
     }
 
-    /// Whether a metric is one of its own: the name begins with the word of the plan.
+    /// True if the metric belongs to it: the name begins with the word of the plan.
     fn has(self, metric: &str) -> bool {
         metric
             .strip_prefix(&*self.name().replace('-', "_"))
             .is_some_and(|rest| rest.starts_with('_'))
     }
 
-    /// Whether the metric is one of an emulation, and of which.
+    /// Returns the emulation that the metric belongs to, if any.
     pub fn of_metric(metric: &str) -> Option<Emulation> {
         Emulation::ALL.into_iter().find(|own| own.metrics().any(|name| name == metric))
     }
 
-    /// Whether the tool could have made such a load.
+    /// Checks that the tool could have made such a load.
     ///
     /// # Errors
-    /// If it could not: its figures would be of something that it never did.
+    /// If it could not: its figures would describe something that it never did.
     pub fn needs(self, load: &Load) -> Result<(), Lacking> {
         let lacking = |key, text, mend| Err(Lacking { key, text, mend });
         let is_asked = matches!(load.pattern, Pattern::Request | Pattern::Publish);
@@ -91,18 +91,18 @@ impl Emulation {
             ),
             Emulation::Autocannon if !is_asked => lacking(
                 "load.pattern",
-                "autocannon asks and waits for the answer",
+                "autocannon waits for an answer to each request",
                 "make load.pattern request or publish, or leave autocannon out",
             ),
             Emulation::MqttStresser => stresser_needs(load),
             Emulation::SumOfTimes if load.pattern == Pattern::Hold => lacking(
                 "load.pattern",
-                "connections that stand have no times to add up",
+                "idle connections have no times to add up",
                 "leave sum-of-times out",
             ),
             Emulation::RampAverage if load.pattern == Pattern::Hold => lacking(
                 "load.pattern",
-                "connections that stand have no samples",
+                "idle connections have no samples",
                 "leave ramp-average out",
             ),
             Emulation::Autocannon | Emulation::SumOfTimes | Emulation::RampAverage => Ok(()),
@@ -110,21 +110,21 @@ impl Emulation {
     }
 }
 
-/// Its clients each have a subscriber of their own, send message by message, and count afterwards.
+/// Its clients each have their own subscriber, send message by message, and count afterwards.
 fn stresser_needs(load: &Load) -> Result<(), Lacking> {
     let lacking = |key, text, mend| Err(Lacking { key, text, mend });
     let is_one = load.connections == 1 && load.subscribers == 1;
     if load.pattern != Pattern::Deliver {
         return lacking(
             "load.pattern",
-            "mqtt-stresser counts what its subscribers receive, and here nobody subscribes",
+            "mqtt-stresser counts what its subscribers receive, and this load has no subscribers",
             "make load.pattern deliver, or leave mqtt-stresser out",
         );
     }
     if load.topology != Topology::Pairs && !is_one {
         return lacking(
             "load.topology",
-            "each client of mqtt-stresser has a subscriber of its own",
+            "each client of mqtt-stresser has its own subscriber",
             "make load.topology pairs with as many subscribers as connections",
         );
     }
@@ -138,7 +138,7 @@ fn stresser_needs(load: &Load) -> Result<(), Lacking> {
     if load.arrival == Arrival::Burst && load.writes != Writes::Single {
         return lacking(
             "load.writes",
-            "mqtt-stresser hands over message by message, and what leaves in one write has one \
+            "mqtt-stresser writes message by message; messages that leave in one write share one \
              time",
             "add load.writes = \"single\"",
         );
@@ -160,7 +160,7 @@ impl FromStr for Emulation {
         Emulation::ALL.into_iter().find(|own| own.name() == text).ok_or_else(|| {
             let near = nearest(text, all.into_iter());
             let near = near.map_or_else(String::new, |near| format!("{near}; there are "));
-            format!("{text:?} is no tool whose figures are known: type {near}{}", all.join(", "))
+            format!("unknown tool {text:?}: type {near}{}", all.join(", "))
         })
     }
 }

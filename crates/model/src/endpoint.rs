@@ -1,11 +1,11 @@
-//! Where a target is reached, as a URL with its secrets kept apart.
+//! The address of a target: a URL with its secrets kept separate.
 
 use std::fmt;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// The address of a target and who we are to it.
+/// The address of a target and the credentials for it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// One of a protocol's schemes ([`crate::protocol::Scheme`]), in lower case.
@@ -16,7 +16,7 @@ pub struct Endpoint {
     pub port: u16,
     /// Path of an HTTP or WebSocket target with its leading slash, else empty.
     pub path: String,
-    /// Who we are to the target, if anybody.
+    /// Credentials for the target, if any.
     pub credentials: Option<Credentials>,
     /// What the host resolved to, filled in before a trial starts.
     pub address: Option<SocketAddr>,
@@ -50,15 +50,15 @@ impl Endpoint {
         }
     }
 
-    /// Reads `scheme://[user[:password]@]host[:port][/path]`; the port is 0 where there is none.
-    /// Which schemes there are, and their ports, the registry of protocols knows.
+    /// Reads `scheme://[user[:password]@]host[:port][/path]`; the port is 0 if there is none. The
+    /// registry of protocols knows the schemes and their ports.
     ///
     /// # Errors
-    /// If it is not of this form.
+    /// If it does not have this form.
     pub fn parse(url: &str) -> Result<Endpoint, String> {
         let (scheme, rest) = url
             .split_once("://")
-            .ok_or_else(|| format!("{url:?} is no URL: type mqtt://HOST:PORT"))?;
+            .ok_or_else(|| format!("{url:?} is not a URL: type mqtt://HOST:PORT"))?;
         // RFC 3986, section 3.1: schemes are case-insensitive.
         let scheme = &*scheme.to_ascii_lowercase();
         // Section 3.5: a fragment is for the client, and never sent.
@@ -85,7 +85,7 @@ impl Endpoint {
         })
     }
 
-    /// The same with a port: `usual` where it has none.
+    /// Returns the endpoint with a port: `usual` if it has none.
     ///
     /// # Errors
     /// If it has none and `usual` is 0.
@@ -97,6 +97,21 @@ impl Endpoint {
         }
         Ok(self)
     }
+
+    /// The host as a URL has it: an IPv6 address in brackets (RFC 3986, section 3.2.2).
+    pub fn url_host(&self) -> String {
+        if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() }
+    }
+
+    /// Host and port as requests name them (RFC 9110, section 7.2).
+    pub fn authority(&self) -> String {
+        format!("{}:{}", self.url_host(), self.port)
+    }
+
+    /// The same without the port where it is the `usual` one of the scheme (section 4.2.3).
+    pub fn authority_beside(&self, usual: u16) -> String {
+        if self.port == usual { self.url_host() } else { self.authority() }
+    }
 }
 
 fn parse_credentials(text: &str) -> Credentials {
@@ -104,8 +119,8 @@ fn parse_credentials(text: &str) -> Credentials {
     Credentials { user: percent_decoded(user), password: percent_decoded(password) }
 }
 
-/// The text without escapes (RFC 3986, section 2.1); a percent sign that starts no escape stands
-/// for itself.
+/// The text without escapes (RFC 3986, section 2.1); a percent sign that does not begin an escape
+/// stays.
 pub fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
@@ -135,7 +150,7 @@ fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
         },
     };
     let port = port
-        .map(|port| port.parse().map_err(|_| format!("{port:?} is no port: type 1 to 65535")))
+        .map(|port| port.parse().map_err(|_| format!("{port:?} is not a port: type 1 to 65535")))
         .transpose()?;
     Ok((host, port))
 }
@@ -143,8 +158,7 @@ fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
 /// The URL without user and password.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
-        write!(f, "{}://{open}{}{close}", self.scheme, self.host)?;
+        write!(f, "{}://{}", self.scheme, self.url_host())?;
         if self.port != 0 {
             write!(f, ":{}", self.port)?;
         }
@@ -187,6 +201,8 @@ mod tests {
         let endpoint = Endpoint::parse("http://[::1]:8080/a/b").unwrap();
         assert_eq!((endpoint.host.as_str(), endpoint.path.as_str()), ("::1", "/a/b"));
         assert_eq!(endpoint.to_string(), "http://[::1]:8080/a/b");
+        assert_eq!(endpoint.authority(), "[::1]:8080");
+        assert_eq!(endpoint.authority_beside(8080), "[::1]");
     }
 
     #[test]
@@ -217,6 +233,6 @@ mod tests {
     fn what_is_missing_is_named() {
         assert!(Endpoint::parse("tcp://h").unwrap().with_port(0).unwrap_err().contains("no port"));
         assert!(Endpoint::parse("mqtt://:1").unwrap_err().contains("no host"));
-        assert!(Endpoint::parse("mqtt://h:99999").unwrap_err().contains("no port"));
+        assert!(Endpoint::parse("mqtt://h:99999").unwrap_err().contains("not a port"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a meter of energy said of a trial, as it stands in the journal.
+//! What an energy meter measured during a trial, as it is in the journal.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::warnings::WarningRecord;
 
 /// The energy of one trial, or why there is none. Times are nanoseconds since 1970 on a clock that
-/// nobody corrects while a run goes on: what the monotonic clock showed, moved once.
+/// is not corrected during a run: the monotonic clock, shifted once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EnergyMeasured {
     /// The trial's id.
@@ -27,7 +27,7 @@ pub struct EnergyMeasured {
     /// Joules in the window; absent where [`EnergyMeasured::absent`] says why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_j: Option<f64>,
-    /// The part of them beyond what idling would have taken.
+    /// Joules above idle consumption in that window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above_idle_j: Option<f64>,
     /// Charge drawn in the window, milliampere hours, at [`EnergyMeasured::voltage_v`].
@@ -36,7 +36,7 @@ pub struct EnergyMeasured {
     /// Mean voltage in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voltage_v: Option<f64>,
-    /// Joules in the window by domain, where the meter has several. They overlap: a package holds
+    /// Joules in the window by domain, if the meter has several. They overlap: a package includes
     /// its cores.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub domains: BTreeMap<String, f64>,
@@ -45,20 +45,20 @@ pub struct EnergyMeasured {
     /// What makes the joules uncertain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<EnergyBudgetLine>,
-    /// What it makes of the trial's figures, by the names of `trial_finished`.
+    /// Metrics made from it, by the names of `trial_finished`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
     /// Why there is no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
-    /// What makes it doubtful.
+    /// Warnings on this measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<WarningRecord>,
 }
 
 impl EnergyMeasured {
-    /// With what a clock that is laid on another adds: both ends of the window may be off by
-    /// `bound_ns`, each by itself (a rectangular distribution).
+    /// Adds the uncertainty of aligning a log's clock with the run's: both ends of the window may
+    /// be off by `bound_ns`, independently (a rectangular distribution).
     pub fn add_alignment(&mut self, bound_ns: u64) {
         let Some(energy_j) = self.energy_j else { return };
         let ends = bound_ns as f64 / 1e9 * (2.0_f64 / 3.0).sqrt() / self.window.seconds();
@@ -75,30 +75,30 @@ impl EnergyMeasured {
 /// From one moment to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// It begins.
+    /// Begin.
     pub from_ns: u64,
-    /// It ends.
+    /// End.
     pub to_ns: u64,
 }
 
 impl Span {
-    /// From one to the other.
+    /// From one moment to another.
     pub fn of(from_ns: u64, to_ns: u64) -> Span {
         Span { from_ns, to_ns }
     }
 
-    /// How long it is, seconds.
+    /// Duration in seconds.
     pub fn seconds(&self) -> f64 {
         self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
     }
 }
 
-/// A time in which nothing was asked of the machine.
+/// A time in which the machine was idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IdlePhase {
-    /// When.
+    /// When it was.
     pub span: Span,
-    /// Its mean power, watts; absent where the meter said nothing.
+    /// Its mean power, watts; absent if the meter gave no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_w: Option<f64>,
 }
@@ -106,14 +106,13 @@ pub struct IdlePhase {
 /// One line of an uncertainty budget (JCGM 100, clause 4): standard uncertainties in joules.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EnergyBudgetLine {
-    /// What it comes from: `meter gain`, `sampling`.
+    /// Source of the uncertainty: `meter gain`, `sampling`.
     pub source: String,
-    /// Of the joules in the window.
+    /// Uncertainty of the joules in the window.
     pub energy_j: f64,
-    /// Of those above idle.
+    /// Uncertainty of the joules above idle.
     pub above_idle_j: f64,
-    /// True if it is the same in every trial with this meter, so that repeating does not lessen
-    /// it.
+    /// True if it is the same in every trial with this meter, so that repetitions do not reduce it.
     pub is_systematic: bool,
     /// Where its size is from.
     pub basis: String,
@@ -122,9 +121,9 @@ pub struct EnergyBudgetLine {
 /// The meter of a run, once it has begun.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeterChosen {
-    /// What was asked for, as after `--meter`.
+    /// The value of `--meter`.
     pub asked: String,
-    /// The meter.
+    /// The meter that was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<String>,
     /// What it measures.
@@ -133,34 +132,34 @@ pub struct MeterChosen {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
-    /// True if somebody asked for energy.
+    /// True if the plan asks for energy.
     pub is_asked: bool,
 }
 
-/// The doubt of a trial without energy.
+/// The warning of a trial without energy.
 pub const ENERGY_ABSENT: &str = "energy-absent";
 
-/// Load that was made so that the log of a meter outside can be aligned with the run.
+/// Load made so that the log of an external meter can be aligned with the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadPulses {
-    /// When every core was busy; between them it rested.
+    /// Times in which every core was busy; in between they were idle.
     pub pulses: Vec<Span>,
 }
 
-/// How the log of a meter outside lies on the run's clock.
+/// How the log of an external meter is aligned with the run's clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogAligned {
     /// The log's file.
     pub file: String,
     /// Rows it has.
     pub rows: u64,
-    /// What must be added to its times to have those of the run, nanoseconds, at its first pulses.
+    /// Nanoseconds to add to its times to get those of the run, at its first pulses.
     pub offset_ns: i64,
     /// How much faster its clock runs, parts per million.
     pub drift_ppm: f64,
-    /// How far a moment may be off between the pulses, nanoseconds.
+    /// Largest error of a moment between the pulses, nanoseconds.
     pub bound_ns: u64,
-    /// How well the pulses were found: 1 where power follows them alone.
+    /// How well the pulses were found: 1 if power follows only them.
     pub correlation: f64,
     /// Why it could not be aligned, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -43,23 +43,23 @@ pub enum Event {
     },
     /// What a trial did in the last interval.
     Interval(Interval),
-    /// The packets of one session of a trial whose wire was listened on.
+    /// The packets of one session of a trial with packet capture.
     SessionPackets(Box<SessionPackets>),
     /// What single connections of a trial cost on the wire.
     Connections(Box<Connections>),
-    /// What the producers of a trial whose wire was listened on did, for a model of their radios.
+    /// What the producers of a trial with packet capture did, for a model of their radios.
     Activity(Box<Activity>),
-    /// What TCP knew of the path at a moment of a trial whose wire was listened on.
+    /// What TCP knew of the path at a moment of a trial with packet capture.
     TcpSample(TcpSample),
-    /// What the second workload beneath a trial did.
+    /// What the background did during a trial.
     BackgroundRan(Box<BackgroundRan>),
-    /// The meter of energy that the run has, or why it has none.
+    /// The energy meter of the run, or why it has none.
     MeterChosen(Box<MeterChosen>),
-    /// What the meter said of a trial.
+    /// What the meter measured in a trial.
     EnergyMeasured(Box<EnergyMeasured>),
-    /// Load that marks a moment in the log of a meter outside.
+    /// Load that marks a moment in the log of an external meter.
     LoadPulses(LoadPulses),
-    /// How that log lies on the run's clock.
+    /// How that log is aligned with the run's clock.
     LogAligned(Box<LogAligned>),
     /// A trial ended with a result.
     TrialFinished(Box<TrialFinished>),
@@ -72,7 +72,7 @@ pub enum Event {
         /// What went wrong.
         error: String,
     },
-    /// A stop rule held: larger values of the axis are not weighed in this lane.
+    /// A stop rule held: larger values of the axis are not measured in this lane.
     AxisEnded(Box<AxisEnded>),
     /// A case whose repetitions depend on its own figures needs no more of them.
     CaseSettled {
@@ -80,49 +80,49 @@ pub enum Event {
         point: Point,
         /// How many repetitions it had.
         repetitions: u32,
-        /// How often its figures were looked at to decide whether to go on.
+        /// How often its figures were checked to decide whether to continue.
         looks: u32,
-        /// True if they were as precise as the plan asks; false if it had all repetitions that
-        /// the plan allows before.
+        /// True if they were as precise as the plan asks; false if it had reached the maximum
+        /// number of repetitions.
         is_precise: bool,
     },
-    /// The next trial would have ended after the plan's time budget, so none began any more.
+    /// The next trial would have ended after the plan's time budget, so none was begun.
     BudgetSpent {
         /// The run's own clock, nanoseconds.
         at_ns: u64,
-        /// How many trials the plan still asked for, at least.
+        /// Number of trials that were left in the plan, at least.
         left: u64,
     },
     /// A search for a limit begins in one lane.
     SearchBegun {
         /// The lane: a case of the plan.
         lane: Point,
-        /// Along what, between which loads, for which goals: the `Search` of the crate `limit`.
+        /// The axis, the loads and the goals: the `Search` of the crate `limit`.
         search: serde_json::Value,
-        /// Whether a second generator is to be tried afterwards.
+        /// Whether a second generator is tried afterwards.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         second_generator: bool,
     },
-    /// What a search was told of a trial that it had asked for.
+    /// The result that a search received for a trial.
     SearchTold {
         /// The lane.
         lane: Point,
-        /// The trial, whose other events stand before this one.
+        /// The trial; its other events precede this one.
         trial: String,
-        /// What was asked for: the `TrialRequest` of the crate `limit`.
+        /// What the search asked for: the `TrialRequest` of the crate `limit`.
         request: serde_json::Value,
-        /// What came of it: the `TrialResult` of the crate `limit`.
+        /// The result: the `TrialResult` of the crate `limit`.
         result: serde_json::Value,
-        /// What was looked at for the sake of its attribution: the `Observed` of the crate
-        /// `limit`; null where nobody looked.
+        /// What was observed for its attribution: the `Observed` of the crate `limit`; null if
+        /// nothing was observed.
         #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
         observed: serde_json::Value,
     },
-    /// What a second generator beside the first did to what comes out.
+    /// The effect of a second generator on the throughput.
     SecondGenerator(Box<SecondGenerator>),
-    /// The null path was measured again, because a trial had passed it.
+    /// The baseline was measured again, because a trial had exceeded it.
     Calibrated(Calibration),
-    /// A run that had ended early goes on.
+    /// A run that had ended early was resumed.
     RunResumed(Box<RunResumed>),
     /// The last line.
     RunFinished {
@@ -146,41 +146,42 @@ pub struct RunStarted {
     pub host: HostFacts,
     /// The plan as resolved.
     pub plan: Plan,
-    /// What else the run was started with; all zero and empty in journals before this key.
+    /// Other settings with which the run was started; all zero and empty in journals before this
+    /// key.
     #[serde(default)]
     pub setup: Setup,
-    /// What this machine and this build can do at most, where that is known.
+    /// The baseline of this machine and this build, if it is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub null_path: Vec<Calibration>,
-    /// What modelled figures of energy rest on, where they were asked for.
+    /// Basis of modelled energy figures, if the plan asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<Box<EnergyBasis>>,
 }
 
-/// What a run is started with beside its plan, so that it can be resumed alike. Passwords are not
-/// part of it: whoever resumes gives them again.
+/// Settings of a run besides its plan, so that it can be resumed in the same way. Passwords are not
+/// included: the user gives them again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Threads of the generator and of reference servers; 0 where nobody wrote it down.
+    /// Threads of the generator and of reference servers; 0 if it was not recorded.
     #[serde(default)]
     pub shards: u32,
-    /// The folder whose `targets/*.toml` came before those built in.
+    /// The folder whose `targets/*.toml` take precedence over the built-in ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
     /// User name at targets given by URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// What else it was given that must not be written down: URLs that had credentials in them,
-    /// and plan keys of secret settings.
+    /// Names of other secrets that must not be recorded: URLs that had credentials, and plan keys
+    /// of secret settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// The folder it was started in, from which relative paths of the plan lead.
+    /// The folder in which it was started; relative paths of the plan start from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// Check value of what bodies and traces are made of, hexadecimal.
+    /// Check value of the files for bodies and traces, hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub material: Option<String>,
-    /// SHA-256 of the `study.toml` whose plan it carries out, in hexadecimal digits; absent outside
+    /// SHA-256 of the `study.toml` whose plan it runs, in hexadecimal digits; absent outside
     /// studies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study_hash: Option<String>,
@@ -189,14 +190,14 @@ pub struct Setup {
     pub boot: Option<String>,
 }
 
-/// A run that had ended early goes on.
+/// A run that had ended early was resumed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunResumed {
     /// When, RFC 3339.
     pub at: String,
-    /// The version of Weighbridge that goes on.
+    /// The version of Weighbridge that resumed it.
     pub version: String,
-    /// The machine on which it goes on.
+    /// The machine on which it was resumed.
     pub host: HostFacts,
     /// The kernel's name of the boot in which it is resumed; absent where it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,39 +211,40 @@ pub struct AxisEnded {
     pub lane: Point,
     /// The axis: a plan key such as `load.connections`.
     pub axis: String,
-    /// The value at which the condition held; it is weighed like all before it.
+    /// The value at which the condition held; it is still measured.
     pub at: serde_json::Value,
     /// The condition, as the plan has it.
     pub condition: String,
-    /// The figure that it spoke of, in the metric's own unit; null where it is infinite.
+    /// The figure of the condition, in the metric's own unit; null if it is infinite.
     #[serde(deserialize_with = "null_figure")]
     pub figure: f64,
-    /// The values that are not weighed, ascending.
+    /// The values that are not measured, ascending.
     pub not_weighed: Vec<serde_json::Value>,
 }
 
-/// The same load beyond a target's limit, offered by one process of Weighbridge and by two.
+/// The same load above a target's limit, offered by one generator process and by two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SecondGenerator {
     /// The lane.
     pub lane: Point,
-    /// What was offered each time, in the unit of the search's axis.
+    /// Offered load of each trial, in the unit of the search's axis.
     pub load: f64,
-    /// Messages per second that came out with one generator, run by run.
+    /// Messages per second of throughput with one generator, trial by trial.
     pub one_per_s: Vec<f64>,
-    /// The same with two, both together, taken in turn with the runs of one.
+    /// Messages per second of throughput with two generators together; trials alternate with those
+    /// of one.
     pub two_per_s: Vec<f64>,
     /// The largest share of a core that a thread of the one used, percent.
     pub one_cpu_percent: Option<f64>,
-    /// The same of the two.
+    /// Largest share of a core that a thread of the two used, percent.
     pub two_cpu_percent: Option<f64>,
-    /// True if there was no core for the second, so that it had to share that of the first.
+    /// True if the second generator had to share the core of the first.
     pub shares_core: bool,
-    /// Why it was given up.
+    /// Why the attempt was given up.
     pub error: Option<String>,
 }
 
-/// What a reader needs to know of the machine to doubt or repeat a figure.
+/// Facts about the machine that are needed to judge or repeat a figure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Kernel release.
@@ -253,13 +255,13 @@ pub struct HostFacts {
     pub cores: u32,
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Frequency governor; empty where the kernel tells none.
+    /// Frequency governor; empty if the kernel does not report it.
     pub governor: String,
     /// Clock source of the kernel.
     pub clock_source: String,
     /// TCP congestion control.
     pub congestion_control: String,
-    /// `kvm`, `none` and so on; empty where it cannot be told.
+    /// `kvm`, `none` and so on; empty if it is unknown.
     pub virtualisation: String,
 }
 
@@ -272,7 +274,7 @@ pub struct Interval {
     pub at_ns: u64,
     /// True before the measured window.
     pub warmup: bool,
-    /// True after the load has ended, when only answers and deliveries are awaited; false in
+    /// True after the load has ended, while only answers and deliveries are awaited; false in
     /// journals before this key.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draining: bool,
@@ -289,18 +291,18 @@ pub struct Interval {
     /// How long it was, nanoseconds; absent in journals before this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length_ns: Option<u64>,
-    /// Median of response time, due to confirmed, of what was confirmed in it, warm-up included;
-    /// where nothing confirms, of delivery time, due to delivered. At most 0.8 % too large.
+    /// Median response time (due to confirmed) of messages confirmed in it, warm-up included; if
+    /// nothing is confirmed, of delivery time (due to delivered). At most 0.8 % too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_time_ns_p50: Option<u64>,
-    /// The 99 % quantile of the same; absent below 100 values.
+    /// The 99 % quantile of the response time; absent below 100 values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_time_ns_p99: Option<u64>,
-    /// The 99 % quantile of due to sent, of what was sent in it; absent below 100 values. Of
-    /// messages that nobody answers and that leave in one write only the first counts.
+    /// The 99 % quantile of send lag (due to sent) of messages sent in it; absent below 100 values.
+    /// Of unconfirmed messages that leave in one write only the first counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_lag_ns_p99: Option<u64>,
-    /// Load of the target in percent of the cores it was given; absent where nobody watches it.
+    /// Load of the target in percent of the cores it was given; absent if it is not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_cpu_percent: Option<f64>,
     /// Largest resident memory of the target seen in it.
@@ -318,8 +320,8 @@ pub struct TcpSample {
     pub trial: String,
     /// When, nanoseconds since the trial's clock stood at 0.
     pub at_ns: u64,
-    /// Both ends of the connection, `10.87.0.1:40000 10.87.0.2:1883`; absent in a row that stands
-    /// for all connections beyond those that have rows of their own.
+    /// Both ends of the connection, `10.87.0.1:40000 10.87.0.2:1883`; absent in a row for all
+    /// connections that have no row of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
     /// How many connections the row stands for.
@@ -330,9 +332,9 @@ pub struct TcpSample {
     pub round_trip_us_max: u64,
     /// Congestion window in segments; the mean.
     pub congestion_window_segments: f64,
-    /// Segments sent and not acknowledged, of all of them together.
+    /// Segments sent and not acknowledged, total of the row's connections.
     pub unacknowledged_segments: u64,
-    /// Segments sent again since each connection was opened, of all of them together.
+    /// Segments retransmitted since each connection was opened, total of the row's connections.
     pub retransmitted_segments: u64,
 }
 
@@ -347,7 +349,7 @@ pub struct TrialFinished {
     pub repetition: u32,
     /// Its seed.
     pub seed: u64,
-    /// What the protocol promises at this point.
+    /// What the protocol guarantees at this point.
     pub guarantee: Guarantee,
     /// What the target is: `Mosquitto 2.0.11`, `weigh 0.1.0 reference mqtt`.
     pub target: String,
@@ -357,20 +359,20 @@ pub struct TrialFinished {
     pub metrics: BTreeMap<String, f64>,
     /// How many samples each recorded time has (`response_time_ns`).
     pub samples: BTreeMap<String, u64>,
-    /// Where every message went.
+    /// The ledger: where every message ended.
     pub ledger: Ledger,
-    /// What makes the result doubtful.
+    /// Warnings on the result.
     pub doubts: Vec<WarningRecord>,
-    /// What the server granted or announced, the least over all connections.
+    /// Values that the server granted or announced, the minimum over all connections.
     pub granted: BTreeMap<String, u64>,
-    /// The reference server's own count.
+    /// The reference server's own counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerReport>,
     /// A real broker's own counters over the trial: `$SYS/broker/publish/messages/dropped`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
-    /// What lay between the parties, where they were hosts of their own: the path, what carried its
-    /// packets, and the state of the wire that was listened on.
+    /// The path between the parties if they were separate hosts, how its packets were carried, and
+    /// the state of the capture.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scene: BTreeMap<String, String>,
     /// Recorded times as HdrHistogram V2 in base64, by name (`response_time_ns`).
@@ -378,15 +380,15 @@ pub struct TrialFinished {
 }
 
 impl TrialFinished {
-    /// True if a signal cut it short: a resumed run does the trial again.
+    /// True if a signal cut it short: a resumed run repeats the trial.
     pub fn is_cut_short(&self) -> bool {
         let interrupted = Warning::Interrupted.record().code;
         self.doubts.iter().any(|doubt| doubt.code == interrupted)
     }
 
-    /// The figure that a [`Condition`](crate::Condition) or a precision speaks of, in the metric's
-    /// own unit: a value of [`TrialFinished::metrics`], or what was lost by the ledger. `None`
-    /// where it was not measured, and for losses where nobody knows what arrived.
+    /// Returns the figure of a [`Condition`](crate::Condition) or a precision, in the metric's own
+    /// unit: a value of [`TrialFinished::metrics`], or the losses of the ledger. `None` if it was
+    /// not measured, and for losses if arrivals are not observed.
     pub fn figure(&self, metric: &str) -> Option<f64> {
         let lost = self.ledger.lost.map(|lost| lost as f64);
         match metric {

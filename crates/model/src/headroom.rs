@@ -1,26 +1,26 @@
-//! What a trial used of things that run out: descriptors, ports, the kernel's queues.
+//! How much a trial used of limited resources: descriptors, ports, the kernel's queues.
 
 use serde::{Deserialize, Serialize};
 
-/// What was looked at beside a trial for the sake of its attribution, as a journal holds it.
+/// Resources observed during a trial for its attribution, as in the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Observed {
-    /// File descriptors of target or generator, whichever is nearer its end.
+    /// File descriptors of target or generator, whichever is closer to its limit.
     pub descriptors: Option<Use>,
     /// Local ports of the generator.
     pub ports: Option<Use>,
-    /// What the kernel dropped on the way during the window, connections and segments.
+    /// Connections and segments that the kernel dropped during the window.
     pub kernel_drops: Option<u64>,
 }
 
-/// How much of something that ends was used.
+/// Use of a limited resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
-    /// In use at most.
+    /// Largest number in use.
     pub used: u64,
-    /// There are so many.
+    /// Number available.
     pub available: u64,
-    /// Attempts that failed for want of it.
+    /// Attempts that failed because none was left.
     pub failures: u64,
 }

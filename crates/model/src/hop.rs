@@ -1,6 +1,6 @@
-//! The record of one hop: when a stage of the pipeline had a message, and when it was done with
-//! it. Every stage writes a file of these, 40 bytes each and nothing between; whoever weighs the
-//! pipeline reads them.
+//! The record of one hop: when a stage of the pipeline received a message, and when it had finished
+//! with it. Every stage writes a file of these, 40 bytes each without separators; the generator
+//! reads them.
 //!
 //! Layout, little-endian: tag 2, flags 1, stage 1, producer 4, sequence 8 (these are of the mark,
 //! [`crate::mark`]), arrived 8, left 8, batch 4, spare 4. Times are nanoseconds of
@@ -14,7 +14,7 @@ use crate::units::Nanos;
 /// Bytes that a record takes in a file.
 pub const HOP_BYTES: usize = 40;
 
-/// The stages that keep such a file.
+/// The stages that write such a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HopStage {
@@ -30,7 +30,7 @@ impl HopStage {
     /// All of them, in the order in which a message goes through them.
     pub const ALL: [HopStage; 3] = [HopStage::Gateway, HopStage::Api, HopStage::Store];
 
-    /// As it is typed and printed: `gateway`, `api` or `store`.
+    /// Name as it is typed and printed: `gateway`, `api` or `store`.
     pub fn name(self) -> &'static str {
         match self {
             HopStage::Gateway => "gateway",
@@ -39,7 +39,7 @@ impl HopStage {
         }
     }
 
-    /// As it stands in a record.
+    /// Number in a record.
     fn number(self) -> u8 {
         match self {
             HopStage::Gateway => 1,
@@ -52,31 +52,30 @@ impl HopStage {
 /// One message at one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The trial that the message belongs to.
+    /// Tag of the trial that the message belongs to.
     pub tag: u16,
-    /// True for a message before the measurement.
+    /// True for a message of the warm-up.
     pub warmup: bool,
-    /// True where the store had it already and, being told to keep each message once, kept no
-    /// second row.
+    /// True if the store already had it and, set to keep each message once, stored no second row.
     pub repeated: bool,
-    /// Where it was.
+    /// The stage.
     pub stage: HopStage,
     /// Index of its producer.
     pub producer: u32,
     /// Its number at the producer.
     pub sequence: u64,
-    /// When the stage had read all of it, on `CLOCK_MONOTONIC`.
+    /// When the stage had read the whole message, on `CLOCK_MONOTONIC`.
     pub arrived: Nanos,
-    /// When what the stage owes the one before it held, on `CLOCK_MONOTONIC`: the store has
-    /// committed it; the api has the store's answer; the gateway has the next stage's answer and
-    /// hands its acknowledgement to the broker's connection.
+    /// When the stage had done its part, on `CLOCK_MONOTONIC`: the store has committed it; the api
+    /// has the store's answer; the gateway has the next stage's answer and hands its
+    /// acknowledgement to the broker's connection.
     pub left: Nanos,
     /// Messages that left together with it by one commit or one call, itself included.
     pub batch: u32,
 }
 
 impl Hop {
-    /// Of the message that carries `mark`.
+    /// Creates the record of the message that carries `mark`.
     pub fn of(mark: &Mark, stage: HopStage, arrived: Nanos, left: Nanos, batch: u32) -> Hop {
         Hop {
             tag: mark.tag,
@@ -91,7 +90,7 @@ impl Hop {
         }
     }
 
-    /// As it stands in the file.
+    /// Encodes it as in the file.
     pub fn encode(&self) -> [u8; HOP_BYTES] {
         let mut bytes = [0; HOP_BYTES];
         let flags = (u8::from(self.warmup) * WARMUP) | (u8::from(self.repeated) * REPEATED);
@@ -106,7 +105,7 @@ impl Hop {
         bytes
     }
 
-    /// Reads one back.
+    /// Decodes a record.
     ///
     /// # Errors
     /// If no stage writes such a record.
@@ -143,26 +142,26 @@ impl Hop {
     }
 }
 
-/// Why 40 bytes are no record.
+/// Why 40 bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHop {
-    /// There is no such stage.
-    #[error("{0} is no stage: gateway is 1, api 2, store 3")]
+    /// Unknown stage number.
+    #[error("unknown stage {0}: gateway is 1, api 2, store 3")]
     Stage(u8),
-    /// Bits are set that nobody sets.
+    /// Bits are set that no stage sets.
     #[error("its flags are {flags:#04x} and its spare bytes {spare:#010x}: no stage writes that")]
     Unknown {
         /// The flags.
         flags: u8,
-        /// What should be 0.
+        /// Bytes that should be 0.
         spare: u32,
     },
     /// It left before it arrived.
     #[error("it left at {} ns, before it arrived at {} ns", .left.0, .arrived.0)]
     Backwards {
-        /// When it is said to have arrived.
+        /// The recorded arrival.
         arrived: Nanos,
-        /// When it is said to have left.
+        /// The recorded departure.
         left: Nanos,
     },
 }

@@ -1,4 +1,4 @@
-//! Clients that come group by group: so many connect and begin, and a while later as many again.
+//! Clients that join in groups: N connect and begin, and a while later the next N.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,23 +7,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::{Nanos, parse_duration};
 
-/// How clients come to a load: `100 every 500ms`.
+/// How clients join a load: `100 every 500ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
-    /// Clients that come together; at least 1.
+    /// Clients of a group; at least 1.
     pub clients: u32,
     /// From one group to the next; longer than 0.
     pub every: Nanos,
 }
 
 impl Join {
-    /// When the client of this index comes, counted from when the load starts: the first group at
+    /// When the client of this index joins, counted from the start of the load: the first group at
     /// once.
     pub fn turn(self, index: u32) -> Nanos {
         Nanos(self.every.0.saturating_mul(u64::from(index / self.clients.max(1))))
     }
 
-    /// When the last of so many clients comes.
+    /// When the last of this number of clients joins.
     pub fn last_turn(self, clients: u32) -> Nanos {
         self.turn(clients.saturating_sub(1))
     }
@@ -39,7 +39,7 @@ impl FromStr for Join {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Join, String> {
-        let wrong = || format!("{text:?} is no way to join: type 100 every 500ms");
+        let wrong = || format!("cannot read {text:?} as groups of clients: type 100 every 500ms");
         let (clients, every) = text.split_once(" every ").ok_or_else(wrong)?;
         let clients = clients.trim().parse().map_err(|_| wrong())?;
         let every = parse_duration(every.trim())?;

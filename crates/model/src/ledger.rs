@@ -1,4 +1,5 @@
-//! Where every message went. All terms are counted by identity, exactly, never sampled:
+//! The ledger: where every message ended. All terms are counted by identity, exactly, never
+//! sampled:
 //!
 //! ```text
 //! scheduled = not_sent + sent
@@ -14,24 +15,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// The producer gave it up after it was handed over.
+    /// The producer dropped it after it was handed over.
     ProducerDropped,
     /// The connection closed with it in flight.
     ConnectionClosed,
-    /// The server's own counter says that it dropped it.
+    /// The server's own counter reports that it dropped it.
     ServerDropped,
     /// The subscriber was disconnected.
     SubscriberDisconnected,
     /// The server answered with an error.
     ErrorAnswer,
-    /// The kernel dropped it, or the answer to it, since the receive queue of a datagram socket was
-    /// full.
+    /// The kernel dropped it, or the answer to it, because the receive queue of a datagram socket
+    /// was full.
     ReceiveQueueFull,
     /// No answer, or no delivery, within Tmax on a connection that stayed open.
     Timeout,
     /// It arrived damaged.
     Corrupt,
-    /// None of the others could be shown.
+    /// No other cause could be shown.
     Unknown,
 }
 
@@ -41,14 +42,14 @@ pub enum Cause {
 pub enum NotSentCause {
     /// Every connection had its window full until the end.
     WindowFull,
-    /// There was no connection any more.
+    /// There was no connection left.
     ConnectionClosed,
     /// The run was interrupted.
     Interrupted,
 }
 
 /// The ledger of a trial, or the sum over the trials of a cell. In patterns with consumers
-/// everything but `messages` counts pairs of message and subscriber.
+/// everything except `messages` counts pairs of message and subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     /// Different messages, however many subscribers each had.
@@ -61,32 +62,33 @@ pub struct Ledger {
     pub sent: u64,
     /// Messages the server confirmed.
     pub acknowledged: u64,
-    /// Messages that arrived whole within Tmax; unknown for unconfirmed sends nobody receives.
+    /// Messages that arrived whole within Tmax; unknown for unconfirmed messages without a
+    /// subscriber.
     pub delivered: Option<u64>,
     /// Messages that first arrived after Tmax.
     pub late: u64,
     /// Messages that never arrived; unknown where `delivered` is.
     pub lost: Option<u64>,
-    /// Arrivals of messages that were there before.
+    /// Further arrivals of messages that had arrived before.
     pub duplicates: u64,
     /// Messages that arrived after a later one of the same producer (RFC 4737).
     pub reordered: u64,
-    /// Arrivals with our mark and a failing check.
+    /// Arrivals with a Weighbridge mark whose check fails.
     pub corrupt: u64,
-    /// Arrivals without our mark.
+    /// Arrivals without a Weighbridge mark.
     pub foreign: u64,
-    /// Messages the server confirmed and nobody got.
+    /// Messages that the server confirmed and that did not arrive.
     pub acked_not_delivered: u64,
-    /// Messages the server said nobody subscribes to (MQTT 5 reason 0x10).
+    /// Messages for which the server reported no subscribers (MQTT 5 reason 0x10).
     pub no_subscriber: u64,
     /// All arrivals.
     pub received: u64,
-    /// The lost ones by cause; they add up to `lost`.
+    /// Lost messages by cause; they add up to `lost`.
     pub causes: BTreeMap<Cause, u64>,
-    /// The unsent ones by cause; they add up to `not_sent`.
+    /// Unsent messages by cause; they add up to `not_sent`.
     pub not_sent_causes: BTreeMap<NotSentCause, u64>,
-    /// Where the lost ones were seen last, by the stage's name, where they went through several;
-    /// they add up to `lost`. Absent elsewhere.
+    /// Lost messages by the stage that saw them last, if there are several stages; they add up to
+    /// `lost`. Absent elsewhere.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub last_seen: BTreeMap<String, u64>,
 }
@@ -120,12 +122,12 @@ impl Ledger {
         }
     }
 
-    /// The empty ledger to add others to.
+    /// Returns an empty ledger to add others to.
     pub fn zero() -> Ledger {
         Ledger { delivered: Some(0), lost: Some(0), ..Ledger::default() }
     }
 
-    /// The first identity that does not hold, in words; `None` if all do.
+    /// Returns the first identity that does not hold, in words; `None` if all hold.
     pub fn contradiction(&self) -> Option<String> {
         let lost_by_cause: u64 = self.causes.values().sum();
         let unsent_by_cause: u64 = self.not_sent_causes.values().sum();

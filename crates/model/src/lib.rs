@@ -1,5 +1,5 @@
-//! The nouns and contracts of Weighbridge: what a trial is, what a message is, what a protocol
-//! must offer, what a run leaves behind. Nothing here does I/O or reads a clock.
+//! The types and contracts of Weighbridge: what a trial is, what a message is, what a protocol must
+//! offer, what a run leaves behind. Nothing here does I/O or reads a clock.
 
 pub mod arrival;
 pub mod background;

@@ -1,4 +1,4 @@
-//! What is asked of a target: who sends how many messages of what kind, and when.
+//! The load: which clients send how many messages of what kind, and when.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,19 +14,19 @@ use crate::units::{Bytes, Nanos, Rate};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
-    /// Ask and wait for the answer.
+    /// Send a request and wait for the answer.
     Request,
-    /// Hand a message over, as confirmed as the protocol can.
+    /// Send a message, confirmed as far as the protocol can.
     Publish,
     /// Publisher to server to subscribers.
     Deliver,
-    /// Publisher to server, from where consumers fetch what is new: they ask again and again.
+    /// Publisher to server; consumers request new messages again and again.
     Poll,
     /// Several messages in one exchange, confirmed together.
     Batch,
     /// Connect, one message, close.
     Session,
-    /// One object of any size, piece by piece: on to subscribers where there are some.
+    /// One object of any size, piece by piece; also to subscribers if there are any.
     Transfer,
     /// Connected and idle.
     Hold,
@@ -59,8 +59,8 @@ impl Pattern {
         }
     }
 
-    /// True where this many subscribers tell what arrived: always in `deliver` and `poll`, and in
-    /// a `transfer` that has some.
+    /// True if this many subscribers observe arrivals: always in `deliver` and `poll`, and in a
+    /// `transfer` that has some.
     pub fn delivers_to(self, subscribers: u64) -> bool {
         match self {
             Pattern::Deliver | Pattern::Poll => true,
@@ -81,12 +81,12 @@ impl FromStr for Pattern {
     fn from_str(text: &str) -> Result<Pattern, String> {
         Pattern::ALL.into_iter().find(|pattern| pattern.name() == text).ok_or_else(|| {
             let names = Pattern::ALL.map(Pattern::name).join(", ");
-            format!("{text:?} is no pattern: type one of {names}")
+            format!("unknown pattern {text:?}: type one of {names}")
         })
     }
 }
 
-/// Who hears whom in the patterns `deliver`, `poll` and `transfer`.
+/// Which subscribers get which messages in the patterns `deliver`, `poll` and `transfer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
@@ -108,7 +108,7 @@ impl FromStr for Topology {
             "fan-out" => Ok(Topology::FanOut),
             "pairs" => Ok(Topology::Pairs),
             "shared" => Ok(Topology::Shared),
-            _ => Err(format!("{text:?} is no topology: type fan-in, fan-out, pairs or shared")),
+            _ => Err(format!("unknown topology {text:?}: type fan-in, fan-out, pairs or shared")),
         }
     }
 }
@@ -117,7 +117,7 @@ impl FromStr for Topology {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
-    /// The shares add up to the total; the first clients send one more where it does not divide.
+    /// The shares add up to the total; the first clients send one more if it does not divide.
     #[default]
     Exact,
     /// Every client sends the share rounded up, as mqtt-stresser does; the total grows.
@@ -130,7 +130,7 @@ impl FromStr for Split {
         match text {
             "exact" => Ok(Split::Exact),
             "ceil" => Ok(Split::Ceil),
-            _ => Err(format!("{text:?} is no split: type exact or ceil")),
+            _ => Err(format!("unknown split {text:?}: type exact or ceil")),
         }
     }
 }
@@ -145,7 +145,7 @@ impl Split {
         }
     }
 
-    /// What all shares add up to.
+    /// Sum of all shares.
     pub fn total(self, total: u64, clients: u32) -> u64 {
         match self {
             Split::Exact => total,
@@ -154,14 +154,14 @@ impl Split {
     }
 }
 
-/// How messages that are due together reach the socket of a link.
+/// How messages that are due together are written to a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Writes {
-    /// In one write, as many as there are: cheap, and the target finds them in a burst.
+    /// In one write, as many as there are: cheap, and they reach the target in a burst.
     #[default]
     Coalesced,
-    /// Each in a write of its own, as a client that sends now and then would.
+    /// Each in its own write, as by a client that sends occasionally.
     Single,
 }
 
@@ -171,24 +171,24 @@ impl FromStr for Writes {
         match text {
             "coalesced" => Ok(Writes::Coalesced),
             "single" => Ok(Writes::Single),
-            _ => Err(format!("{text:?} is no way to write: type coalesced or single")),
+            _ => Err(format!("unknown way to write {text:?}: type coalesced or single")),
         }
     }
 }
 
 impl Writes {
-    /// True for what a load does that says nothing of it.
+    /// True for the default.
     pub fn is_default(&self) -> bool {
         *self == Writes::default()
     }
 }
 
-/// How the consumers of a `poll` ask.
+/// How the consumers of a `poll` make requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
     /// From one request to the next, or in a long poll from an answer to the next request.
     pub period: Nanos,
-    /// How long the server is to hold a request to which it has nothing new; 0 is not at all.
+    /// How long the server is to hold a request if it has nothing new; 0 is not at all.
     pub wait: Nanos,
     /// The most messages in one answer.
     pub limit: u32,
@@ -205,54 +205,55 @@ pub struct Load {
     /// Consuming connections: at least 1 in `deliver` and `poll`, any number in `transfer`, 0
     /// elsewhere.
     pub subscribers: u32,
-    /// Who hears whom where there are subscribers.
+    /// Which subscribers get which messages.
     pub topology: Topology,
-    /// Measured messages in total, warm-up apart. Exactly one of this and `duration` is set.
+    /// Measured messages in total, warm-up excluded. Exactly one of this and `duration` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Measured time, warm-up apart.
+    /// Measured time, warm-up excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Nanos>,
-    /// The same load before the measurement, with its own mark and left out of every figure.
+    /// Warm-up: the same load before the measurement, with its own mark and excluded from every
+    /// figure.
     pub warmup: Nanos,
     /// When messages are due.
     pub arrival: Arrival,
-    /// Messages per second, where the arrival has a rate.
+    /// Messages per second, if the arrival has a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Most messages in flight per connection, in `batch` most exchanges; `None` leaves it to
+    /// Most messages in flight per connection, in `batch` most exchanges; `None` for the default of
     /// arrival and protocol: 1 in closed loops, as many as the protocol allows in open ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
-    /// How clients come, group by group, each with what it has to send; `None` where all connect
+    /// How clients join, group by group, each with its share of the load; `None` if all connect
     /// before the load starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<Join>,
-    /// How messages that are due together reach the socket; left out where it is the default.
+    /// How messages that are due together are written; omitted if it is the default.
     #[serde(default, skip_serializing_if = "Writes::is_default")]
     pub writes: Writes,
     /// In `poll`: from one request of a consumer to its next, or in a long poll from the answer
     /// to the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_period: Option<Nanos>,
-    /// In a long `poll`: how long the server is to hold a request to which it has nothing new.
+    /// In a long `poll`: how long the server is to hold a request if it has nothing new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_wait: Option<Nanos>,
     /// In `poll`: the most messages in one answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_limit: Option<u32>,
-    /// In `deliver`: for so long from the beginning of the measured window subscribers read nothing
-    /// from their sockets, as one whose program hangs; `None` is not at all.
+    /// In `deliver`: time from the beginning of the measured window in which subscribers read
+    /// nothing from their sockets, like a program that hangs; `None` is not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall: Option<Nanos>,
-    /// In `batch`: messages in one exchange; the last one of a total holds what is left.
+    /// In `batch`: messages in one exchange; the last one of a total holds the remainder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
     /// Pause after each completed message in closed loops.
     pub think: Nanos,
     /// How the total is split over clients.
     pub split: Split,
-    /// What the bodies are made of.
+    /// Source of the bodies.
     pub body: BodySource,
     /// Size of every body; `None` takes the size of the content and its mark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -262,9 +263,9 @@ pub struct Load {
 }
 
 impl Load {
-    /// A closed loop of this pattern on so many connections, one message in flight on each, without
-    /// an end, subscribers or a warm-up; bodies are filler and late after 5 s. What else a load
-    /// has is set on top: `Load { messages: Some(100), ..Load::closed(Pattern::Request, 1) }`.
+    /// A closed loop of this pattern with this many connections, one message in flight on each,
+    /// without an end, subscribers or a warm-up; bodies are filler and late after 5 s. Set other
+    /// fields on top: `Load { messages: Some(100), ..Load::closed(Pattern::Request, 1) }`.
     pub fn closed(pattern: Pattern, connections: u32) -> Load {
         Load {
             pattern,
@@ -292,14 +293,14 @@ impl Load {
         }
     }
 
-    /// The same as an open loop, whose messages are due at this rate whatever became of those
-    /// before.
+    /// An open loop of this pattern, whose messages are due at this rate whatever happened to
+    /// earlier ones.
     pub fn open(pattern: Pattern, connections: u32, rate: Rate) -> Load {
         let (arrival, rate) = (Arrival::Constant, Some(rate));
         Load { arrival, rate, ..Load::closed(pattern, connections) }
     }
 
-    /// True where subscribers tell what arrived, see [`Pattern::delivers_to`].
+    /// True if subscribers observe arrivals, see [`Pattern::delivers_to`].
     pub fn delivers(&self) -> bool {
         self.pattern.delivers_to(self.subscribers.into())
     }
@@ -313,18 +314,17 @@ impl Load {
         }
     }
 
-    /// When the client of this index comes, from the start of the load on.
+    /// When the client of this index joins, from the start of the load.
     pub fn turn(&self, client: u32) -> Nanos {
         self.join.map_or(Nanos(0), |join| join.turn(client))
     }
 
-    /// True where each client brings the subscriber that hears it: then that one is connected
-    /// before the client is.
+    /// True if each client has its own subscriber: then that one is connected first.
     pub fn brings_subscribers(&self) -> bool {
         self.join.is_some() && self.delivers() && self.topology == Topology::Pairs
     }
 
-    /// Messages that client `index` sends at the beginning of each second, where the arrival is
+    /// Messages that client `index` sends at the beginning of each second, if the arrival is
     /// [`Arrival::EachSecond`].
     pub fn share_of_second(&self, index: u32) -> Option<u64> {
         let rate = self.rate.filter(|_| self.arrival == Arrival::EachSecond)?;
@@ -335,7 +335,7 @@ impl Load {
         })
     }
 
-    /// How consumers ask; `None` where they do not.
+    /// How consumers poll; `None` if they do not.
     pub fn polling(&self) -> Option<Polling> {
         (self.pattern == Pattern::Poll).then(|| Polling {
             period: self.poll_period.unwrap_or(Nanos(0)),
@@ -344,7 +344,7 @@ impl Load {
         })
     }
 
-    /// Messages that go into one exchange together; 1 where each goes by itself.
+    /// Messages of one exchange; 1 if each has its own.
     pub fn batch_size(&self) -> u32 {
         match self.pattern {
             Pattern::Batch => self.batch.unwrap_or(1).max(1),
@@ -363,7 +363,7 @@ impl Load {
     }
 }
 
-/// After this a message is late, if nothing else is asked for.
+/// Default Tmax: a message later than this is late.
 pub const TIMEOUT: Nanos = Nanos::from_secs(5);
 
 #[cfg(test)]

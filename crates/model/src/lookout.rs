@@ -1,5 +1,5 @@
-//! From where a target that somebody else runs is watched: a process, a container, a control group,
-//! or an agent on the target's own host.
+//! What is observed of an external server: a process, a container, a control group, or an agent on
+//! the target's host.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,45 +8,45 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::endpoint::Endpoint;
 
-/// What is watched for which target.
+/// What is observed of which target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookout {
-    /// The target's URL as it is recorded; `None` where there is only one.
+    /// The target's URL as it is recorded; `None` if there is only one.
     pub target: Option<String>,
-    /// What is watched.
+    /// What is observed.
     pub at: Vantage,
 }
 
-/// What is watched.
+/// What is observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vantage {
-    /// A process of this machine and all that descends from it.
+    /// A process of this machine and all its descendants.
     Process(u32),
-    /// The process of this machine that listens on this TCP port, and all that descends from it.
+    /// The process of this machine that listens on this TCP port, and all its descendants.
     Port(u16),
     /// A container of this machine, by its name or id.
     Container(String),
     /// A control group of this machine: a folder, or its name below `/sys/fs/cgroup`.
     Group(String),
-    /// Whatever an agent (`weigh observe`) watches on its host.
+    /// What an agent (`weigh observe`) observes on its host.
     Agent(AgentAddress),
 }
 
-/// Where an agent listens, and how we and it know each other.
+/// Address of an agent, and how both sides authenticate.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentAddress {
     /// Name or address of its host.
     pub host: String,
     /// Its TCP port.
     pub port: u16,
-    /// SHA-256 of its certificate: whoever shows another one is somebody else.
+    /// SHA-256 of its certificate; a connection with another certificate is refused.
     pub fingerprint: [u8; 32],
-    /// What it asks of us; never printed, serialised or recorded.
+    /// The token that it requires; never printed, serialised or recorded.
     pub token: Option<String>,
 }
 
 impl AgentAddress {
-    /// The same as it is typed: with the token.
+    /// The address as it is typed: with the token.
     pub fn with_token(&self) -> String {
         let token = self.token.as_ref().map_or(String::new(), |token| format!("#{token}"));
         format!("{self}{token}")
@@ -101,7 +101,7 @@ impl FromStr for Vantage {
             return agent(rest).map(Vantage::Agent);
         }
         let (what, value) = text.split_once(':').unwrap_or((text, ""));
-        let number = |kind: &str| format!("{value:?} is no {kind}: type {what}:1234");
+        let number = |kind: &str| format!("{value:?} is not a {kind}: type {what}:1234");
         match what {
             "pid" => match value.parse() {
                 Ok(pid) if pid > 0 => Ok(Vantage::Process(pid)),
@@ -112,11 +112,11 @@ impl FromStr for Vantage {
                 _ => Err(number("port")),
             },
             "container" if is_container(value) => Ok(Vantage::Container(value.to_owned())),
-            "container" => Err(format!("{value:?} is no name of a container: type container:NAME")),
+            "container" => Err(format!("{value:?} is not a container's name: type container:NAME")),
             "cgroup" if !value.is_empty() => Ok(Vantage::Group(value.to_owned())),
             _ => Err(format!(
-                "{:?} says nothing that could be watched: type pid:N, port:N, container:NAME, \
-                 cgroup:PATH or {SCHEME}HOST:PORT/FINGERPRINT#TOKEN",
+                "cannot observe {:?}: type pid:N, port:N, container:NAME, cgroup:PATH or \
+                 {SCHEME}HOST:PORT/FINGERPRINT#TOKEN",
                 text.split('#').next().unwrap_or_default()
             )),
         }
@@ -126,7 +126,7 @@ impl FromStr for Vantage {
 impl FromStr for Lookout {
     type Err = String;
 
-    /// Reads what is watched, behind `URL=` where there are several targets.
+    /// Reads what is observed, after `URL=` if there are several targets.
     fn from_str(text: &str) -> Result<Lookout, String> {
         if KINDS.iter().any(|kind| text.starts_with(kind)) {
             return Ok(Lookout { target: None, at: text.parse()? });
@@ -157,7 +157,7 @@ fn agent(rest: &str) -> Result<AgentAddress, String> {
         None => (rest, None),
     };
     let (authority, fingerprint) = address.split_once('/').unwrap_or((address, ""));
-    // The rules of host and port are those of every other URL.
+    // Host and port follow the rules of all URLs.
     let endpoint = Endpoint::parse(&format!("tcp://{authority}"))
         .and_then(|endpoint| endpoint.with_port(0))
         .map_err(|said| said.replace("tcp://", SCHEME))?;
@@ -232,8 +232,8 @@ mod tests {
         for (text, told) in [
             ("pid:x", "number of a process"),
             ("pid:0", "number of a process"),
-            ("port:99999", "no port"),
-            ("container:a/b", "name of a container"),
+            ("port:99999", "not a port"),
+            ("container:a/b", "not a container's name"),
             ("cgroup:", "type pid:N"),
             ("mosquitto", "type pid:N"),
             ("weigh-observe://h:1", "fingerprint"),

@@ -1,11 +1,11 @@
-//! The mark that makes a message known again: who sent it, which one it is, when it was due,
-//! and a check value over the whole body. It is text, so that it fits into JSON as well as into
-//! bytes, and stands at the end of a body (or just before the closing `"}` of a JSON object).
+//! The mark that identifies a message: producer, number, due time, and a check value over the whole
+//! body. It is text, so that it fits into JSON as well as into bytes, and is at the end of a body
+//! (or just before the closing `"}` of a JSON object).
 //!
 //! Layout: the magic `WB1.`, then 30 bytes in URL-safe base64 (RFC 4648, section 5): run tag 2,
-//! flags 1, producer 3, sequence 5, due time 6, lag 5, check of these 22 bytes 4, check of the
-//! body 4; integers are big-endian, times are nanoseconds, checks are CRC-32 (IEEE 802.3). The
-//! lowest of the flags marks the warm-up; the others are the share of the lag that was a wait.
+//! flags 1, producer 3, sequence 5, due time 6, lag 5, check of these 22 bytes 4, check of the body
+//! 4; integers are big-endian, times are nanoseconds, checks are CRC-32 (IEEE 802.3). The lowest of
+//! the flags marks the warm-up; the others are the share of the lag that was a wait.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,43 +15,40 @@ use crate::units::Nanos;
 /// Bytes a mark takes in a body.
 pub const MARK_BYTES: usize = MAGIC.len() + ENCODED;
 
-/// Producers that can be told apart.
-pub const PRODUCERS_MAX: u32 = 1 << 24;
-
 /// Identity and times of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Tells the messages of this trial from those of any other.
+    /// Distinguishes the messages of this trial from those of any other.
     pub tag: u16,
-    /// True for a message before the measurement.
+    /// True for a message of the warm-up.
     pub warmup: bool,
-    /// Index of the producing connection, below [`PRODUCERS_MAX`].
+    /// Index of the producing connection, below 2^24.
     pub producer: u32,
     /// Number of the message at its producer, from 0, below 2^40.
     pub sequence: u64,
     /// When it was due, since the start of the trial; wraps after 2^48 ns (78 hours).
     pub due: Nanos,
-    /// How much later than due it was handed to the transport; at most 2^40 - 1 ns (18 minutes).
+    /// Time from due to handed to the transport; at most 2^40 - 1 ns (18 minutes).
     pub lag: Nanos,
-    /// How much of `lag` is the generator's own lateness; the rest was a wait for a full window or
-    /// for a connection, which is the target's. Written in 127ths of `lag`, rounded up.
+    /// The part of `lag` that is the generator's own lateness; the remainder was a wait for a full
+    /// window or for a connection, caused by the target. Written in 127ths of `lag`, rounded up.
     pub own_lag: Nanos,
 }
 
-/// The check value of what precedes a mark, moved on by the length of the mark's head. A CRC is
-/// linear: that of `a` followed by `b` is that of `b` by itself, xor that of `a` moved on by as
-/// many zero bytes as `b` has (crc32_combine of zlib). So the head, whose check stands in the
-/// mark as well, is gone through once for both checks.
+/// The check value of the bytes before a mark, advanced by the length of the mark's head. A CRC is
+/// linear: that of `a` followed by `b` is that of `b` by itself, xor that of `a` advanced by as
+/// many zero bytes as `b` has (crc32_combine of zlib). So the head, whose check is in the mark as
+/// well, is read once for both checks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before(u32);
 
 impl Before {
-    /// Of these bytes.
+    /// Check of these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Before {
         Before::after(crc32fast::hash(bytes))
     }
 
-    /// Of bytes with this check value.
+    /// From the check value of the bytes.
     pub(crate) fn after(check: u32) -> Before {
         let mut hasher = crc32fast::Hasher::new_with_initial(check);
         hasher.update(&[0; HEAD]);
@@ -64,14 +61,14 @@ impl Before {
     }
 }
 
-/// What a body turned out to be.
+/// Result of reading a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// A message of ours, whole.
+    /// A Weighbridge message, whole.
     Whole(Mark),
-    /// A message of ours, damaged; the mark is known if the damage lies outside it.
+    /// A Weighbridge message, damaged; the mark is known if the damage is outside it.
     Corrupt(Option<Mark>),
-    /// Not a message of ours.
+    /// Not a Weighbridge message.
     Foreign,
 }
 
@@ -84,7 +81,7 @@ impl Mark {
         self.seal_behind(Before::of(&body[..at]), body, at);
     }
 
-    /// The same where the check value of `body[..at]` is known.
+    /// Writes the mark where the check value of `body[..at]` is known.
     pub(crate) fn seal_behind(&self, before: Before, body: &mut [u8], at: usize) {
         let mut raw = [0u8; RAW];
         raw[0..2].copy_from_slice(&self.tag.to_be_bytes());
@@ -105,7 +102,7 @@ impl Mark {
         encode(&raw, &mut place[MAGIC.len()..]);
     }
 
-    /// How many 127ths of the lag are not the generator's.
+    /// 127ths of the lag that are not the generator's.
     #[inline]
     fn waited_share(&self) -> u8 {
         if self.own_lag >= self.lag {
@@ -127,7 +124,7 @@ impl Mark {
 }
 
 impl Reading {
-    /// The same for whoever knows the trial `tag` only: marks of other trials are foreign.
+    /// Treats marks of other trials than `tag` as foreign.
     pub fn of_trial(self, tag: u16) -> Reading {
         match self {
             Reading::Whole(mark) | Reading::Corrupt(Some(mark)) if mark.tag != tag => {
@@ -138,8 +135,8 @@ impl Reading {
     }
 }
 
-/// URL-safe base64 of a length that is known: 12 bits at a time it takes a third of what a library
-/// takes that must be ready for any length, and every message pays for it.
+/// URL-safe base64 of a fixed length: 12 bits at a time take a third of the time of a general
+/// library, and every message pays for it.
 fn encode(raw: &[u8; RAW], out: &mut [u8]) {
     for (three, four) in raw.chunks_exact(3).zip(out.chunks_exact_mut(4)) {
         let word = usize::from(three[0]) << 16 | usize::from(three[1]) << 8 | usize::from(three[2]);
@@ -151,7 +148,7 @@ fn encode(raw: &[u8; RAW], out: &mut [u8]) {
 /// Looks for a mark at the end of a body, of which `end` is at least the last [`END_BYTES`] or
 /// all. `before` is the check value of everything in front of a place in `end`.
 pub(crate) fn read_end(end: &[u8], before: impl Fn(usize) -> u32) -> Reading {
-    // A whole mark shows by its magic; whether something else was one takes longer to tell.
+    // A whole mark is recognised by its magic; the check for damaged ones takes longer.
     for after in [0, JSON_END.len()] {
         let Some(at) = end.len().checked_sub(MARK_BYTES + after) else { continue };
         if end[at..].starts_with(MAGIC)
@@ -231,7 +228,7 @@ const HEAD: usize = 22;
 const RAW: usize = HEAD + 8;
 const ENCODED: usize = RAW / 3 * 4;
 const LAG_MAX: u64 = (1 << 40) - 1;
-/// What a lag is divided into: seven bits of the flags say how much of it was a wait.
+/// Denominator of the waiting share of a lag: seven bits of the flags hold it.
 const SHARES: u64 = 127;
 
 #[cfg(test)]

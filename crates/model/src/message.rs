@@ -1,11 +1,11 @@
-//! One message of the measured window as the optional record of single messages keeps it: when
-//! it was due, sent, confirmed, delivered, and how it ended. `docs/guide/exports.md` describes
-//! the file that these rows make.
+//! One message of the measured window in the optional record of single messages: when it was due,
+//! sent, confirmed, delivered, and how it ended. `docs/guide/exports.md` describes the file of
+//! these rows.
 
 use crate::ledger::{Cause, NotSentCause};
 
-/// A row of the record: a message, or a pair of message and subscriber where there are
-/// subscribers. Times are nanoseconds on the trial's clock.
+/// A row of the record: a message, or a pair of message and subscriber if there are subscribers.
+/// Times are nanoseconds on the trial's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageRow {
     /// The producing client, from 0; unknown for what was never sent.
@@ -36,9 +36,9 @@ pub struct MessageRow {
 /// together are the ledger's `lost`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MessageState {
-    /// Delivered in time; where there are no subscribers, confirmed in time.
+    /// Delivered in time; without subscribers, confirmed in time.
     Delivered,
-    /// The same after the timeout.
+    /// Delivered or confirmed after the timeout.
     Late,
     /// It never arrived.
     Lost,
@@ -46,9 +46,9 @@ pub enum MessageState {
     Error,
     /// Due and never handed to the transport.
     NotSent,
-    /// Handed over, and nobody confirms or receives it: what became of it is unknown.
+    /// Sent without confirmation or subscriber: its fate is unknown.
     Sent,
-    /// It was outstanding for so long that the record could not wait for it.
+    /// Outstanding for too long for the record to wait for it.
     Unsettled,
 }
 
@@ -73,7 +73,7 @@ impl MessageState {
         MessageState::Unsettled,
     ];
 
-    /// The word that stands in files.
+    /// The word in files.
     pub fn name(self) -> &'static str {
         match self {
             MessageState::Delivered => "delivered",
@@ -109,7 +109,7 @@ impl LossCause {
         LossCause::NotSent(NotSentCause::Interrupted),
     ];
 
-    /// The word that stands in files: the one that the ledger uses.
+    /// The word in files: the one that the ledger uses.
     pub fn name(self) -> &'static str {
         match self {
             LossCause::Lost(Cause::ProducerDropped) => "producer_dropped",
@@ -127,7 +127,7 @@ impl LossCause {
         }
     }
 
-    /// The cause of a word beside this state; `None` if there is no such cause.
+    /// The cause of a word next to this state; `None` if there is no such cause.
     pub fn from_name(name: &str, state: MessageState) -> Option<LossCause> {
         let is_unsent = state == MessageState::NotSent;
         LossCause::ALL.into_iter().find(|cause| {

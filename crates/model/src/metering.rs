@@ -6,40 +6,40 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The meter that a user asks for.
+/// The energy meter that a user asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MeterChoice {
-    /// The best that this machine has.
+    /// The best meter of this machine.
     #[default]
     Auto,
-    /// None, whatever there is.
+    /// No meter.
     None,
     /// The counters of the processor (powercap); all packages together, or the domains of one name
     /// such as `psys` or `dram`.
     Rapl(Option<String>),
-    /// A chip at a shunt that the kernel's `ina2xx` driver shows: of this kind where one is named,
-    /// in this folder of `class/hwmon` where there are several.
+    /// A chip at a shunt that the kernel's `ina2xx` driver shows: of this kind if one is named, in
+    /// this folder of `class/hwmon` if there are several.
     Shunt {
         /// `ina219`, `ina226`, ...; `None` for any of them.
         chip: Option<String>,
         /// `hwmon3`.
         place: Option<String>,
     },
-    /// A battery's gauge, by its name where there are several.
+    /// A battery's gauge, by its name if there are several.
     Battery(Option<String>),
     /// The power chip of a Raspberry Pi 5.
     Pmic,
-    /// The log of a meter outside, read when the run is over.
+    /// The log of an external meter, read when the run is over.
     Log {
         /// The file.
         file: String,
-        /// The supply's voltage in millivolts, where the log has currents only.
+        /// The supply's voltage in millivolts, if the log has only currents.
         voltage_mv: Option<u32>,
     },
 }
 
 impl MeterChoice {
-    /// True if somebody asked for a meter by its kind.
+    /// True if the user named a meter.
     pub fn is_named(&self) -> bool {
         !matches!(self, MeterChoice::Auto | MeterChoice::None)
     }
@@ -59,7 +59,7 @@ impl FromStr for MeterChoice {
             None => (text, None),
         };
         if rest == Some("") {
-            return Err(format!("{text:?} names nothing after the colon: {KNOWN}"));
+            return Err(format!("nothing follows the colon in {text:?}: {KNOWN}"));
         }
         let place = rest.map(str::to_owned);
         match (kind, &place) {
@@ -74,17 +74,17 @@ impl FromStr for MeterChoice {
             (chip, _) if SHUNT_CHIPS.contains(&chip) => {
                 Ok(MeterChoice::Shunt { chip: Some(chip.to_owned()), place })
             }
-            _ => Err(format!("{text:?} is no meter: {KNOWN}")),
+            _ => Err(format!("unknown meter {text:?}: {KNOWN}")),
         }
     }
 }
 
-/// `power.csv`, or `power.csv@5V` where the log has no voltage.
+/// `power.csv`, or `power.csv@5V` if the log has no voltage.
 fn log(text: &str) -> Result<MeterChoice, String> {
     let Some((file, volts)) = text.rsplit_once('@') else {
         return Ok(MeterChoice::Log { file: text.to_owned(), voltage_mv: None });
     };
-    let wrong = || format!("{volts:?} is no voltage: type csv:{file}@5V");
+    let wrong = || format!("{volts:?} is not a voltage: type csv:{file}@5V");
     let number = volts.trim().strip_suffix('V').ok_or_else(wrong)?;
     let volts: f64 = number.trim().parse().map_err(|_| wrong())?;
     if !(VOLTS_MIN..=VOLTS_MAX).contains(&volts) || file.is_empty() {
@@ -133,7 +133,7 @@ impl<'de> Deserialize<'de> for MeterChoice {
 const KNOWN: &str = "type auto, none, rapl, ina226 (or another chip, ina226:hwmon3 where there are \
                      several), battery, pmic or csv:FILE";
 
-/// Supplies of what carries messages: a button cell's end of life to a rack's direct current.
+/// Supply voltages of devices, from an exhausted button cell to a rack's direct current.
 const VOLTS_MIN: f64 = 0.5;
 const VOLTS_MAX: f64 = 400.0;
 

@@ -1,6 +1,5 @@
-//! What a model of energy is told: which device, radio and battery are meant, their coefficients
-//! with their sources, and what the devices of a trial did on the wire. Nothing of it is measured
-//! with a meter.
+//! Input of an energy model: device, radio and battery, their coefficients with sources, and what
+//! the devices of a trial did on the wire. None of it is measured with a meter.
 
 use std::collections::BTreeMap;
 
@@ -15,49 +14,49 @@ use crate::units::Nanos;
 pub struct EnergyAsked {
     /// The name of a device: `pi-2b`.
     pub device: String,
-    /// The name of a radio: `3g`; without one only the device itself is modelled.
+    /// The name of a radio: `3g`; without one only the device is modelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radio: Option<String>,
-    /// What the device lives on; without one nothing is told per charge.
+    /// The device's battery; without one there are no figures per charge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub battery: Option<Battery>,
-    /// How often the device sends a message, for how long a charge lasts; [`EVERY`] if left out.
+    /// Interval between messages, for how long a charge lasts; default [`EVERY`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Nanos>,
-    /// Whose processor the generator's time is.
+    /// Which processor's time the generator's time is.
     #[serde(default)]
     pub cpu: Processor,
 }
 
-/// Whose processor time the generator's is.
+/// Which processor's time the generator's time is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Processor {
-    /// That of another machine, which the device's `cpu_scale` translates.
+    /// Another machine's; the device's `cpu_scale` converts it.
     #[default]
     Scaled,
     /// The device's own: the generator runs on it.
     Here,
 }
 
-/// One message a minute, the duty cycle of the issue that asked for this.
+/// One message a minute.
 pub const EVERY: Nanos = Nanos::from_secs(60);
 
-/// Everything that modelled figures of a run rest on, as it stands in its journal: a report never
-/// looks into files that may have changed since.
+/// Everything that modelled figures of a run are based on, as it is in its journal: a report never
+/// reads files that may have changed since.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EnergyBasis {
     /// The device.
     pub device: EnergyPart,
-    /// The radio, where one was named.
+    /// The radio, if one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radio: Option<EnergyPart>,
-    /// The battery, where one was named.
+    /// The battery, if one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub battery: Option<Battery>,
-    /// How often a message is sent in the duty cycle.
+    /// Interval between messages in the duty cycle.
     pub every: Nanos,
-    /// Whose processor the generator's time is.
+    /// Which processor's time the generator's time is.
     #[serde(default)]
     pub cpu: Processor,
 }
@@ -65,95 +64,95 @@ pub struct EnergyBasis {
 /// A device or a radio with its coefficients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EnergyPart {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: String,
-    /// Its name for people.
+    /// Title for people.
     pub title: String,
-    /// What it is, in a line.
+    /// Description in one line.
     pub about: String,
     /// The voltage at which it is supplied and its charges were measured, volts.
     pub volts: f64,
-    /// Processor cores that `load` is shared by; at least 1.
+    /// Processor cores that share `load`; at least 1.
     pub cores: u32,
-    /// How far the errors of its coefficients hang together, 0 to 1: they are of one board, one
-    /// network and one meter.
+    /// Correlation of the errors of its coefficients, 0 to 1: they come from one board, one network
+    /// and one meter.
     pub correlation: f64,
-    /// The path over which it should be weighed.
+    /// The path over which it should be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The largest message for which its coefficient of a message was measured, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_bytes_max: Option<u64>,
-    /// Why it has no coefficient, where it has none.
+    /// Why it has no coefficient, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_none: Option<String>,
-    /// By name; those that are not there are 0, or 1 for ratios.
+    /// By name; missing ones are 0, or 1 for ratios.
     pub coefficients: BTreeMap<String, Coefficient>,
 }
 
-/// A number from the literature, and why to believe it how far.
+/// A number from the literature, with its uncertainty and source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coefficient {
     /// Its value in joules, watts, seconds, joules a byte, or without a unit; 0 or more.
     pub value: f64,
-    /// As it was published: `0.025 J/KB`.
+    /// As published: `0.025 J/KB`.
     pub published: String,
     /// Half the width of its interval at 95 %: `10 %`, or `x2` for a factor either way.
     pub uncertainty: String,
-    /// The factor, at least 1, by which 95 % of what is probable lies at most from the value.
+    /// The factor, at least 1, within which 95 % of the probable values are.
     pub factor: f64,
-    /// Where the uncertainty comes from.
+    /// Source of the uncertainty.
     pub basis: String,
-    /// Where the value comes from.
+    /// Source of the value.
     pub source: String,
-    /// Whether anybody has looked it up or measured it again.
+    /// Whether the value was verified or measured again.
     pub verification: String,
-    /// The row of the published table that it is: coefficients of one row have one error.
+    /// The row of the published table: coefficients of one row share one error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
 }
 
-/// What the producers of a trial did on the wire, for a model of what their radios would have
-/// done. Set-up, warm-up and tear-down are part of all of it.
+/// What the producers of a trial did on the wire, for a model of their radios. Set-up, warm-up and
+/// tear-down are included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// The trial's id.
     pub trial: String,
-    /// How many producers there were: each stands for a device.
+    /// Number of producers: each represents a device.
     pub devices: u64,
-    /// Connections that they opened.
+    /// Connections that the producers opened.
     pub connections: u64,
-    /// Messages that they handed over.
+    /// Messages that the producers handed over.
     pub messages: u64,
-    /// Bytes that they sent, from IP up: Ethernet is not on the air.
+    /// Bytes that the producers sent, from IP up: Ethernet is not on the air.
     pub up_bytes: u64,
-    /// Bytes that they received.
+    /// Bytes that the producers received, from IP up.
     pub down_bytes: u64,
-    /// The part of what they sent that is neither set-up nor tear-down.
+    /// Bytes sent without set-up and tear-down.
     pub message_up_bytes: u64,
-    /// The same of what they received.
+    /// Bytes received without set-up and tear-down.
     pub message_down_bytes: u64,
-    /// Packets that they sent.
+    /// Packets that the producers sent.
     pub up_packets: u64,
-    /// Packets that they received.
+    /// Packets that the producers received.
     pub down_packets: u64,
     /// Packets of consumers, which the same generator made in the same processor time.
     pub other_packets: u64,
-    /// From the first packet of each device to its last, all together, nanoseconds.
+    /// From the first packet of each device to its last, total of all devices, nanoseconds.
     pub span_ns: u64,
-    /// From the first packet of each connection to its last, all together, nanoseconds.
+    /// From the first packet of each connection to its last, total of all connections, nanoseconds.
     pub connected_ns: u64,
-    /// Pauses in which no packet of a device went either way.
+    /// Pauses of a device without packets in either direction.
     pub pauses: Pauses,
     /// Longest silence on a kept connection after which its protocol sends a keep-alive,
-    /// nanoseconds; 0 where it sends none.
+    /// nanoseconds; 0 if it sends none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub keep_alive_ns: u64,
-    /// Bytes that a keep-alive sends, from IP up, TLS among them: that of the protocol, or of TCP
-    /// where the protocol has none.
+    /// Bytes that a keep-alive sends, from IP up, TLS included: that of the protocol, or of TCP if
+    /// the protocol has none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub keep_alive_up_bytes: u64,
-    /// Bytes that it receives.
+    /// Bytes that a keep-alive receives.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub keep_alive_down_bytes: u64,
 }
@@ -162,13 +161,13 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// How long nothing happened, and how often. Pauses below [`Pauses::SHORTEST_NS`] are not noted: no
+/// Lengths and counts of silent periods. Pauses below [`Pauses::SHORTEST_NS`] are not recorded: no
 /// radio goes to sleep in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u16, u64, u64)>", into = "Vec<(u16, u64, u64)>")]
 pub struct Pauses {
-    /// By length, in steps of an eighth of a doubling: how many, and their sum in nanoseconds. A
-    /// list where it is written: keys of JSON are texts.
+    /// By length, in steps of an eighth of a doubling: count, and sum in nanoseconds. Written as a
+    /// list, because keys of JSON are strings.
     steps: BTreeMap<u16, (u64, u64)>,
 }
 
@@ -187,7 +186,7 @@ impl From<Pauses> for Vec<(u16, u64, u64)> {
 }
 
 impl Pauses {
-    /// 50 ms: the shortest tail of a radio here is five times as long.
+    /// 50 ms: the shortest tail of a built-in radio is five times as long.
     pub const SHORTEST_NS: u64 = 50_000_000;
 
     /// Notes a pause of this length.
@@ -201,7 +200,7 @@ impl Pauses {
         step.1 = step.1.saturating_add(length_ns);
     }
 
-    /// Adds those of another connection or device.
+    /// Adds the pauses of another connection or device.
     pub fn absorb(&mut self, other: &Pauses) {
         for (at, (count, sum_ns)) in &other.steps {
             let step = self.steps.entry(*at).or_default();
@@ -210,8 +209,8 @@ impl Pauses {
         }
     }
 
-    /// How many were longer than `limit_s` seconds, and how long those were together in seconds.
-    /// Pauses within the step of the limit count by their mean, which is at most 9 % off.
+    /// Count of pauses longer than `limit_s` seconds, and their sum in seconds. Pauses within the
+    /// step of the limit count by their mean, which is at most 9 % off.
     pub fn longer_than(&self, limit_s: f64) -> (f64, f64) {
         let mean_s = |count: u64, sum_ns: u64| sum_ns as f64 / 1e9 / count as f64;
         let longer = self.steps.values().filter(|(count, sum)| mean_s(*count, *sum) > limit_s);
@@ -221,7 +220,7 @@ impl Pauses {
     }
 }
 
-/// Steps in which pauses are told apart: 9 % each.
+/// Resolution of pause lengths: 9 % each.
 const STEPS_PER_DOUBLING: f64 = 8.0;
 
 #[cfg(test)]

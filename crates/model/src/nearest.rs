@@ -1,6 +1,6 @@
-//! The name that was meant by a mistyped one.
+//! Finds the name that a mistyped one probably means.
 
-/// The one of `names` that `wanted` may be a misspelling of.
+/// Returns the one of `names` that `wanted` may be a misspelling of.
 pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = wanted.to_ascii_lowercase();
     let (distance, name) = names

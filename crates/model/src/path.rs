@@ -1,5 +1,5 @@
-//! What lies between two hosts: delay and its jitter, loss, duplication, reordering, rate and
-//! queue, each direction by itself, and how they change over time. Presets are files of `paths/`.
+//! The link between two hosts: delay and its jitter, loss, duplication, reordering, rate and queue,
+//! each direction separately, and how they change over time. Presets are files of `paths/`.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ pub use parts::{Change, Direction, GilbertElliott, Jitter, Loss, Reorder, Step, 
 pub use preset::{PRESETS, preset};
 pub use quantity::{BitRate, Share, parse_bit_rate, parse_share};
 
-/// A file that is no path.
+/// A path file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {error}")]
 pub struct PathError {
     /// The file's name.
     pub file: String,
-    /// What is wrong, where, and what would be right.
+    /// What is wrong, where, and what to type instead.
     pub error: String,
 }
 
@@ -56,8 +56,8 @@ impl Path {
         Ok(path)
     }
 
-    /// What one direction is over time: the moments since the beginning and what holds from
-    /// each on; the first is 0.
+    /// The direction over time: moments since the beginning, and what holds from each; the first is
+    /// 0.
     pub fn over_time(&self, way: Way) -> Vec<(Nanos, Direction)> {
         let first = match way {
             Way::Up => &self.up,
@@ -77,7 +77,7 @@ impl Path {
         all
     }
 
-    /// Whether it does nothing at all, at any time.
+    /// True if it never changes any packet.
     pub fn is_free(&self) -> bool {
         [Way::Up, Way::Down]
             .into_iter()
@@ -85,7 +85,7 @@ impl Path {
     }
 }
 
-/// A path file as it is written.
+/// A path file as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -105,7 +105,7 @@ struct File {
     sources: BTreeMap<String, String>,
 }
 
-/// The name of a path whose numbers a plan gives.
+/// The name of a path whose numbers the plan gives.
 const GIVEN: &str = "own";
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 
 use crate::mark::{Before, END_BYTES, JSON_END, MARK_BYTES, Mark, Reading, read_end};
 
-/// A body in the making: content, file, filler, and the mark at the end.
+/// A body that is being made: content, file, filler, and the mark at the end.
 #[derive(Clone, Debug)]
 pub struct BodyMaker {
     head: Vec<u8>,
     head_at: usize,
-    /// What stands between the filler and the mark.
+    /// Bytes between the filler and the mark.
     key: &'static [u8],
     file_at: u64,
     file_bytes: u64,
@@ -59,11 +59,11 @@ impl BodyMaker {
         self.left
     }
 
-    /// Appends the next piece, at most `most` bytes, to `out`. `read` fills its slice with what
-    /// the file holds from that place on.
+    /// Appends the next piece, at most `most` bytes, to `out`. `read` fills its slice with what the
+    /// file holds from that place on.
     ///
     /// # Errors
-    /// What `read` said; the body cannot be finished then.
+    /// The error of `read`; the body cannot be finished then.
     pub fn make<E>(
         &mut self,
         most: usize,
@@ -116,7 +116,7 @@ impl BodyMaker {
 pub struct BodyReader {
     /// Check value of everything before `end`.
     check: u32,
-    /// The last bytes so far: a mark may be among them.
+    /// The last bytes so far: they may contain a mark.
     end: Vec<u8>,
 }
 
@@ -132,13 +132,13 @@ impl BodyReader {
         self.end.extend_from_slice(last);
     }
 
-    /// What the body turned out to be, of whatever trial.
+    /// Returns what the body turned out to be, whatever its trial.
     pub fn finish(&self) -> Reading {
         read_end(&self.end, |at| run_on(self.check, &self.end[..at]))
     }
 }
 
-/// CRC-32 of what `check` was reckoned over, and `more` behind it.
+/// CRC-32 of the bytes of `check` followed by `more`.
 fn run_on(check: u32, more: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(check);
     hasher.update(more);

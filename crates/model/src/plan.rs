@@ -1,5 +1,5 @@
-//! What the user asks, resolved: the load, the cases to weigh, how often, when an axis is left,
-//! what is observed and what must hold.
+//! A resolved plan: the load, the cases to measure, repetitions, stop rules, observations and
+//! thresholds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,50 +20,68 @@ use crate::trial::Point;
 use crate::units::Nanos;
 
 /// A resolved plan, as it is written to `plan.toml` of a run and to its journal. Nothing is left
-/// open in it: axes have become cases.
+/// open: axes have become cases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What the run is called.
+    /// Name of the run.
     pub name: String,
-    /// What the user wants to know, in his words; the report begins with it.
+    /// What the user wants to know, in the user's words; the report begins with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The seed of all chance in the run.
+    /// The seed of all random numbers in the run.
     pub seed: u64,
-    /// What must hold of every cell; exit code 99 if it does not.
+    /// Conditions that every cell must meet; exit code 99 if one does not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Condition>,
-    /// The load, where a case does not say otherwise.
+    /// The load, unless a case overrides it.
     pub load: Load,
-    /// How often each case is weighed.
+    /// Repetitions of each case.
     pub repeat: Repeat,
     /// By axis (a plan key such as `load.connections`): conditions after which its larger values
-    /// are not weighed any more, each lane for itself.
+    /// are not measured any more, in each lane separately.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stop: BTreeMap<String, Vec<Condition>>,
-    /// What is looked at beside the figures that every trial has.
+    /// Optional observations.
     #[serde(default, skip_serializing_if = "Observe::is_default")]
     pub observe: Observe,
-    /// Which device energy is modelled for; `None` for none.
+    /// Device for which energy is modelled; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyAsked>,
-    /// The second workload beneath those cases that say so, where a case does not say otherwise.
+    /// The background of those cases that have one, unless a case overrides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
-    /// The points of the matrix, as journals and reports have them; the language of plans makes
-    /// and reads them.
+    /// The points of the matrix, as in journals and reports; the crate `plan` makes and reads them.
     #[serde(rename = "case")]
     pub cases: Vec<Point>,
 }
 
-/// Says no to what cannot be the name of a run, and so of its folder, without becoming another.
+impl Plan {
+    /// Reads what [`Plan::to_toml`] wrote. The language of plans that users write is that of
+    /// `weigh_plan`. Compiled here once, not in each crate that reads plans.
+    ///
+    /// # Errors
+    /// If the text is not TOML, or not a plan.
+    pub fn from_toml(text: &str) -> Result<Plan, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// The plan as `plan.toml` holds it.
+    ///
+    /// # Errors
+    /// If TOML cannot hold a value: whole numbers of 2^63 and more.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+}
+
+/// Rejects names that cannot be the name of a run's folder without a change.
 ///
 /// # Errors
 /// If it has no letter and no digit, or has a slash, a backslash or a control character.
 pub fn check_name(name: &str) -> Result<(), String> {
     if !name.chars().any(char::is_alphanumeric) {
         return Err(format!(
-            "{name:?} is no name: type one with letters or digits, or none at all"
+            "{name:?} is not a name: type one with letters or digits, or none at all"
         ));
     }
     if name.chars().any(|c| matches!(c, '/' | '\\') || c.is_control()) {
@@ -74,33 +92,33 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// How often each case is weighed.
+/// How often each case is measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
     /// Repetitions of every case; at least 1.
     #[serde(alias = "count")]
     pub at_least: u32,
-    /// Repetitions of a case whose figures are not precise enough after [`Repeat::at_least`];
-    /// `None` is the same number.
+    /// Maximum repetitions of a case whose figures are not precise enough after
+    /// [`Repeat::at_least`]; `None` is the same number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
-    /// How precise every cell must be before it is repeated no more.
+    /// Precision at which a cell is not repeated any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub until: Vec<Precision>,
-    /// No trial begins after this time; the run then ends with what it has.
+    /// No trial begins after this time; the run then ends with its results so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Nanos>,
     /// Pause before each trial.
     #[serde(default)]
     pub cool_down: Nanos,
-    /// How long a target lives.
+    /// Lifetime of a target.
     #[serde(default)]
     pub target: TargetLife,
 }
 
 impl Repeat {
-    /// So often, no more and no less, each with a fresh target.
+    /// Exactly this number of repetitions, each with a fresh target.
     pub fn exactly(count: u32) -> Repeat {
         Repeat {
             at_least: count,
@@ -118,24 +136,24 @@ impl Repeat {
     }
 }
 
-/// How long a target lives.
+/// Lifetime of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetLife {
-    /// A process of its own for every trial: start-up differences are part of the spread.
+    /// A new process for every trial: start-up differences are part of the spread.
     #[default]
     Fresh,
     /// One process for all trials of the run that ask for the same target.
     Kept,
 }
 
-/// A figure and how wide its interval may be: `response_time_ns.p99 within 5 %` asks that the
+/// A figure and the maximum width of its interval: `response_time_ns.p99 within 5 %` asks that the
 /// longer side of the interval, which is the ± of the table, is at most 5 % of the value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
     /// The metric.
     pub metric: String,
-    /// The longer side of the interval over the value, at most; above 0.
+    /// Maximum of the longer side of the interval over the value; above 0.
     pub within: f64,
 }
 
@@ -153,7 +171,7 @@ impl FromStr for Precision {
     fn from_str(text: &str) -> Result<Precision, String> {
         let wrong = || {
             format!(
-                "{text:?} says no precision: type a metric, within, and a share, such as \
+                "{text:?} is not a precision: type a metric, within, and a share, such as \
                  \"response_time_ns.p99 within 5 %\""
             )
         };
@@ -163,7 +181,7 @@ impl FromStr for Precision {
         if !percent.is_finite() || percent <= 0.0 {
             return Err(wrong());
         }
-        // A condition knows all ways to write a metric; its limit is of no interest here.
+        // A condition knows all names of a metric; its limit is not used.
         let metric = metric.trim();
         let metric = if QUANTILES.iter().any(|(part, _)| *part == metric) {
             format!("response_time_ns.{metric}")
@@ -186,42 +204,43 @@ impl<'de> Deserialize<'de> for Precision {
     }
 }
 
-/// What is looked at beside the figures that every trial has.
+/// Optional observations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observe {
-    /// How long an interval of the time series is; `None` fits it to the length of the trial.
+    /// Length of an interval of the time series; `None` adapts it to the length of the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Nanos>,
     /// Keeps a record of every single message.
     #[serde(default)]
     pub messages: bool,
-    /// Counts every byte on the wire, by layer; the parties are then hosts of their own.
+    /// Counts every byte on the wire, by layer; the parties then have network namespaces of their
+    /// own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wire: bool,
-    /// Keeps the packets of every trial as a pcapng file.
+    /// Writes the packets of every trial to a pcapng file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pcap: bool,
-    /// The meter of energy; `None` takes what there is and waits for no idle phase.
+    /// The energy meter; `None` takes what there is and does not wait for an idle phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<MeterChoice>,
-    /// How long the machine is measured doing nothing, before a trial and again after it; `None` is
-    /// a minute where a meter is asked for.
+    /// How long the idle machine is measured before and after a trial; `None` is a minute if a
+    /// meter is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Nanos>,
-    /// What is watched of targets that somebody else runs.
+    /// What is observed of external servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub target: Vec<Lookout>,
-    /// Whose figures are told beside the exact ones, as emulations.
+    /// Tools whose figures are emulated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub emulate: Vec<Emulation>,
-    /// Whether servers given by URL are asked for their own counters.
+    /// Whether the counters of external servers are read.
     #[serde(default, skip_serializing_if = "SysChoice::is_auto")]
     pub sys: SysChoice,
 }
 
 impl Observe {
-    /// True if somebody wants to know of energy.
+    /// True if the plan asks for energy.
     pub fn asks_for_energy(&self) -> bool {
         match &self.meter {
             Some(choice) => *choice != MeterChoice::None,
@@ -229,7 +248,7 @@ impl Observe {
         }
     }
 
-    /// How long each of a trial's two idle phases is, where there is a meter.
+    /// Length of each of a trial's two idle phases, if there is a meter.
     pub fn idle_each(&self) -> Nanos {
         match self.idle {
             _ if !self.asks_for_energy() => Nanos(0),
@@ -243,7 +262,7 @@ impl Observe {
     }
 }
 
-/// Methodology, part 7.1: idle before and after, at least a minute each.
+/// Methodology, section 7.1: idle before and after, at least a minute each.
 const IDLE: Nanos = Nanos::from_secs(60);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! All that the rest of the program knows of a protocol.
+//! What a protocol offers to the other crates.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use crate::settings::Settings;
 pub use crate::settings::{Invalid, Setting, SettingKind};
 use crate::trial::Trial;
 
-/// How often a message may arrive. Figures are compared like with like.
+/// How often a message may arrive. Only figures of the same guarantee are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Guarantee {
-    /// Never twice, perhaps not at all: nobody confirms it.
+    /// Never twice, perhaps not at all: nothing confirms it.
     #[serde(rename = "at most once")]
     AtMostOnce,
-    /// Confirmed; a sender that hears nothing sends again.
+    /// Confirmed; without a confirmation the sender sends again.
     #[serde(rename = "at least once")]
     AtLeastOnce,
     /// Confirmed, and repeated sends are recognised.
@@ -45,8 +45,8 @@ pub trait Protocol: Sync {
         &[]
     }
 
-    /// The schemes of its URLs. The first is that of the protocol itself; the others name what lies
-    /// around it too: `mqtt`, `mqtts`, `ws`, `wss`.
+    /// The schemes of its URLs. The first is that of the protocol itself; the others also name
+    /// layers under it: `mqtt`, `mqtts`, `ws`, `wss`.
     fn schemes(&self) -> &'static [Scheme];
 
     /// The patterns it can carry; the first is its default in `compare`.
@@ -55,56 +55,56 @@ pub trait Protocol: Sync {
     /// The keys of its own table in a plan.
     fn settings(&self) -> &'static [Setting];
 
-    /// The points of the matrix that `compare` weighs when nothing narrower was asked for:
-    /// each is a list of settings (MQTT: QoS 0, 1 and 2).
+    /// The points of the matrix that `compare` measures by default: each is a list of settings
+    /// (MQTT: QoS 0, 1 and 2).
     fn lanes(&self) -> &'static [&'static [(&'static str, &'static str)]] {
         &[&[]]
     }
 
-    /// What the rest of the program has to know of it beside that.
+    /// Further properties.
     fn properties(&self) -> Properties {
         Properties::default()
     }
 
-    /// True if under these settings every message takes a new connection, whatever the pattern.
+    /// True if under these settings every message uses a new connection, whatever the pattern.
     fn renews(&self, _settings: &Settings) -> bool {
         false
     }
 
-    /// What the code of [`crate::connection::Signal::Refused`] is called, and what to do about it.
+    /// Name of the code of [`crate::connection::Signal::Refused`], and what to do about it.
     fn error(&self, code: u16) -> ErrorWords {
         ErrorWords { name: format!("error {code}"), advice: ErrorWords::ADVICE }
     }
 
-    /// What it promises under these settings.
+    /// What it guarantees under these settings.
     fn guarantee(&self, settings: &Settings) -> Guarantee;
 
-    /// The terms that a client under these settings asks the server for, by the names under which
-    /// it grants them.
+    /// The limits that a client under these settings asks the server for, by the names under which
+    /// the server grants them.
     fn asks(&self, _settings: &Settings) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// False if operations bring the server no message that it could count (an HTTP GET), so
-    /// that its own count is not held against the ledger.
+    /// False if operations send the server no message that it could count (an HTTP GET), so that
+    /// its count is not compared with the ledger.
     fn carries(&self, _settings: &Settings) -> bool {
         true
     }
 
-    /// The library that speaks for its clients under these settings, with its version; `None` where
-    /// they are state machines of our own.
+    /// The library of its clients under these settings, with its version; `None` if they are
+    /// built-in state machines.
     fn library(&self, _settings: &Settings) -> Option<&'static str> {
         None
     }
 
-    /// What begins with `head`, which stands in a stream of this protocol where a packet of it may
-    /// begin; there may be more bytes or fewer than it takes. `None` where it is none, or cannot be
-    /// told. For diagrams only: nothing is counted by it.
+    /// Names the packet that begins with `head`, at a place of a stream where a packet may begin;
+    /// `head` may be longer or shorter than the packet. `None` if it is not known. For diagrams
+    /// only: nothing is counted by it.
     fn packet_name(&self, _from_client: bool, _head: &[u8]) -> Option<PacketName> {
         None
     }
 
-    /// How clients are made for this trial.
+    /// Returns how clients of this trial are made.
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid>;
 
     /// The reference server, with these settings.
@@ -112,12 +112,12 @@ pub trait Protocol: Sync {
 }
 
 impl dyn Protocol {
-    /// The scheme of its URLs without anything around it: `mqtt`.
+    /// The scheme of its URLs without layers: `mqtt`.
     pub fn scheme(&self) -> &'static str {
         self.scheme_in(false, false)
     }
 
-    /// The scheme that says TLS and WebSocket, as far as it has one: `wss`.
+    /// The scheme for TLS and WebSocket, as far as it has one: `wss`.
     pub fn scheme_in(&self, is_secure: bool, is_websocket: bool) -> &'static str {
         let schemes = self.schemes();
         let says = |own: &&Scheme| own.is_secure == is_secure && own.is_websocket == is_websocket;
@@ -130,26 +130,26 @@ impl dyn Protocol {
     }
 }
 
-/// A scheme of a protocol's URLs, and what it says of the layers around the protocol.
+/// A scheme of a protocol's URLs, with the layers that it implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
-    /// As it stands before `://`.
+    /// Name before `://`.
     pub name: &'static str,
-    /// The port where a URL has none; 0 if every URL has to name it.
+    /// Default port; 0 if every URL has to name it.
     pub port: u16,
-    /// True if it says TLS.
+    /// True if it implies TLS.
     pub is_secure: bool,
-    /// True if it says WebSocket.
+    /// True if it implies WebSocket.
     pub is_websocket: bool,
 }
 
 impl Scheme {
-    /// A scheme that says no layer.
+    /// A scheme without layers.
     pub const fn plain(name: &'static str, port: u16) -> Scheme {
         Scheme { name, port, is_secure: false, is_websocket: false }
     }
 
-    /// A scheme that says TLS.
+    /// A scheme with TLS.
     pub const fn secure(name: &'static str, port: u16) -> Scheme {
         Scheme { is_secure: true, ..Scheme::plain(name, port) }
     }
@@ -160,25 +160,25 @@ impl Scheme {
     }
 }
 
-/// What a protocol is like, as data: everything has a default.
+/// Properties of a protocol, as data: everything has a default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
-    /// True if `compare` weighs it where no protocol is named.
+    /// True if `compare` measures it by default.
     pub is_compared: bool,
     /// True if its servers are brokers, at which producers and consumers meet.
     pub is_brokered: bool,
     /// Round trips between the transport and the first message: CONNECT and CONNACK are one.
     pub greeting_round_trips: u32,
-    /// Bytes of the question, and of the answer, that keep a session alive; `None` where only the
+    /// Bytes of the request, and of the answer, that keep a session alive; `None` if only the
     /// transport does.
     pub ping_bytes: Option<u64>,
-    /// The subprotocol of WebSocket (RFC 6455, section 1.9); empty where it has none.
+    /// The subprotocol of WebSocket (RFC 6455, section 1.9); empty if it has none.
     pub websocket: &'static str,
-    /// How its servers publish counters of their own.
+    /// How its servers publish counters.
     pub counters: CountersBy,
 }
 
-/// How servers of a protocol publish counters of their own.
+/// How servers of a protocol publish counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CountersBy {
     /// No way is known.
@@ -186,33 +186,33 @@ pub enum CountersBy {
     Nothing,
     /// As messages on topics below `$SYS`.
     Topics,
-    /// On a page that HTTP fetches.
+    /// On a page that is read over HTTP.
     Page,
 }
 
 /// An error of a protocol in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorWords {
-    /// What it is called: `status 404`.
+    /// Name: `status 404`.
     pub name: String,
     /// What to do about it.
     pub advice: &'static str,
 }
 
 impl ErrorWords {
-    /// What to do about an error that nothing particular is known of.
+    /// What to do about an error without specific advice.
     pub const ADVICE: &str = "check address, path and credentials; errors are in no response \
                               time, they have times of their own (error_time_ns)";
 }
 
-/// What a packet of a protocol is called.
+/// Name of a packet of a protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketName {
-    /// As its specification calls it: `PUBLISH QoS 1`.
+    /// Name in its specification: `PUBLISH QoS 1`.
     pub name: String,
-    /// How many bytes it takes in the stream; `None` where its first bytes do not tell.
+    /// Bytes that it takes in the stream; `None` if its first bytes do not say.
     pub length: Option<u64>,
-    /// True if its sender asks for messages with it.
+    /// True if its sender subscribes with it.
     pub subscribes: bool,
 }
 
@@ -225,10 +225,10 @@ pub enum Lifetime {
     PerMessage,
 }
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Sends messages, or just stays connected.
+    /// Sends messages, or only stays connected.
     Producer,
     /// Receives messages.
     Consumer,
@@ -239,7 +239,7 @@ pub enum Role {
 pub struct Seat {
     /// Index among the connections of its role, from 0, over all shards.
     pub index: u32,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
 }
 
@@ -252,12 +252,12 @@ pub enum Transport {
     /// A stream of bytes in order: TCP.
     #[default]
     Stream,
-    /// Datagrams, each of which comes whole, or never, or twice, or out of order: UDP. What is
-    /// written is cut into frames ([`crate::connection::Outbox::frame`]).
+    /// Datagrams, each of which arrives whole, or never, or twice, or out of order: UDP. Output is
+    /// cut into frames ([`crate::connection::Outbox::frame`]).
     Datagram,
 }
 
-/// How the engine makes clients: door 1, in which the engine owns the socket.
+/// How the engine makes clients, if the engine owns the socket.
 pub struct Dial {
     /// What carries its bytes.
     pub transport: Transport,
@@ -265,11 +265,11 @@ pub struct Dial {
     pub lifetime: Lifetime,
     /// True if the server confirms messages, so that `acknowledged` means something.
     pub confirms: bool,
-    /// True if connections are to be read to the peer's end before they are closed: where the
-    /// peer answers a goodbye, since bytes that come to a closed socket are answered by a reset.
+    /// True if connections are to be read to the peer's end before they are closed: where the peer
+    /// answers a disconnect, since bytes that arrive at a closed socket are answered by a reset.
     pub is_answered: bool,
-    /// The producer a topic belongs to, for bodies too small for a mark; `None` if topics do
-    /// not tell.
+    /// The producer a topic belongs to, for bodies too small for a mark; `None` if topics do not
+    /// identify it.
     pub producer_of: Option<ProducerOf>,
     /// Makes the connection of a seat.
     pub make: Box<dyn Fn(Seat) -> Box<dyn Connection> + Send + Sync>,

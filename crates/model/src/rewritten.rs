@@ -1,12 +1,12 @@
-//! Bodies that a server on the way has taken apart and put together again.
+//! Bodies that a server has parsed and serialised again in transit.
 
 use crate::body::Composer;
 use crate::mark::{Mark, Reading};
 
 impl Composer {
-    /// What a body reads as that a server may have taken apart and put together again: if it is the
-    /// same JSON value as the message that its mark names, it is that message, whatever became of
-    /// its spaces, its numbers and the order of its keys.
+    /// Reads a body that a server may have parsed and serialised again: if it is the same JSON
+    /// value as the message that its mark names, it is that message, whatever happened to its
+    /// spaces, its numbers and the order of its keys.
     pub fn read(&self, body: &[u8]) -> Reading {
         let value = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
         let reading = Mark::read_any(body);
@@ -22,7 +22,7 @@ impl Composer {
     }
 }
 
-/// The key that the mark has in a JSON object.
+/// The key of the mark in a JSON object.
 const JSON_MARK_KEY: &str = "mark";
 
 #[cfg(test)]

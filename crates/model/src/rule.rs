@@ -1,5 +1,5 @@
-//! The rules L01 to L20: arithmetic and look-ups that any result, published or our own, can be
-//! tested against. Each was written because a published comparison broke it;
+//! The rules L01 to L20: arithmetic and look-ups that any result, published or of Weighbridge, can
+//! be tested against. Each was written because a published comparison broke it;
 //! `docs/methodology.md` lists them.
 
 use std::fmt;
@@ -89,12 +89,12 @@ impl Rule {
         CODES[self as usize]
     }
 
-    /// What it is called, in a few words.
+    /// Its title, in a few words.
     pub fn title(self) -> &'static str {
         self.entry().0
     }
 
-    /// What a broken rule means for the reader of the figure.
+    /// What a broken rule means for readers of the figure.
     pub fn means(self) -> &'static str {
         self.entry().1
     }
@@ -104,8 +104,8 @@ impl Rule {
         self.entry().2
     }
 
-    /// What breaking it takes away: a contradiction in the figures themselves makes them invalid,
-    /// a design that does not answer the question is a doubt.
+    /// Severity of a violation: a contradiction in the figures themselves makes them invalid, a
+    /// design that does not answer the question is a warning.
     pub fn severity(self) -> Severity {
         match self {
             Rule::L02 | Rule::L06 | Rule::L07 | Rule::L14 => Severity::Invalid,
@@ -113,7 +113,7 @@ impl Rule {
         }
     }
 
-    /// Title, meaning, and what to do instead.
+    /// Returns title, meaning, and what to do instead.
     fn entry(self) -> (&'static str, &'static str, &'static str) {
         ENTRIES[self as usize]
     }
@@ -133,7 +133,7 @@ impl FromStr for Rule {
         let digits = text.trim_start_matches(['l', 'L']);
         let number = digits.parse::<usize>().ok().filter(|number| (1..=20).contains(number));
         let number = number.ok_or_else(|| {
-            format!("{text:?} is no rule: type L01 to L20, as docs/methodology.md lists them")
+            format!("unknown rule {text:?}: type L01 to L20, as docs/methodology.md lists them")
         })?;
         Ok(Rule::ALL[number - 1])
     }
@@ -142,25 +142,25 @@ impl FromStr for Rule {
 const ENTRIES: [(&str, &str, &str); 20] = [
     (
         "Little's law does not hold",
-        "in a steady closed loop throughput x (latency + think time) is the number in flight; \
-         one of the three is not what it is called, or the window was not steady",
+        "in a steady closed loop throughput x (latency + think time) is the number in flight; one \
+         of the three is misnamed, or the window was not steady",
         "count over the wall time of a steady window, and say clients and think time",
     ),
     (
         "throughput computed from latencies",
-        "one over the mean latency is the rate of a single client; with more of them it is too \
-         small by their number",
+        "one over the mean latency is the rate of a single client; with N clients it is N times \
+         too small",
         "divide the count by the wall time of the window",
     ),
     (
         "a setting, not a capacity",
-        "the rate reached is the rate asked for: it says nothing about what the system can do",
+        "the rate reached is the rate of the plan: it does not show what the system can do",
         "raise the offered rate until a stated goal of loss or latency breaks",
     ),
     (
         "one figure for a ramp",
-        "clients or rate changed during the window: the figure describes a load that never stood",
-        "hold each level until it is steady and report it on its own, or report a curve",
+        "clients or rate changed during the window: the figure does not describe any one load",
+        "hold each level until it is steady and report it separately, or report a curve",
     ),
     (
         "times on a coarse grid",
@@ -170,43 +170,43 @@ const ENTRIES: [(&str, &str, &str); 20] = [
     (
         "a percentage that no whole count gives",
         "messages are whole: the denominator, or the percentage, is not the one stated",
-        "print the two counts beside the percentage",
+        "print the two counts with the percentage",
     ),
     (
         "statistics that contradict each other",
-        "a maximum cannot lie below the mean of the same cell, nor quantiles out of order: they \
-         are not of the same runs, or not what they are called",
+        "a maximum cannot be below the mean of the same cell, nor quantiles out of order: they are \
+         from different runs, or misnamed",
         "take all statistics of a cell from the same runs, and name each",
     ),
     (
         "confirmed against unconfirmed",
         "one side waits until its message has arrived and the other only hands it over: their \
          times and rates are of different work",
-        "end both sides at the same event, delivered or confirmed, with the loss beside it",
+        "end both sides at the same event, delivered or confirmed, and print the loss",
     ),
     (
         "CPU percent without a rate",
-        "a share of a processor is no cost: who is asked for more uses more",
-        "give CPU time per delivered message, or the rate and the window beside the percentage",
+        "a share of a processor is not a cost: a side with more load uses more",
+        "give CPU time per delivered message, or print the rate and the window with the percentage",
     ),
     (
         "saturation read off a grid",
-        "the answer lies anywhere within the last step, or rests on a single trial",
+        "the answer is anywhere within the last step, or depends on a single trial",
         "search between the bounds with repeated trials and print both bounds",
     ),
     (
         "a background load that may not have covered the window",
-        "what was measured while the background was off dilutes its effect",
+        "parts of the measurement without the background dilute its effect",
         "keep the background on for all of the window (99 % at least) and print its share",
     ),
     (
         "errors inside the latency",
-        "fast failures flatter the mean and the quantiles",
-        "time successes and errors apart, and print the share of errors",
+        "mean and quantiles that include fast failures are too optimistic",
+        "measure successes and errors separately, and print the share of errors",
     ),
     (
         "too few repetitions",
-        "what differs from run to run cannot be told from what differs between the sides",
+        "differences between runs cannot be distinguished from differences between the sides",
         "repeat every side at least 5 times, interleaved, and compare the intervals",
     ),
     (
@@ -217,27 +217,28 @@ const ENTRIES: [(&str, &str, &str); 20] = [
     ),
     (
         "a connection for every message",
-        "the figure is mostly that of setting connections up, and the text does not say so",
-        "keep connections, or report the rate of connections beside the rate of messages",
+        "the figure is mostly the cost of setting connections up, and the text does not mention it",
+        "keep connections, or report the rate of connections with the rate of messages",
     ),
     (
         "unequal messages in flight",
-        "a side that waits for each answer pays a round trip for every message, the other once",
-        "hold the number in flight equal on all sides, and print it",
+        "a side that waits for each answer needs a round trip for every message, the other one \
+         only",
+        "keep the number in flight equal on all sides, and print it",
     ),
     (
         "a quantile beyond the data",
-        "so few samples lie above it that its interval has no upper end",
+        "too few samples are above it: its interval has no upper end",
         "send more messages, or print a lower quantile",
     ),
     (
         "paths of different length",
-        "a path through a relay takes another hop whatever the protocol",
+        "a path through a relay takes another hop, whatever the protocol",
         "put a relay that only copies bytes into the shorter path as a control",
     ),
     (
         "a generator that was not ruled out",
-        "what limits may be the machine that makes the load",
+        "the limit may be the machine that generates the load",
         "print the generator's CPU and lag, or show that a second generator changes nothing",
     ),
     (

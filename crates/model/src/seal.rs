@@ -1,5 +1,5 @@
-//! Bodies that are sealed: for how many participants and how, and who does it. What a sealed object
-//! looks like is the business of whoever implements [`Sealer`].
+//! Sealed bodies: the number of participants, the options, and the interface of what seals them.
+//! Implementations of [`Sealer`] define the format of a sealed object.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,10 +20,10 @@ impl Cipher {
     /// All of them, in the order they are listed to a user.
     pub const ALL: [Cipher; 3] = [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305];
 
-    /// Their words in plan and command line, in the same order.
+    /// Their names in plan and command line, in the same order.
     pub const NAMES: [&'static str; 3] = ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"];
 
-    /// The word of plan and command line.
+    /// Name in plan and command line.
     pub fn name(self) -> &'static str {
         Cipher::NAMES[self as usize]
     }
@@ -40,18 +40,18 @@ impl FromStr for Cipher {
     fn from_str(text: &str) -> Result<Cipher, String> {
         Cipher::ALL.into_iter().find(|cipher| cipher.name() == text).ok_or_else(|| {
             let names = Cipher::NAMES.join(", ");
-            format!("{text:?} is no cipher: type one of {names}")
+            format!("unknown cipher {text:?}: type one of {names}")
         })
     }
 }
 
-/// How every body of a load is sealed. As text it is what stands between `sealed` and the colon:
-/// `sealed,recipients=3,unsigned:readings`; what is as by default is left out.
+/// How every body of a load is sealed. As text it is what is between `sealed` and the colon:
+/// `sealed,recipients=3,unsigned:readings`; defaults are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal {
-    /// For how many participants, from 1 to [`RECIPIENTS_MAX`].
+    /// Number of participants, from 1 to [`RECIPIENTS_MAX`].
     pub recipients: u32,
-    /// How the content is encrypted.
+    /// Cipher of the content.
     pub cipher: Cipher,
     /// Whether the sender signs it.
     pub is_signed: bool,
@@ -109,24 +109,24 @@ impl FromStr for Seal {
 fn parse_recipients(text: &str) -> Result<u32, String> {
     let count = text.parse().ok().filter(|count| (1..=RECIPIENTS_MAX).contains(count));
     count.ok_or_else(|| {
-        format!("recipients={text} is no number of them: type one from 1 to {RECIPIENTS_MAX}")
+        format!("recipients={text} is not a number of them: type one from 1 to {RECIPIENTS_MAX}")
     })
 }
 
 fn unknown(word: &str) -> String {
     format!(
-        "{word:?} says nothing of a seal: type sealed:CONTENT, or between sealed and the colon \
+        "unknown option {word:?} of a seal: type sealed:CONTENT, or between sealed and the colon \
          ,recipients=N ,cipher=NAME ,unsigned ,policy"
     )
 }
 
-/// Seals contents and opens them again, for one trial: with keys that are made for it and are
-/// nowhere but in memory.
+/// Seals contents and opens them again, for one trial, with keys that are made for it and exist
+/// only in memory.
 pub trait Sealer: fmt::Debug + Send + Sync {
-    /// Appends the sealed object of `content`. What a warm-up costs is not measured.
+    /// Appends the sealed object of `content`. The cost of a warm-up is not measured.
     fn seal(&self, content: &[u8], is_measured: bool, out: &mut Vec<u8>);
 
-    /// Bytes of the sealed object of a content of `content_bytes`; the same for all of that length.
+    /// Bytes of the sealed object of a content of `content_bytes`; it depends only on that length.
     fn object_bytes(&self, content_bytes: usize) -> usize;
 
     /// Opens an object with the key of the consumer of this index; false if it does not open.
@@ -136,7 +136,7 @@ pub trait Sealer: fmt::Debug + Send + Sync {
 /// The word that a sealed body begins with.
 pub const SEALED: &str = "sealed";
 
-/// So many participants that their entries take more than most messages: 84 bytes each.
+/// With more participants their entries exceed most messages: 84 bytes each.
 pub const RECIPIENTS_MAX: u32 = 1_000;
 
 #[cfg(test)]

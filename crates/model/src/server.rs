@@ -1,6 +1,6 @@
-//! The server's end: all connections of one shard as one pure state machine, on the same loop
-//! and in the same style as the connections, so that what differs between two reference servers is
-//! the protocol and not the implementation.
+//! The server's end: all connections of one shard as one pure state machine, on the same loop and
+//! in the same style as the connections, so that two reference servers differ in the protocol and
+//! not in the implementation.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::connection::Fault;
 use crate::units::Nanos;
 
-/// Names a connection of one shard while it is open; numbers are used again. Over datagrams it
-/// names a peer: an address that something came from.
+/// Identifies a connection of one shard while it is open; numbers are reused. Over datagrams it
+/// identifies a peer: an address from which something arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
-/// The engine's side, as a server sees it.
+/// What the engine offers to a server.
 pub trait Outlets {
     /// The bytes staged for a connection in this turn; append to it. They are handed to the
     /// socket when the whole ready batch has been read.
@@ -31,20 +31,20 @@ pub trait Outlets {
     fn notify_drained(&mut self, of: ConnectionId);
 
     /// Reads nothing more from this connection until [`Outlets::release`]: its peer has to wait.
-    /// What was read in this turn already still comes.
+    /// Input already read in this turn is still delivered.
     fn hold(&mut self, which: ConnectionId);
 
     /// Reads again from a connection that was held.
     fn release(&mut self, which: ConnectionId);
 
-    /// Closes once the staged bytes are out; nothing more is read.
+    /// Closes once the staged bytes are sent; nothing more is read.
     fn close(&mut self, which: ConnectionId);
 
-    /// Closes at once; staged bytes are thrown away.
+    /// Closes at once; staged bytes are discarded.
     fn abort(&mut self, which: ConnectionId);
 
-    /// Has [`Server::poked`] called on another shard.
-    fn poke(&mut self, shard: u16);
+    /// Makes another shard call [`Server::notified`].
+    fn notify_shard(&mut self, shard: u16);
 }
 
 /// All server connections of one shard. [`Server::closed`] follows every accept exactly once.
@@ -52,9 +52,9 @@ pub trait Server: Send {
     /// A client connected.
     fn accepted(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets);
 
-    /// Takes what it can of `input` and returns how many bytes that was; the rest comes again
-    /// with more behind it. An error closes the connection once staged bytes are out. Never
-    /// panics, whatever the bytes.
+    /// Takes what it can of `input` and returns how many bytes that was; the remainder comes again
+    /// with more after it. An error closes the connection once staged bytes are sent. Never panics,
+    /// whatever the bytes.
     fn receive(
         &mut self,
         connection: ConnectionId,
@@ -66,7 +66,7 @@ pub trait Server: Send {
     /// The socket took everything that was staged, after [`Outlets::notify_drained`].
     fn drained(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {}
 
-    /// The connection is gone, whoever ended it.
+    /// The connection is gone, whichever side ended it.
     fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets);
 
     /// Called once at the start and whenever the time it returned has come.
@@ -74,16 +74,16 @@ pub trait Server: Send {
         None
     }
 
-    /// When [`Server::wake`] is to be called at the latest because of what came in meanwhile;
-    /// asked after every turn.
+    /// When [`Server::wake`] is to be called at the latest because of input since then; asked after
+    /// every turn.
     fn next_wake(&self) -> Option<Nanos> {
         None
     }
 
     /// Another shard has left something for this one.
-    fn poked(&mut self, _now: Nanos, _out: &mut dyn Outlets) {}
+    fn notified(&mut self, _now: Nanos, _out: &mut dyn Outlets) {}
 
-    /// What this shard counted.
+    /// Returns the counts of this shard.
     fn report(&self) -> ServerReport;
 }
 
@@ -91,16 +91,16 @@ pub trait Server: Send {
 /// queue was full: the server never saw them.
 pub const RECEIVE_QUEUE_FULL: &str = "receive_queue_full";
 
-/// A server's own count, by identity where bodies carry it.
+/// A server's own counts, by identity if bodies carry it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerReport {
     /// Connections accepted.
     pub connections: u64,
-    /// Messages taken in, of whatever kind.
+    /// Messages received, of any kind.
     pub received: u64,
     /// Different messages with a whole mark of the measured window, over all producers.
     pub unique: u64,
-    /// Further arrivals of messages that were there before.
+    /// Further arrivals of messages that had arrived before.
     pub duplicates: u64,
     /// Messages with a mark and a failing check.
     pub corrupt: u64,
@@ -139,8 +139,8 @@ impl ServerReport {
         self.queued_bytes += other.queued_bytes;
     }
 
-    /// What was counted after `before`, an earlier count of the same server. Queues are as they
-    /// are now.
+    /// Returns what was counted after `before`, an earlier report of the same server. Queues are as
+    /// they are now.
     pub fn since(&self, before: &ServerReport) -> ServerReport {
         let dropped = self.dropped.iter().map(|(cause, count)| {
             let earlier = before.dropped.get(cause).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! One session packet by packet, as it was captured: what a sequence diagram is drawn from.
+//! One session packet by packet, as it was captured: the data of a sequence diagram.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,14 @@ use serde::{Deserialize, Serialize};
 pub struct SessionPackets {
     /// The trial's id.
     pub trial: String,
-    /// Who takes part, as the diagram names them from left to right; packets refer to them by
-    /// their place.
+    /// Parties, as the diagram names them from left to right; packets refer to them by index.
     pub parties: Vec<String>,
-    /// What TLS agreed on, such as `TLS 1.3, resumed`; absent without TLS.
+    /// What TLS negotiated, such as `TLS 1.3, resumed`; absent without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
-    /// The packets; of a long session only its beginning and its end.
+    /// The packets; of a long session only the first and last ones.
     pub packets: Vec<SessionPacket>,
-    /// What was left out; absent where everything is there.
+    /// What was left out; absent if the session is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<PacketGap>,
 }
@@ -26,11 +25,12 @@ pub struct SessionPackets {
 pub struct SessionPacket {
     /// When it was captured, nanoseconds after the first of the session.
     pub at_ns: u64,
-    /// The place of the party that sent it.
+    /// The index of the party that sent it.
     pub from: u8,
-    /// The place of the party that it was sent to.
+    /// The index of the party that it was sent to.
     pub to: u8,
-    /// Its bytes on the wire from the link header on; of a super-packet, of all that it becomes.
+    /// Its bytes on the wire from the link header on; of a super-packet, those of all packets it is
+    /// split into.
     pub bytes: u64,
     /// Of these, bytes of the stream.
     pub stream_bytes: u64,
@@ -38,49 +38,49 @@ pub struct SessionPacket {
     pub flags: String,
     /// `set_up`, `messages` or `tear_down`.
     pub phase: String,
-    /// What begins in it, as the protocol calls it: `PUBLISH QoS 1`, `TLS ClientHello`. Empty where
-    /// it carries nothing, goes on with what began before, or nobody could tell.
+    /// What begins in it, as the protocol calls it: `PUBLISH QoS 1`, `TLS ClientHello`. Empty if it
+    /// carries nothing, continues what began before, or is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// What is special about it; empty for most.
+    /// Special properties; empty for most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<PacketMark>,
-    /// Packets on the wire that it becomes, where it is a super-packet; else absent.
+    /// Number of packets on the wire, for a super-packet; else absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<u64>,
 }
 
-/// What is special about a packet.
+/// A special property of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PacketMark {
-    /// It carries something that had been captured before.
+    /// It carries data that had been captured before.
     Retransmission,
-    /// It was sent once more later, on a path that dropped packets: it was lost on the way, or what
-    /// acknowledged it was.
+    /// It was sent again later, on a path that dropped packets: it was lost in transit, or its
+    /// acknowledgement was.
     SentAgain,
-    /// It was sent once more later although it was not lost: the sender's timer ran out before the
+    /// It was sent again later although it was not lost: the sender's timer ran out before the
     /// acknowledgement came.
     SentTooEarly,
-    /// Something before it is missing, or something behind it came first.
+    /// Data before it is missing, or later data arrived first.
     OutOfOrder,
-    /// It asks only whether the peer is there.
+    /// It only checks that the peer is alive.
     KeepAlive,
 }
 
 /// Packets that were left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketGap {
-    /// Before which of the packets, from 0.
+    /// The index of the packet after the gap, from 0.
     pub before: u64,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,
 }
 
 impl PacketMark {
-    /// What it is in words.
+    /// Text of the property.
     pub fn words(self) -> &'static str {
         match self {
             PacketMark::Retransmission => "retransmission",
@@ -92,5 +92,5 @@ impl PacketMark {
     }
 }
 
-/// Packets of one session that are kept at most: more nobody reads.
+/// Most packets of one session that are kept, so that a diagram stays readable.
 pub const SESSION_PACKETS_MAX: usize = 200;

@@ -1,4 +1,4 @@
-//! Settings of a protocol: what there is, and what a trial sets.
+//! Settings of a protocol: the known keys, and the values of a trial.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use crate::units::{Nanos, parse_duration};
 pub struct Setting {
     /// The key, without the protocol's name.
     pub key: &'static str,
-    /// What values it takes.
+    /// Type of its values.
     pub kind: SettingKind,
-    /// The value in force if none is given, as text.
+    /// The default value, as text.
     pub default: &'static str,
     /// One sentence for the help.
     pub doc: &'static str,
 }
 
-/// What values a setting takes.
+/// Type of a setting's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingKind {
     /// `true` or `false`.
@@ -64,6 +64,9 @@ pub struct Settings(pub BTreeMap<String, String>);
 
 impl Settings {
     /// The defaults of `known`, changed by `given`. `protocol` is for the messages.
+    ///
+    /// # Errors
+    /// If a key is unknown or a value is not one that it takes.
     pub fn new<'a>(
         protocol: &str,
         known: &[Setting],
@@ -112,7 +115,7 @@ impl Settings {
 pub(crate) fn check(protocol: &str, setting: &Setting, value: &str) -> Result<(), Invalid> {
     let wrong = |mend: String| {
         let place = format!("{protocol}.{}", setting.key);
-        Err(Invalid::new(place, format!("{value:?} is not a value it takes"), mend))
+        Err(Invalid::new(place, format!("{value:?} is not a valid value"), mend))
     };
     match setting.kind {
         SettingKind::Flag if value == "true" || value == "false" => Ok(()),

@@ -1,22 +1,22 @@
-//! How much a warning restricts the use of a result.
+//! How severely a warning restricts the use of a result.
 
 use serde::{Deserialize, Serialize};
 
-/// How much a doubt takes away.
+/// How severely a warning restricts the use of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// The result stands, with this said beside it.
+    /// The result can be used, with the warning in mind.
     Doubt,
-    /// Times from the due time must not be used; rates, losses, service times and costs stand. Only
-    /// in records of earlier versions: today the generator's lateness is judged figure by figure.
+    /// Times from the due time must not be used; rates, losses, service times and costs can. Only
+    /// in records of earlier versions: now the generator's lateness is judged figure by figure.
     InvalidTimes,
     /// The result must not be used.
     Invalid,
 }
 
 impl Severity {
-    /// The words before the text of a doubt: empty for one that takes nothing away.
+    /// The words before the text of a warning: empty if the result can be used.
     pub fn prefix(self) -> &'static str {
         match self {
             Severity::Doubt => "",

@@ -1,6 +1,6 @@
-//! Counting messages by identity: one bit each, and far less where none is missing, so that hours
-//! of messages cost no memory to speak of. Consumers in the generator and the reference servers use
-//! the same tally.
+//! Counts messages by identity: one bit each, and far less if none is missing, so that hours of
+//! messages need little memory. Consumers in the generator and the reference servers use the same
+//! tally.
 
 use crate::mark::{Mark, Reading};
 
@@ -8,18 +8,18 @@ use crate::mark::{Mark, Reading};
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     lanes: Vec<Lane>,
-    /// Everything that arrived, of whatever kind, warm-up left out.
+    /// All arrivals, of any kind, warm-up excluded.
     pub received: u64,
     /// Messages that arrived more than once, each further arrival counted.
     pub duplicates: u64,
     /// Messages that arrived after one with a higher number of the same producer (RFC 4737,
     /// type-P-reordered), first arrivals only.
     pub reordered: u64,
-    /// Messages with our mark and a failing check.
+    /// Messages with a Weighbridge mark whose check fails.
     pub corrupt: u64,
-    /// Damaged messages whose identity could not be read any more.
+    /// Damaged messages whose identity could not be read.
     pub corrupt_unknown: u64,
-    /// Messages without our mark.
+    /// Messages without a Weighbridge mark.
     pub foreign: u64,
     /// Messages of the warm-up, counted nowhere else.
     pub warmup: u64,
@@ -34,22 +34,22 @@ pub struct Lane {
     next_expected: u64,
 }
 
-/// What an arrival was.
+/// Kind of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived {
     /// A message for the first time and in time.
     First,
     /// A message for the first time, after Tmax.
     Late,
-    /// A message that was here before.
+    /// A message that had arrived before.
     Duplicate,
-    /// Damaged, foreign, or of the warm-up: counted, but no delivery.
+    /// Damaged, foreign, or of the warm-up: counted, but not a delivery.
     Nothing,
 }
 
 impl Tally {
-    /// Counts the arrival of a body that reads as `reading`; `is_late` tells whether a whole
-    /// message is past Tmax.
+    /// Counts the arrival of a body that reads as `reading`; `is_late` is true if a whole message
+    /// is past Tmax.
     pub fn note(&mut self, reading: Reading, is_late: bool) -> Arrived {
         match reading {
             Reading::Whole(mark) if mark.warmup => {
@@ -111,8 +111,8 @@ impl Tally {
         &mut self.lanes[index]
     }
 
-    /// Puts another consumer's tally into this one, for consumers that share their messages: what
-    /// both got is a duplicate.
+    /// Merges another consumer's tally into this one, for consumers that share their messages: a
+    /// message that both received is a duplicate.
     pub fn absorb(&mut self, other: &Tally) {
         self.received += other.received;
         self.duplicates += other.duplicates;
@@ -166,27 +166,27 @@ impl Lane {
     }
 }
 
-/// A growing set of numbers that mostly come in their order: one bit each, and hardly anything
-/// for a stretch of [`BLOCK_BITS`] that are all in. Messages arrive like that, so that hours of
-/// them cost what the last moment does, and each lost one the stretch around it.
+/// A growing set of numbers that mostly arrive in order: one bit each, and almost nothing for a
+/// block of [`BLOCK_BITS`] that is complete. Messages arrive in this way, so that hours of them
+/// need the memory of the last moment, plus a block around each lost one.
 #[derive(Clone, Debug, Default)]
 pub struct Bits {
     blocks: Vec<Block>,
 }
 
-/// What is in of one stretch of numbers.
+/// One block of numbers.
 #[derive(Clone, Debug)]
 enum Block {
-    /// These bits; words behind the last one are 0.
+    /// Some bits; words after the last one are 0.
     Some { words: Vec<u64>, count: u32 },
-    /// All of them.
+    /// All bits.
     All,
 }
 
 impl Bits {
     const EMPTY: Bits = Bits { blocks: Vec::new() };
 
-    /// Puts `number` in; false if it was there already.
+    /// Adds `number`; false if it was already in the set.
     pub fn set(&mut self, number: u64) -> bool {
         let block = (number / BLOCK_BITS) as usize;
         if block >= self.blocks.len() {
@@ -195,13 +195,13 @@ impl Bits {
         self.blocks[block].set(number % BLOCK_BITS)
     }
 
-    /// True if `number` is in.
+    /// True if `number` is in the set.
     pub fn get(&self, number: u64) -> bool {
         let block = self.blocks.get((number / BLOCK_BITS) as usize);
         block.is_some_and(|block| block.get(number % BLOCK_BITS))
     }
 
-    /// Puts all numbers of `other` in; how many were there already.
+    /// Adds all numbers of `other`; returns how many were already in the set.
     fn absorb(&mut self, other: &Bits) -> u64 {
         if other.blocks.len() > self.blocks.len() {
             self.blocks.resize_with(other.blocks.len(), || Block::NONE);
@@ -209,7 +209,7 @@ impl Bits {
         self.blocks.iter_mut().zip(&other.blocks).map(|(ours, theirs)| ours.absorb(theirs)).sum()
     }
 
-    /// How many numbers are in.
+    /// Number of members.
     pub fn count(&self) -> u64 {
         self.blocks.iter().map(Block::count).sum()
     }
@@ -280,7 +280,7 @@ impl Block {
     }
 }
 
-/// Numbers of a stretch: 4 KiB where not all of them are in.
+/// Numbers of a block: 4 KiB if not all of them are set.
 const BLOCK_BITS: u64 = 32_768;
 
 #[cfg(test)]

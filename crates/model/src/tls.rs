@@ -1,14 +1,14 @@
-//! The keys by which any protocol is put inside TLS. They stand in the table of each protocol, so
-//! that one may be weighed with and another without, and so that cells tell them apart.
+//! The keys by which any protocol uses TLS. They are in the table of each protocol, so that one may
+//! be measured with TLS and another without, and cells differ by them.
 
 use crate::protocol::{Setting, SettingKind};
 use crate::settings::Settings;
 
-/// How many keys there are.
+/// Number of keys.
 pub const KEYS: usize = 9;
 
-/// A protocol's own keys and those of TLS; `alpn` is the protocol's name in ALPN (RFC 7301), empty
-/// where it has none. `N` is `own.len() + KEYS`.
+/// Returns a protocol's own keys and those of TLS; `alpn` is the protocol's name in ALPN (RFC
+/// 7301), empty if it has none. `N` is `own.len() + KEYS`.
 pub const fn with<const N: usize>(own: &[Setting], alpn: &'static str) -> [Setting; N] {
     let keys = keys(alpn);
     let mut all = [keys[0]; N];
@@ -34,16 +34,21 @@ const fn keys(alpn: &'static str) -> [Setting; KEYS] {
             key: "tls",
             kind: SettingKind::Choice(&["off", "on", "1.2", "1.3"]),
             default: "off",
-            doc: "TLS below the protocol: on offers 1.3 and 1.2, a number that version only.",
+            doc: "TLS under the protocol: on offers 1.3 and 1.2, a number that version only.",
         },
         flag("tls_resume", "true", "Resume TLS sessions where the server hands out tickets."),
-        flag("tls_mutual", "false", "The reference or managed server wants certificates too."),
-        flag("tls_verify", "true", "Refuse certificates that are not valid; false is doubted."),
+        flag(
+            "tls_mutual",
+            "false",
+            "The reference or managed server requires client \
+                                     certificates.",
+        ),
+        flag("tls_verify", "true", "Refuse certificates that are not valid; false: warn only."),
         text("tls_name", "", "Host name in the server's certificate and in SNI; empty: the URL's."),
         text("tls_alpn", alpn, "Protocols offered by ALPN, with commas; empty offers none."),
-        text("tls_ca", "", "PEM file of who signs for the other side; empty: made, or system's."),
-        text("tls_cert", "", "PEM file of our certificate; empty: made for the run, or none."),
-        text("tls_key", "", "PEM file of its key."),
+        text("tls_ca", "", "PEM file of the other side's authority; empty: made, or system's."),
+        text("tls_cert", "", "PEM file of the client's certificate; empty: made, or none."),
+        text("tls_key", "", "PEM file of its private key."),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! One fully decided experiment: a point of the matrix, a repetition, a seed.
+//! One fully decided trial: a point of the matrix, a repetition, a seed.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ pub use crate::settings::Settings;
 /// A point of the matrix: plan keys with dots, and their values.
 pub type Point = BTreeMap<String, serde_json::Value>;
 
-/// One fully decided experiment.
+/// One fully decided trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Names the trial in the run: a hash of everything else in it.
     pub id: String,
-    /// Where it stands in the matrix.
+    /// Its point in the matrix.
     pub point: Point,
-    /// Which repetition of its cell, from 0.
+    /// The repetition of its cell, from 0.
     pub repetition: u32,
-    /// The seed of all its chance.
+    /// The seed of all its random numbers.
     pub seed: u64,
     /// The registry's name of the protocol.
     pub protocol: String,
@@ -29,14 +29,14 @@ pub struct Trial {
     /// Where the target listens; known once it is ready.
     #[serde(skip)]
     pub endpoint: Option<Endpoint>,
-    /// What is asked of the target.
+    /// The load.
     pub load: Load,
     /// The protocol's own table.
     pub settings: Settings,
 }
 
 impl Trial {
-    /// Tells the messages of this trial from those of any other.
+    /// Distinguishes the messages of this trial from those of any other.
     pub fn tag(&self) -> u16 {
         (self.seed ^ self.seed >> 16 ^ self.seed >> 32 ^ self.seed >> 48) as u16
     }

@@ -1,5 +1,5 @@
-//! Quantities as people write them. Every one carries its unit; a bare number is refused with
-//! the text that would have been right.
+//! Quantities as people write them. Every one has its unit; a number without one is refused, with
+//! the text to type instead.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -35,7 +35,7 @@ impl Nanos {
         Nanos(seconds * 1_000_000_000)
     }
 
-    /// This many seconds.
+    /// Seconds, as a floating-point number.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -138,35 +138,78 @@ impl<'de> Deserialize<'de> for Rate {
     }
 }
 
-/// Reads `10s`, `500ms`, `2m`, `1h30m`, `100us`.
+/// Reads `10s`, `500ms`, `1.5s`, `2m` (minutes), `1h30m`, `100us`, `1e3ms`.
+///
+/// # Errors
+/// What is wrong with `text`, and what to type.
 pub fn parse_duration(text: &str) -> Result<Nanos, String> {
     let text = text.trim();
     if is_bare_number(text) {
         return Err(format!("{text:?} has no unit: type {text}s or {text}ms"));
     }
     let plain = text.replace("µs", "us");
-    let duration = humantime::parse_duration(&plain)
-        .map_err(|_| format!("{text:?} is not a duration: type for example 10s, 500ms or 2m"))?;
+    let whole = humantime::parse_duration(&plain).ok();
+    let duration = whole
+        .or_else(|| fractions(&plain))
+        .ok_or_else(|| format!("{text:?} is not a duration: type for example 10s, 500ms or 2m"))?;
     u64::try_from(duration.as_nanos())
         .map(Nanos)
         .map_err(|_| format!("{text:?} is longer than 584 years: type a shorter duration"))
 }
 
-/// Reads `64B`, `1KiB` (1,024 bytes), `1KB` (1,000 bytes), `2MiB`; the result is in bytes.
+/// Numbers with fractions or exponents, each with its unit: `1.5s`, `1m 0.5s`, `1e3ms`.
+fn fractions(text: &str) -> Option<Duration> {
+    let mut sum = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (number, behind) = split_number(rest);
+        let length = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
+        let one = humantime::parse_duration(&format!("1{}", &behind[..length])).ok()?;
+        let seconds = number.parse::<f64>().ok()? * one.as_secs_f64();
+        sum = sum.checked_add(Duration::try_from_secs_f64(seconds).ok()?)?;
+        rest = behind[length..].trim_start();
+    }
+    (!text.is_empty()).then_some(sum)
+}
+
+/// The number that `text` begins with, and the rest: `1.5` and `s`, `1e3` and `ms`.
+fn split_number(text: &str) -> (&str, &str) {
+    let is_exponent = |at: usize| {
+        text[at..].starts_with('e') && text[at + 1..].starts_with(|c: char| c.is_ascii_digit())
+    };
+    let is_part = |(at, c): &(usize, char)| c.is_ascii_digit() || *c == '.' || is_exponent(*at);
+    let end = text.char_indices().find(|own| !is_part(own)).map_or(text.len(), |(at, _)| at);
+    text.split_at(end)
+}
+
+/// Reads `64B`, `1KiB` (1,024 bytes), `1KB` (1,000 bytes), `1.5MiB`, `1e3B`; the result is in
+/// bytes.
+///
+/// # Errors
+/// What is wrong with `text`, and what to type.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     if is_bare_number(text) {
         return Err(format!("{text:?} has no unit: type {text}B, {text}KB or {text}KiB"));
     }
-    text.parse::<bytesize::ByteSize>()
+    let (number, unit) = split_number(text);
+    let number = match number.parse::<f64>() {
+        Ok(value) if number.contains('e') => value.to_string(),
+        _ => number.to_owned(),
+    };
+    format!("{number}{unit}")
+        .parse::<bytesize::ByteSize>()
         .map(|size| size.as_u64())
         .map_err(|_| format!("{text:?} is not a size: type for example 64B, 1KiB or 1KB"))
 }
 
 /// Reads `1000/s`, `5k/s`, `50/1s`, `600/m`, `1/s/client`; k is 1,000 and M is 1,000,000.
+///
+/// # Errors
+/// With what to type.
 pub fn parse_rate(text: &str) -> Result<Rate, String> {
     let text = text.trim();
-    if is_bare_number(text) {
+    if parse_count(text).is_some() {
         return Err(format!("{text:?} has no unit: type {text}/s, or {text}/s/client for each"));
     }
     let wrong = || format!("{text:?} is not a rate: type for example 1000/s, 5k/s or 1/s/client");
@@ -185,11 +228,14 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
     if per_second.is_finite() && per_second > 0.0 {
         Ok(Rate { per_second, per_client })
     } else {
-        Err(format!("{text:?} is no rate anything can be sent at: type a positive one"))
+        Err(format!("cannot send at a rate of {text:?}: type a positive one"))
     }
 }
 
 /// Reads a whole number as people write it: `10000`, `10k`, `1.5M`, `5m` (5 million), `1e3`.
+///
+/// # Errors
+/// With what to type.
 pub fn parse_whole(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let wrong = |what: &str| Err(format!("{text:?} {what}: type for example 250, 10k, 5M or 1e3"));
@@ -206,7 +252,7 @@ pub fn parse_whole(text: &str) -> Result<u64, String> {
     }
 }
 
-/// From here on not every whole number has a floating-point number of its own: 2^53.
+/// Above this, not every whole number has its own floating-point number: 2^53.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// A count with an optional `k`, `M` or `m`: `250`, `5k`, `1.5M`.
@@ -232,10 +278,19 @@ mod tests {
         assert_eq!(parse_duration("500ms"), Ok(Nanos::from_millis(500)));
         assert_eq!(parse_duration("100µs"), Ok(Nanos::from_micros(100)));
         assert_eq!(parse_duration("1m 30s"), Ok(Nanos::from_secs(90)));
+        assert_eq!(parse_duration("1.5s"), Ok(Nanos::from_millis(1_500)));
+        assert_eq!(parse_duration("5m"), Ok(Nanos::from_secs(300)));
+        assert_eq!(parse_duration("1m 0.5s"), Ok(Nanos::from_millis(60_500)));
+        assert_eq!(parse_duration("1e3ms"), Ok(Nanos::from_secs(1)));
         assert_eq!(parse_size("1KiB"), Ok(1024));
         assert_eq!(parse_size("1KB"), Ok(1000));
         assert_eq!(parse_size("64B"), Ok(64));
+        assert_eq!(parse_size("1.5KiB"), Ok(1536));
+        assert_eq!(parse_size("1e3B"), Ok(1000));
+        assert_eq!(parse_size("10k"), Ok(10_000));
         assert_eq!(parse_rate("5k/s"), Ok(Rate { per_second: 5000.0, per_client: false }));
+        assert_eq!(parse_rate("1e3/s"), Ok(Rate { per_second: 1000.0, per_client: false }));
+        assert_eq!(parse_rate("1.5M/s"), Ok(Rate { per_second: 1.5e6, per_client: false }));
         assert_eq!(parse_rate("50/1s"), Ok(Rate { per_second: 50.0, per_client: false }));
         assert_eq!(parse_rate("600/m"), Ok(Rate { per_second: 10.0, per_client: false }));
         assert_eq!(parse_rate("1/s/client"), Ok(Rate { per_second: 1.0, per_client: true }));
@@ -274,11 +329,12 @@ mod tests {
         assert!(parse_duration("10").unwrap_err().contains("type 10s"));
         assert!(parse_size("64").unwrap_err().contains("type 64B"));
         assert!(parse_rate("1000").unwrap_err().contains("type 1000/s"));
+        assert!(parse_rate("10k").unwrap_err().contains("type 10k/s"));
     }
 
     #[test]
     fn nonsense_is_refused_not_guessed() {
-        for text in ["", "x", "-5s", "5 parsecs"] {
+        for text in ["", "x", "-5s", "5 parsecs", "1.5.2s", ".s", "5k"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
         for text in ["", "0/s", "-1/s", "1/parsec", "nan/s", "1/0s"] {

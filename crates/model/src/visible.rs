@@ -1,15 +1,15 @@
-//! Text from outside, as it may reach a terminal: names, questions, the words of a target and file
-//! names may hold sequences that a terminal obeys.
+//! Text from outside, made safe for a terminal: names, questions, the name of a target and file
+//! names may contain control sequences.
 
 use std::borrow::Cow;
 
-/// The same text with control characters as `\u001b`, line breaks and tabs apart. The escape is
-/// that of JSON, so that a document of JSON stays one and says the same.
+/// Returns the text with control characters as `\u001b`, except line breaks and tabs. The escape is
+/// that of JSON, so that a document of JSON stays valid and keeps its meaning.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |character| is_unseen(character) && !matches!(character, '\n' | '\t'))
 }
 
-/// The same of what must stay on one line: line breaks and tabs are escaped too.
+/// Returns the text in one line: line breaks and tabs are escaped too.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_unseen)
 }
@@ -28,7 +28,7 @@ fn escaped(text: &str, is_refused: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Control characters (C0, DEL, C1), and those that turn the direction of the text around them
+/// Control characters (C0, DEL, C1), and those that change the direction of the text around them
 /// (Unicode Standard Annex 9, section 2).
 fn is_unseen(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,4 @@
-//! Which start of the machine this is, and how long ago it was.
+//! Identity and age of the current boot of the machine.
 
 use std::fs;
 
@@ -6,14 +6,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::cpu::nanoseconds;
 
-/// A name that the kernel makes up at every start (`random(4)`, `boot_id`); `None` where it tells
-/// none.
+/// ID that the kernel makes at every boot (`random(4)`, `boot_id`); `None` if it reports none.
 pub fn id() -> Option<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
-/// Nanoseconds on `CLOCK_BOOTTIME`: nobody sets it, and it goes on while the machine sleeps.
+/// Nanoseconds on `CLOCK_BOOTTIME`: it cannot be set, and it counts while the machine sleeps.
 pub fn clock_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Boottime))
 }

@@ -1,6 +1,5 @@
-//! Containers by name: which process of this machine is the first of one, and which control group
-//! it lives in. Asked of the engine's socket, as its own command does, or read from what the engine
-//! wrote down.
+//! Containers by name: the first process of each and its control group. Read from the engine's
+//! socket, as its own command does, or from the engine's files.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,7 +14,7 @@ use crate::group::Group;
 use crate::host::Roots;
 use crate::subject::Subject;
 
-/// Where engines of containers are on this machine.
+/// Where container engines are on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Engines {
     /// Sockets that speak the API of Docker, which Podman speaks too.
@@ -26,17 +25,17 @@ pub struct Engines {
     pub podman: Vec<PathBuf>,
 }
 
-/// A container that runs.
+/// A running container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
     /// Its id, 64 hexadecimal digits.
     pub id: String,
-    /// Its first process, by its number on this machine; 0 where only its id is known.
+    /// Process ID of its first process on this machine; 0 if only its id is known.
     pub pid: u32,
 }
 
 impl Engines {
-    /// Where they usually are, and where `DOCKER_HOST` says.
+    /// The usual places, and that of `DOCKER_HOST`.
     pub fn from_environment() -> Engines {
         let text = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
         let mut sockets: Vec<PathBuf> = Vec::new();
@@ -62,7 +61,7 @@ impl Engines {
         for socket in &self.sockets {
             match asked(socket, name) {
                 Ok(Some(found)) => return found.running().map_err(refused),
-                Ok(None) => seen.push(format!("{} knows none", socket.display())),
+                Ok(None) => seen.push(format!("{} does not know it", socket.display())),
                 Err(why) => seen.extend(why.map(|why| format!("{}: {why}", socket.display()))),
             }
         }
@@ -77,15 +76,15 @@ impl Engines {
             }
         }
         Err(refused(match seen.is_empty() {
-            true => "no engine of containers was found on this machine".to_owned(),
+            true => "no container engine was found on this machine".to_owned(),
             false => seen.join("; "),
         }))
     }
 }
 
 impl Container {
-    /// What is to be watched: its control group where that bears its id, so that what is started in
-    /// it later counts too; else its first process and what descends from it.
+    /// What is to be observed: its control group if that bears its id, so that processes started in
+    /// it later count too; otherwise its first process and the descendants of that.
     ///
     /// # Errors
     /// If it has ended.
@@ -100,7 +99,7 @@ impl Container {
         match self.pid {
             0 => Err(ObserveError::NoContainer {
                 name: self.id.clone(),
-                why: "no process is in a control group of this id: it does not run".to_owned(),
+                why: "it does not run: no process is in a control group of this id".to_owned(),
             }),
             pid => Subject::tree(pid),
         }
@@ -133,11 +132,11 @@ impl Container {
     }
 }
 
-/// What stands in the name of the group of Podman's monitor, `libpod-conmon-ID.scope` (conmon(8)).
+/// Part of the name of the group of Podman's monitor, `libpod-conmon-ID.scope` (conmon(8)).
 const MONITOR: &str = "conmon";
 
-/// What an engine says of a container, as far as it is of interest (Docker Engine API,
-/// "ContainerInspect"; Docker writes the same down as `config.v2.json`).
+/// The needed fields of an engine's answer (Docker Engine API,
+/// "ContainerInspect"; Docker writes them to `config.v2.json`).
 #[derive(Debug, Deserialize)]
 struct Inspected {
     #[serde(alias = "Id")]
@@ -155,7 +154,7 @@ struct State {
     pid: u32,
 }
 
-/// What Podman lists.
+/// A container in Podman's list.
 #[derive(Debug, Deserialize)]
 struct Listed {
     id: String,
@@ -166,7 +165,7 @@ struct Listed {
 impl Inspected {
     fn running(self) -> Result<Container, String> {
         match self.state.pid {
-            0 => Err("it does not run: start it".to_owned()),
+            0 => Err("it does not run: start it first".to_owned()),
             pid => Ok(Container { id: self.id, pid }),
         }
     }
@@ -176,13 +175,13 @@ impl Inspected {
     }
 }
 
-/// True for an id, whole or as far as engines show it.
+/// True for an id, complete or as short as engines show it.
 fn is_id(id: &str, name: &str) -> bool {
     name.len() >= ID_SHOWN && id.starts_with(name)
 }
 
-/// Asks an engine by HTTP/1.0 over its socket. `Ok(None)` if it knows no such container,
-/// `Err(None)` if nobody is there.
+/// Asks an engine by HTTP/1.0 over its socket. `Ok(None)` if it does not know the container,
+/// `Err(None)` if no engine answers.
 fn asked(socket: &Path, name: &str) -> Result<Option<Inspected>, Option<String>> {
     if !socket.exists() {
         return Err(None);
@@ -220,7 +219,7 @@ fn written_by_docker(folder: &Path, name: &str, seen: &mut Vec<String>) -> Optio
     let read = |path: PathBuf| serde_json::from_str(&fs::read_to_string(path).ok()?).ok();
     let found = configs.filter_map(read).find(|found: &Inspected| found.is_called(name));
     if found.is_none() {
-        seen.push(format!("{} holds none", folder.display()));
+        seen.push(format!("{} does not have it", folder.display()));
     }
     found
 }
@@ -238,7 +237,7 @@ fn written_by_podman(file: &Path, name: &str, seen: &mut Vec<String>) -> Option<
     let is_it = |own: &Listed| own.names.iter().any(|known| known == name) || is_id(&own.id, name);
     let found = listed.into_iter().find(is_it).map(|own| own.id);
     if found.is_none() {
-        seen.push(format!("{} lists none", file.display()));
+        seen.push(format!("{} does not list it", file.display()));
     }
     found
 }
@@ -249,7 +248,7 @@ const ID_SHOWN: usize = 12;
 /// An engine on the same machine answers at once.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is said of one container takes some kilobytes.
+/// Description of one container: some kilobytes.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 #[cfg(test)]
@@ -311,7 +310,7 @@ mod tests {
         let engines = folder.engines();
         assert_eq!(engines.find("web").unwrap(), Container { id: ID.to_owned(), pid: 41 });
         assert!(engines.find("web").unwrap_err().to_string().contains("does not run"));
-        assert!(engines.find("web").unwrap_err().to_string().contains("knows none"));
+        assert!(engines.find("web").unwrap_err().to_string().contains("does not know it"));
         answering.join().unwrap();
     }
 
@@ -329,9 +328,12 @@ mod tests {
         let podman = engines.find("db").unwrap();
         assert_eq!((podman.id.as_str(), podman.pid), ("ffff0000ffff0000", 0));
         let error = engines.find("other").unwrap_err().to_string();
-        assert!(error.contains("holds none") && error.contains("lists none"), "{error}");
+        assert!(
+            error.contains("does not have it") && error.contains("does not list it"),
+            "{error}"
+        );
         let none = Engines { sockets: vec![], docker: vec![], podman: vec![] };
-        assert!(none.find("web").unwrap_err().to_string().contains("no engine"));
+        assert!(none.find("web").unwrap_err().to_string().contains("no container engine"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Looks at some cores every so often, whoever uses them, as programs do that show the load of a
-//! machine. It rests on `/proc/stat`, which counts in clock ticks (10 ms): over a second and a half
-//! a figure is good to about one percent.
+//! Samples the load of some cores at an interval, of all processes together, as programs do that
+//! show the load of a machine. It uses `/proc/stat`, which counts in clock ticks (10 ms): over
+//! 1.5 s a figure is good to about one percent.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use crate::ObserveError;
 use crate::cpu::{HostCpu, monotonic_ns};
 
-/// What the kernel had counted for the cores at a moment.
+/// The kernel's counts for the cores at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// When, on `CLOCK_MONOTONIC`.
+    /// Time of the sample, on `CLOCK_MONOTONIC`.
     pub at_ns: u64,
     /// Time of all of the cores since they were started.
     pub cores: HostCpu,
 }
 
-/// A thread that looks until it has seen the end of what it watches, or is dropped.
+/// A thread that samples until the end of what it watches, or until it is dropped.
 #[derive(Debug)]
 pub struct CoresWatch {
     until: Option<Sender<u64>>,
@@ -26,10 +26,10 @@ pub struct CoresWatch {
 }
 
 impl CoresWatch {
-    /// Looks at these cores now, and then every `every`.
+    /// Samples these cores now, and then every `every`.
     ///
     /// # Errors
-    /// If the kernel does not tell of one of them, or no thread could be started.
+    /// If the kernel does not report one of them, or no thread could be started.
     pub fn begin(cores: Vec<usize>, every: Duration) -> Result<CoresWatch, ObserveError> {
         let first = look(&cores)?;
         let (until, asked) = channel();
@@ -40,10 +40,10 @@ impl CoresWatch {
         Ok(CoresWatch { until: Some(until), thread: Some(thread) })
     }
 
-    /// Waits for the first look at or after `until_ns` and hands over all there were.
+    /// Waits for the first sample at or after `until_ns` and returns all samples.
     pub fn end(mut self, until_ns: u64) -> Vec<Look> {
         if let Some(until) = self.until.take() {
-            // A thread that is gone has left its looks behind.
+            // A thread that has ended has left its samples behind.
             let _ = until.send(until_ns);
         }
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -54,7 +54,7 @@ impl Drop for CoresWatch {
     fn drop(&mut self) {
         self.until = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed; there is nobody left to tell it to.
+            // A panic there has already been printed.
             let _ = thread.join();
         }
     }
@@ -74,7 +74,7 @@ fn watch(
         match asked.recv_timeout(wait) {
             Ok(until) => until_ns = Some(until),
             Err(RecvTimeoutError::Timeout) => {}
-            // Whoever asked has said all: what is left is to wait for the next look.
+            // The request is complete: what is left is to wait for the next sample.
             Err(RecvTimeoutError::Disconnected) if until_ns.is_some() => std::thread::sleep(wait),
             Err(RecvTimeoutError::Disconnected) => return looks,
         }
@@ -91,8 +91,8 @@ fn watch(
             Ok(look) => looks.push(look),
             Err(_) => return looks,
         }
-        // From the look that was made, not from the one that was due: whoever was woken late
-        // would else look again at once, and see a window that is next to nothing.
+        // From the sample that was made, not from the one that was due: a thread woken late would
+        // otherwise sample again at once, in a window that is almost empty.
         due = Instant::now() + every;
         if is_seen(&looks) {
             return looks;
@@ -105,7 +105,7 @@ fn look(cores: &[usize]) -> Result<Look, ObserveError> {
     Ok(Look { at_ns: monotonic_ns(), cores })
 }
 
-/// Below it two looks may fall into one clock tick.
+/// Below it two samples may fall into one clock tick.
 const EVERY_MIN: Duration = Duration::from_millis(10);
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! The kernel accounts running time in nanoseconds per thread (`sum_exec_runtime`, first number
 //! of `/proc/PID/task/TID/schedstat`), and in clock ticks per process with its ended threads and
-//! its waited-for children (`/proc/PID/stat`). Neither is whole alone, so both are read: the
-//! first for resolution, the second for what came and went between two looks.
+//! its waited-for children (`/proc/PID/stat`). Neither is complete alone, so both are read: the
+//! first for resolution, the second for threads that came and went between two samples.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::ObserveError;
 use crate::process::{ProcessStat, Tree};
 
-/// Where a processor time comes from, finest first.
+/// Source of a processor time, finest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accounting {
-    /// `CLOCK_PROCESS_CPUTIME_ID`: our own process, to the nanosecond.
+    /// `CLOCK_PROCESS_CPUTIME_ID`: this process itself, to the nanosecond.
     ProcessClock,
     /// Sum of `/proc/PID/task/*/schedstat`: nanoseconds, behind by at most a scheduler tick for
     /// a thread that is running at the moment.
@@ -41,14 +41,14 @@ impl Accounting {
     }
 }
 
-/// Processor time of a tree since the tree was first looked at.
+/// Processor time of a tree since the first sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuReading {
     /// User and system time together, nanoseconds; never falls from one reading to the next.
     pub cpu_ns: u64,
-    /// Processes that are there now.
+    /// Number of processes now.
     pub processes: u32,
-    /// Threads that are there now.
+    /// Number of threads now.
     pub threads: u32,
     /// The coarsest source that was used.
     pub accounting: Accounting,
@@ -61,10 +61,10 @@ pub struct CpuTree {
     processes: BTreeMap<u32, ProcessTime>,
     /// Time of members that have ended, as last seen.
     ended_ns: u64,
-    /// Time the members had used before the first look.
+    /// Time that the members had used before the first sample.
     base_ns: u64,
-    /// Waited-for time at the last look, and how much it has grown in all. It falls when a
-    /// member ends that nobody in the tree waits for.
+    /// Waited-for time at the last sample, and how much it has grown in total. It falls when a
+    /// member ends for which no process in the tree waits.
     waited_last_ns: u64,
     waited_grown_ns: u64,
     highest_ns: u64,
@@ -80,7 +80,7 @@ impl CpuTree {
         CpuTree::of(&[root])
     }
 
-    /// The same of several processes and all that descend from them.
+    /// Begins with several processes and all their descendants.
     ///
     /// # Errors
     /// [`ObserveError::NoProcess`] if one of them is not there.
@@ -100,7 +100,7 @@ impl CpuTree {
         Ok(tree)
     }
 
-    /// The number of the first root.
+    /// The process ID of the first root.
     pub fn root(&self) -> u32 {
         self.tree.root()
     }
@@ -110,7 +110,7 @@ impl CpuTree {
         self.read_with_members().0
     }
 
-    /// Reads the whole tree, and tells who is in it.
+    /// Reads the whole tree, and returns its members.
     pub fn read_with_members(&mut self) -> (CpuReading, Vec<ProcessStat>) {
         let (members, accounting) = self.look();
         // A child that ended is in `ended_ns` up to its last look, and in its parent's waited
@@ -154,7 +154,7 @@ impl CpuTree {
 struct ProcessTime {
     started_ticks: u64,
     cpu_ns: u64,
-    /// Nanoseconds of every thread at the last look.
+    /// Nanoseconds of every thread at the last sample.
     threads: BTreeMap<u32, u64>,
     ended_threads_ns: u64,
 }
@@ -208,7 +208,7 @@ pub struct HostCpu {
     pub iowait_ns: u64,
     /// Hardware interrupts.
     pub interrupt_ns: u64,
-    /// Soft interrupts: the network's receive path runs there and is charged to nobody.
+    /// Soft interrupts: the network's receive path runs there and is not charged to a process.
     pub softirq_ns: u64,
     /// Taken by the hypervisor for others.
     pub steal_ns: u64,
@@ -262,7 +262,7 @@ impl HostCpu {
     /// The sum over these cores, by their numbers.
     ///
     /// # Errors
-    /// [`ObserveError::Unexpected`] if one of them is not told of, and if the kernel shows none.
+    /// [`ObserveError::Unexpected`] if the kernel does not report one of them.
     pub fn read_cores(cores: &[usize]) -> Result<HostCpu, ObserveError> {
         let path = "/proc/stat";
         let text = fs::read_to_string(path)
@@ -334,7 +334,7 @@ fn waited_ns(members: &[ProcessStat]) -> u64 {
     members.iter().map(|stat| stat.waited_ticks).sum::<u64>().saturating_mul(tick_ns())
 }
 
-/// Running time of every thread of a process, empty where the kernel keeps none.
+/// Running time of every thread of a process, empty if the kernel does not keep it.
 fn thread_times(pid: u32) -> BTreeMap<u32, u64> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return BTreeMap::new() };
     entries
@@ -347,7 +347,7 @@ fn thread_times(pid: u32) -> BTreeMap<u32, u64> {
 }
 
 pub(crate) fn nanoseconds(time: Timespec) -> u64 {
-    // Clocks of these kinds never tell a time before their zero.
+    // Clocks of these kinds never show a time before their zero.
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let rest = u64::try_from(time.tv_nsec).unwrap_or(0);
     seconds * 1_000_000_000 + rest

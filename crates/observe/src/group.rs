@@ -1,5 +1,5 @@
-//! A control group as a target: what the kernel accounts to all processes in it, whoever started
-//! them, those that ended too.
+//! A control group as a target: what the kernel accounts to all processes in it, also to those
+//! that have ended.
 
 use std::fs;
 use std::io;
@@ -9,17 +9,17 @@ use crate::ObserveError;
 use crate::host::Roots;
 use crate::memory::Memory;
 
-/// The accounts of a group, of either of the kernel's two designs.
+/// Accounts of a group, of either version of control groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     processor: Processor,
     memory: Option<Resident>,
-    /// Where quotas and sets of cores are written down.
+    /// Folders with quotas and sets of cores.
     limits: Vec<PathBuf>,
     processes: PathBuf,
 }
 
-/// Where the processor time stands.
+/// File with the processor time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Processor {
     /// `cpuacct.usage`, nanoseconds (Documentation/admin-guide/cgroup-v1/cpuacct.rst).
@@ -28,19 +28,18 @@ enum Processor {
     Stat(PathBuf),
 }
 
-/// Where the memory stands: what is charged to the group, and the file with its parts. Pages of
-/// files that were not used for a while are taken off, as `docker stats` does: the kernel takes
-/// them back first.
+/// Files with the memory: the charge of the group, and its parts. Pages of files that were not
+/// used for a while are subtracted, as `docker stats` does: the kernel reclaims them first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Resident {
     charged: PathBuf,
     parts: PathBuf,
-    /// What those pages are called there.
+    /// Name of those pages in the second file.
     inactive: &'static str,
 }
 
 impl Group {
-    /// The group at `path`: a folder, or its name below the groups of this machine.
+    /// Opens the group at `path`: a folder, or its name below the groups of this machine.
     ///
     /// # Errors
     /// [`ObserveError::NoGroup`] if there is none, [`ObserveError::Unreadable`] without the right
@@ -48,7 +47,7 @@ impl Group {
     pub fn open(path: &str, roots: &Roots) -> Result<Group, ObserveError> {
         let top = roots.sys.join("fs/cgroup");
         let given = Path::new(path);
-        // A folder that is there is what it is; else it is a name below each mounted hierarchy.
+        // An existing folder is used as it is; otherwise it is a name below each mounted hierarchy.
         let inside = given.strip_prefix(&top).ok();
         let name: PathBuf = match inside {
             Some(rest) => rest.to_owned(),
@@ -88,7 +87,7 @@ impl Group {
             Processor::Usage(file) | Processor::Stat(file) => file.with_file_name("cgroup.procs"),
         };
         let group = Group { processor, memory, limits: folders, processes: home };
-        // A right that is missing is told now and not as a figure that is missing later.
+        // A missing right is reported now, and not later as a missing figure.
         group.cpu_ns()?;
         Ok(group)
     }
@@ -108,8 +107,8 @@ impl Group {
         number.ok_or_else(|| ObserveError::Unexpected(path.display().to_string()))
     }
 
-    /// What is charged to the group, without pages of files that were not used for a while; `None`
-    /// where the kernel accounts none to it.
+    /// Memory charged to the group, without pages of files that were not used for a while; `None`
+    /// if the kernel does not account memory to it.
     pub fn memory(&self) -> Option<Memory> {
         let files = self.memory.as_ref()?;
         let charged: u64 = read(&files.charged).ok()?.trim().parse().ok()?;
@@ -118,13 +117,13 @@ impl Group {
         Some(Memory { rss_bytes: charged.saturating_sub(inactive), pss_bytes: None })
     }
 
-    /// Processes in it now, those of groups below it left out.
+    /// Processes in it now, without those of groups below it.
     pub fn processes(&self) -> u32 {
         let text = fs::read_to_string(&self.processes).unwrap_or_default();
         u32::try_from(text.lines().count()).unwrap_or(u32::MAX)
     }
 
-    /// Cores whose time it may use: those of its set, at most as many as its quota pays for
+    /// Cores whose time it may use: those of its set, at most as many as its quota allows
     /// (rounded up), at most `available`.
     pub fn cores(&self, available: u32) -> u32 {
         let text = |file: &str| {
@@ -158,12 +157,12 @@ fn hierarchies(top: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The number behind a word at the start of a line.
+/// The number after a word at the start of a line.
 fn value_of(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
-/// How many cores a list such as `0-3,6` names (cpuset(7), "List format").
+/// Number of cores in a list such as `0-3,6` (cpuset(7), "List format").
 fn listed(list: &str) -> Option<u32> {
     let count = |part: &str| -> Option<u32> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -1,11 +1,11 @@
-//! The machine: what a reader needs to know of it to doubt or repeat a figure.
+//! Facts of the machine that a reader needs to judge or repeat a figure.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use weigh_model::event::HostFacts;
 
-/// Where the kernel shows itself.
+/// Roots of the kernel's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
     /// `/proc`.
@@ -15,7 +15,7 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// The real ones, with `WEIGH_SYSFS` in the place of `/sys` where it is set.
+    /// The real ones, with `WEIGH_SYSFS` instead of `/sys` where it is set.
     pub fn from_environment() -> Roots {
         let sys = std::env::var_os("WEIGH_SYSFS").filter(|path| !path.is_empty());
         Roots { proc: "/proc".into(), sys: sys.map_or_else(|| "/sys".into(), PathBuf::from) }
@@ -31,7 +31,7 @@ pub fn facts() -> HostFacts {
     facts
 }
 
-/// The facts as the files below these roots tell them; empty or 0 where they tell nothing. The
+/// The facts as the files below these roots give them; empty or 0 if unknown. The
 /// cores are those online, as an affinity mask is in no file.
 pub fn facts_below(roots: &Roots) -> HostFacts {
     let cpu_info = line_text(&roots.proc.join("cpuinfo"));
@@ -65,7 +65,7 @@ fn total_memory(memory: &str) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Told by the hypervisor's own file (Xen), by the board's maker, or by the processor flag that
+/// Reported by the hypervisor's own file (Xen), by the board's maker, or by the processor flag that
 /// every hypervisor on x86 sets (CPUID leaf 1, ECX bit 31).
 fn virtualisation(roots: &Roots, cpu_info: &str) -> String {
     let hypervisor = line_text(&roots.sys.join("hypervisor/type"));
@@ -89,7 +89,7 @@ fn virtualisation(roots: &Roots, cpu_info: &str) -> String {
     let guest = flags.map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
     let maker = MAKERS.iter().find(|(maker, _)| board.contains(maker)).map(|(_, kind)| *kind);
     match (guest, maker) {
-        // A maker of virtual boards also makes real ones.
+        // Makers of virtual boards also make real ones.
         (Some(false), _) => "none".to_owned(),
         (Some(true), None) if line_text(&clock_sources(roots)).contains("kvm-clock") => {
             "kvm".to_owned()

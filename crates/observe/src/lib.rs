@@ -1,8 +1,8 @@
-//! Looks, and changes nothing: processor time and memory of a process tree, and the facts of the
-//! host that a reader needs to doubt or repeat a figure.
+//! Observes without changing anything: processor time and memory of a process tree, and the facts
+//! of the host that a reader needs to judge or repeat a figure.
 //!
-//! Everything is read from `/proc` and `/sys`; nothing here needs privileges. Every reading says
-//! how fine it is ([`cpu::Accounting`]) and what it cost ([`sampler::Usage::own_cpu_ns`]).
+//! Everything is read from `/proc` and `/sys`; nothing here needs privileges. Every reading has
+//! its resolution ([`cpu::Accounting`]) and its own cost ([`sampler::Usage::own_cpu_ns`]).
 
 pub mod boot;
 pub mod clocks;
@@ -20,21 +20,21 @@ pub mod room;
 pub mod sampler;
 pub mod subject;
 
-/// What can keep an observer from looking.
+/// Errors of observers.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
-    /// The process to look at is not there.
-    #[error("there is no process {0}: it ended, or the number is wrong")]
+    /// The process does not exist.
+    #[error("no process {0}: it has ended, or the number is wrong")]
     NoProcess(u32),
-    /// The control group to look at is not there.
-    #[error("there is no control group {0}, or it accounts no processor time")]
+    /// The control group does not exist.
+    #[error("no control group {0}, or it does not account processor time")]
     NoGroup(String),
-    /// The container to look at is not there.
-    #[error("there is no container {name} to watch: {why}")]
+    /// The container does not exist, or cannot be observed.
+    #[error("cannot observe the container {name}: {why}")]
     NoContainer {
         /// Its name or id.
         name: String,
-        /// Who was asked, and what they said.
+        /// The engines asked, and their answers.
         why: String,
     },
     /// A file of the kernel could not be read.
@@ -42,7 +42,7 @@ pub enum ObserveError {
     Unreadable {
         /// The file.
         path: String,
-        /// Why.
+        /// The system's error.
         error: std::io::Error,
     },
     /// A file of the kernel does not look as documented.

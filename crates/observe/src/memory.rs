@@ -1,4 +1,4 @@
-//! Memory of processes: what they hold, and their proportional share of what they share.
+//! Memory of processes: resident, and their proportional share of shared pages.
 
 use std::fs;
 
@@ -7,8 +7,8 @@ use std::fs;
 pub struct Memory {
     /// Resident set: shared pages count once for every process.
     pub rss_bytes: u64,
-    /// Proportional set: a page shared by three counts a third for each. Absent where the
-    /// kernel does not show it to us.
+    /// Proportional set: a page shared by three counts a third for each. Absent if the
+    /// kernel does not show it to this user.
     pub pss_bytes: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Which processes there are: `/proc/PID/stat`, and who descends from whom.
+//! Processes of the machine: `/proc/PID/stat`, and which descends from which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,8 @@ pub struct ProcessStat {
     pub parent: u32,
     /// Processor time of all its threads, ended ones too, in clock ticks: `utime + stime`.
     pub own_ticks: u64,
-    /// Processor time of children it has waited for, and theirs, in ticks: `cutime + cstime`.
+    /// Processor time of children it has waited for, and of their children, in ticks:
+    /// `cutime + cstime`.
     pub waited_ticks: u64,
     /// Threads it has now.
     pub threads: u32,
@@ -34,7 +35,7 @@ impl ProcessStat {
         ProcessStat::parse(&text).ok_or(ObserveError::Unexpected(path))
     }
 
-    /// Takes a line of `/proc/PID/stat` apart. The name in parentheses may itself hold blanks
+    /// Parses a line of `/proc/PID/stat`. The name in parentheses may itself hold blanks
     /// and parentheses, so the fields are counted from the last closing one.
     pub fn parse(line: &str) -> Option<ProcessStat> {
         let pid = line.split_once(' ')?.0.parse().ok()?;
@@ -53,7 +54,7 @@ impl ProcessStat {
     }
 }
 
-/// What a process is called (`/proc/PID/comm`, at most 15 characters); `None` if it is not there.
+/// Name of a process (`/proc/PID/comm`, at most 15 characters); `None` if it does not exist.
 pub fn name(pid: u32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some(text.trim_end().to_owned()).filter(|name| !name.is_empty())
@@ -64,14 +65,14 @@ pub fn name(pid: u32) -> Option<String> {
 #[derive(Debug)]
 pub struct Tree {
     root: u32,
-    /// Number and start of every member seen alive at the last look.
+    /// Number and start of every member alive at the last reading.
     members: BTreeMap<u32, u64>,
-    /// The newest number of a process when all of them were last looked at.
+    /// The newest process ID when all processes were last read.
     newest: Option<u32>,
     looks_since_all: u32,
 }
 
-/// All processes are looked at again after so many looks, whatever the kernel says.
+/// Number of readings after which all processes are read again, whatever the kernel reports.
 const LOOKS_AT_MEMBERS: u32 = 16;
 
 impl Tree {
@@ -83,7 +84,7 @@ impl Tree {
         Tree::of(&[root])
     }
 
-    /// One with these processes at its roots.
+    /// A tree with these processes at its roots.
     ///
     /// # Errors
     /// [`ObserveError::NoProcess`] if one of them is not there.
@@ -94,14 +95,15 @@ impl Tree {
         Ok(Tree { root, members, newest: None, looks_since_all: 0 })
     }
 
-    /// The number of the first root.
+    /// The process ID of the first root.
     pub fn root(&self) -> u32 {
         self.root
     }
 
-    /// The members that are there now, zombies included, in the order of their numbers. Where
-    /// no process was started since the last look only the members are read, which is cheaper
-    /// by far on a machine with many processes.
+    /// The existing members, zombies included, in the order of their numbers. If no process was
+    /// started since the last reading, only the members are read, which is much cheaper on a
+    /// machine
+    /// with many processes.
     pub fn look(&mut self) -> Vec<ProcessStat> {
         let newest = newest_number();
         self.looks_since_all += 1;
@@ -145,7 +147,7 @@ impl Tree {
     }
 }
 
-/// The number the kernel gave last, to a process or a thread: the last word of `/proc/loadavg`.
+/// The last ID that the kernel gave to a process or thread: the last word of `/proc/loadavg`.
 fn newest_number() -> Option<u32> {
     let text = fs::read_to_string("/proc/loadavg").ok()?;
     text.split_ascii_whitespace().last()?.parse().ok()
@@ -187,6 +189,6 @@ mod tests {
     #[test]
     fn a_missing_root_is_named() {
         let error = Tree::new(u32::MAX).unwrap_err();
-        assert!(error.to_string().contains("there is no process"), "{error}");
+        assert!(error.to_string().contains("no process"), "{error}");
     }
 }

@@ -1,30 +1,30 @@
-//! How much was used of what ends: file descriptors and local ports, and what the kernel threw away
-//! because somebody did not read in time. Every reading is a handful of files of one size, however
+//! Use of limited resources: file descriptors and local ports, and what the kernel dropped because
+//! a receiver did not read in time. Every reading is a few files of constant size, however
 //! many sockets there are.
 
 use std::fs;
 use std::path::Path;
 
-/// How much of something that ends is in use.
+/// Use of a limited resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// In use.
+    /// Number in use.
     pub used: u64,
-    /// There are so many.
+    /// The limit.
     pub available: u64,
 }
 
 impl Used {
-    /// What is nearer its end.
+    /// The one that is closer to its limit.
     fn fuller(self, other: Used) -> Used {
         let share = |of: &Used| of.used as f64 / of.available.max(1) as f64;
         if share(&other) > share(&self) { other } else { self }
     }
 }
 
-/// Descriptors of whichever of these processes is nearest to its limit (`RLIMIT_NOFILE`, the soft
-/// one). Threads with a table of their own count for themselves. `None` before Linux 6.2, whose
-/// `/proc/PID/fd` does not tell how many there are without a walk through all of them.
+/// Descriptors of the process that is closest to its limit (`RLIMIT_NOFILE`, the soft one), of
+/// these. Threads with their own table count separately. `None` before Linux 6.2, whose
+/// `/proc/PID/fd` does not report their number without a walk through all of them.
 pub fn descriptors(pids: impl IntoIterator<Item = u32>) -> Option<Used> {
     pids.into_iter().filter_map(of_process).reduce(Used::fuller)
 }
@@ -47,18 +47,18 @@ fn open_files(limits: &str) -> Option<u64> {
     }
 }
 
-/// What the network of the calling thread has counted since it exists.
+/// Counts of the calling thread's network since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Network {
-    /// TCP sockets that are closed and keep their port for another minute.
+    /// Closed TCP sockets that keep their port for another minute.
     pub waiting: u64,
-    /// What the kernel threw away for want of room at the receiver: connections that found a full
+    /// What the kernel dropped because the receiver had no room: connections that found a full
     /// backlog (`ListenDrops`), segments that found a full one (`TCPBacklogDrop`) or a full buffer
     /// (`TCPRcvQDrop`), Linux `Documentation/networking/snmp_counter.rst`.
     pub drops: u64,
 }
 
-/// Looks at the network that the calling thread is in.
+/// Reads the network that the calling thread is in.
 pub fn network() -> Option<Network> {
     let sockets = fs::read_to_string("/proc/thread-self/net/sockstat").ok()?;
     let counters = fs::read_to_string("/proc/thread-self/net/netstat").ok()?;
@@ -81,8 +81,8 @@ fn drops(counters: &str) -> Option<u64> {
     Some(dropped.filter_map(|(_, value)| value.parse::<u64>().ok()).sum())
 }
 
-/// Local ports that a connection may get by itself, of one local address, in the network that the
-/// calling thread is in.
+/// Local ports of one local address that the kernel may assign to connections, in the network
+/// that the calling thread is in.
 pub fn local_ports() -> Option<u64> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut ends = text.split_whitespace().filter_map(|word| word.parse::<u64>().ok());

@@ -1,8 +1,8 @@
-//! Watches a process tree or a control group from a thread of its own: a sample every period,
-//! and whenever asked.
+//! Observes a process tree or a control group from its own thread: a sample every period,
+//! and on request.
 //!
 //! The thread runs where the thread that starts it may run, so start it from one that is pinned
-//! beside the target and not on it.
+//! to other cores than the target.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -14,20 +14,20 @@ use crate::cpu::{Accounting, HostCpu, monotonic_ns, own_thread_ns};
 use crate::memory::Memory;
 use crate::subject::Subject;
 
-/// One look at a tree.
+/// One sample of a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// When, on `CLOCK_MONOTONIC` ([`monotonic_ns`]).
+    /// Its time on `CLOCK_MONOTONIC` ([`monotonic_ns`]).
     pub at_ns: u64,
     /// Processor time of the tree since the sampler started.
     pub cpu_ns: u64,
-    /// Processes there were.
+    /// Number of processes.
     pub processes: u32,
-    /// Threads there were.
+    /// Number of threads.
     pub threads: u32,
-    /// Memory; with the proportional set only in samples that were asked for.
+    /// Memory; with the proportional set only in requested samples.
     pub memory: Memory,
-    /// Totals of the host; zeros where it shows none.
+    /// Totals of the host; zeros if unknown.
     pub host: HostCpu,
 }
 
@@ -49,7 +49,7 @@ impl Sampler {
         Sampler::start_of(&[root], cores, period)
     }
 
-    /// The same of the trees below several roots together.
+    /// Starts to watch the trees below several roots together.
     ///
     /// # Errors
     /// As [`Sampler::start`].
@@ -57,7 +57,7 @@ impl Sampler {
         Sampler::watch(Subject::trees(roots)?, cores, period)
     }
 
-    /// Starts to watch what was given `cores` cores, every `period`.
+    /// Starts to watch a subject that was given `cores` cores, every `period`.
     ///
     /// # Errors
     /// [`ObserveError::Unreadable`] if no thread could be started.
@@ -73,8 +73,9 @@ impl Sampler {
         Ok(Sampler { ask: Some(ask), thread: Some(thread), seen })
     }
 
-    /// Reads the recording while it grows. A reader takes no sample and delays none by more than
-    /// the copy of a few.
+    /// Returns a reader of the recording while it grows. A reader takes no sample and delays none
+    /// by more than
+    /// a short copy.
     pub fn so_far(&self) -> SoFar {
         SoFar(Arc::clone(&self.seen))
     }
@@ -92,7 +93,7 @@ impl Sampler {
         answer.recv().map_err(|_| gone())
     }
 
-    /// Ends the watch and hands over what was seen.
+    /// Ends the watch and returns the recording.
     ///
     /// # Errors
     /// If the sampler's thread has panicked.
@@ -108,13 +109,13 @@ impl Drop for Sampler {
     fn drop(&mut self) {
         self.ask = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed; there is nobody left to tell it to.
+            // A panic there has already been printed.
             let _ = thread.join();
         }
     }
 }
 
-/// What a sampler has seen up to now.
+/// Samples up to now.
 #[derive(Clone, Debug)]
 pub struct SoFar(Arc<Mutex<Recording>>);
 
@@ -125,10 +126,10 @@ impl SoFar {
     }
 }
 
-/// Everything a sampler saw.
+/// All samples of a sampler.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// In the order of time.
+    /// The samples in the order of time.
     pub samples: Vec<Sample>,
     /// Cores the target was given.
     pub cores: u32,
@@ -136,13 +137,13 @@ pub struct Recording {
     pub accounting: Accounting,
     /// Processor time the sampler's thread has used itself.
     pub own_cpu_ns: u64,
-    /// When there was nothing left to look at, if that happened.
+    /// When the subject ended, if it did.
     pub gone_ns: Option<u64>,
-    /// How often it looked.
+    /// Number of samples taken.
     pub period: Duration,
 }
 
-/// What a tree used in a window.
+/// Resources that a tree used in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
     /// Length of the window.
@@ -159,7 +160,7 @@ pub struct Usage {
     pub rss_bytes_max: u64,
     /// Samples in the window.
     pub samples: usize,
-    /// Where the processor time comes from.
+    /// Source of the processor time.
     pub accounting: Accounting,
     /// The sampler's own processor time over the whole recording.
     pub own_cpu_ns: u64,
@@ -186,14 +187,15 @@ impl Recording {
         Recording { samples, cores, accounting, own_cpu_ns, gone_ns, period }
     }
 
-    /// True once nothing up to `at_ns` can be added: a sample was taken then or later, or nothing
-    /// is left to look at.
+    /// True once nothing up to `at_ns` can be added: a sample was taken then or later, or the
+    /// subject
+    /// has ended.
     pub fn reaches(&self, at_ns: u64) -> bool {
         self.gone_ns.is_some() || self.samples.last().is_some_and(|last| last.at_ns >= at_ns)
     }
 
-    /// What was used between two instants of [`monotonic_ns`]; `None` without two samples
-    /// around or inside them. Between samples processor time is taken to grow evenly.
+    /// Resources used between two instants of [`monotonic_ns`]; `None` without two samples
+    /// around or inside them. Between samples processor time is assumed to grow linearly.
     pub fn window(&self, from_ns: u64, to_ns: u64) -> Option<Usage> {
         let from_ns = from_ns.max(self.samples.first()?.at_ns);
         let to_ns = to_ns.min(self.samples.last()?.at_ns);
@@ -262,8 +264,8 @@ impl Recording {
     }
 }
 
-/// The highest sample. The frequent ones know only resident memory: taken off it is the least
-/// that resident memory exceeded proportional memory by in the samples that know both.
+/// The highest sample. The frequent ones have only resident memory: from it is subtracted the least
+/// by which resident memory exceeded proportional memory in the samples that have both.
 fn memory_max(inside: &[&Sample]) -> u64 {
     let known = inside.iter().filter(|sample| sample.memory.pss_bytes.is_some());
     let proportional = known.clone().map(|sample| sample.memory.bytes()).max();
@@ -288,9 +290,9 @@ fn watch(
         let Ok(mut recording) = seen.lock() else { return };
         recording.note(sample, accounting, is_gone);
         match wanted {
-            // Whoever asked may have left; the sample is recorded all the same.
+            // The caller may have gone; the sample is recorded anyway.
             Ok(reply) => drop(reply.send(sample)),
-            // A period that was missed is left out and not made up for.
+            // A missed period is skipped, not repeated.
             Err(RecvTimeoutError::Timeout) => due = (due + period).max(Instant::now()),
             Err(RecvTimeoutError::Disconnected) => {
                 recording.own_cpu_ns = own_thread_ns();
@@ -301,8 +303,8 @@ fn watch(
     }
 }
 
-/// Every other of the samples that nobody asked for, the most memory of each that is left out kept
-/// in the one after it, so that a watch of any length takes the same memory.
+/// Every other of the samples that were not requested. The highest memory of each one left out is
+/// kept in the next one, so that a watch of any length takes the same memory.
 pub fn thinned(samples: Vec<Sample>) -> Vec<Sample> {
     let last = samples.len().saturating_sub(1);
     let mut left: Vec<Sample> = Vec::with_capacity(SAMPLES_MAX);
@@ -339,7 +341,7 @@ fn look(subject: &mut Subject, with_proportional: bool) -> (Sample, Accounting, 
     (sample, look.reading.accounting, look.is_gone)
 }
 
-/// Samples that are kept, 130 bytes each: some 5 MB. With more the period doubles.
+/// Samples kept, 130 bytes each: some 5 MB. With more the period doubles.
 pub const SAMPLES_MAX: usize = 40_000;
 
 #[cfg(test)]

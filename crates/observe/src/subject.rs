@@ -1,20 +1,20 @@
-//! What a sampler looks at: a process with its descendants, or a control group.
+//! Subject of a sampler: a process with its descendants, or a control group.
 
 use crate::ObserveError;
 use crate::cpu::{Accounting, CpuReading, CpuTree};
 use crate::group::Group;
 use crate::memory::{Memory, proportional, resident};
 
-/// What is looked at.
+/// A process tree or a control group.
 #[derive(Debug)]
 pub enum Subject {
-    /// A process and all that descends from it.
+    /// A process and its descendants.
     Tree(CpuTree),
     /// A control group.
     Group(GroupTime),
 }
 
-/// A control group whose time counts from the first look.
+/// A control group whose time counts from the first sample.
 #[derive(Debug)]
 pub struct GroupTime {
     group: Group,
@@ -22,19 +22,19 @@ pub struct GroupTime {
     highest_ns: u64,
 }
 
-/// One look.
+/// One sample of a subject.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Processor time since the subject was first looked at, and whose.
+    /// Processor time since the first sample, and its source.
     pub reading: CpuReading,
-    /// Memory; zeros where it is not known.
+    /// Memory; zeros if unknown.
     pub memory: Memory,
-    /// True if there was nothing left to look at: the figures are the last ones known.
+    /// True if the subject has ended: the figures are the last known ones.
     pub is_gone: bool,
 }
 
 impl Subject {
-    /// This process and what descends from it.
+    /// This process and its descendants.
     ///
     /// # Errors
     /// [`ObserveError::NoProcess`] if it is not there.
@@ -42,7 +42,7 @@ impl Subject {
         Subject::trees(&[root])
     }
 
-    /// These processes and what descends from them.
+    /// These processes and their descendants.
     ///
     /// # Errors
     /// [`ObserveError::NoProcess`] if one of them is not there.
@@ -59,7 +59,7 @@ impl Subject {
         Ok(Subject::Group(GroupTime { group, base_ns, highest_ns: 0 }))
     }
 
-    /// Cores whose time it may use: those that it may run on, and its quota pays for.
+    /// Cores it may use: those of its affinity, and within its quota.
     pub fn cores(&self) -> u32 {
         let here = crate::host::facts().cores.max(1);
         match self {
@@ -72,7 +72,7 @@ impl Subject {
         }
     }
 
-    /// Looks; `with_proportional` memory costs more.
+    /// Takes a sample; `with_proportional` memory costs more.
     pub fn look(&mut self, with_proportional: bool) -> Look {
         match self {
             Subject::Tree(tree) => {
@@ -102,7 +102,7 @@ impl GroupTime {
     }
 }
 
-/// Cores of this machine, whoever may use them.
+/// Cores of this machine, regardless of which processes may use them.
 fn online() -> u32 {
     let all = crate::host::facts_below(&crate::host::Roots::from_environment()).cores;
     all.max(1)

@@ -193,7 +193,7 @@ fn a_meter_that_vanishes_leaves_no_part_of_a_figure() {
     let counts = Counts { delivered: Some(10), sessions: None };
     let told = measured("t", &track, phases, counts, 0);
     assert_eq!((told.energy_j, told.metrics.len()), (None, 0));
-    assert!(told.absent.unwrap().contains("went away"));
+    assert!(told.absent.unwrap().contains("vanished"));
     assert_eq!(told.doubts[0].code, "energy-absent");
 }
 
@@ -256,11 +256,11 @@ fn a_shunt_is_read_in_the_units_of_its_driver() {
 #[test]
 fn a_unit_that_is_off_by_1000_is_refused_with_the_mend() {
     for (name, files, words) in [
-        ("volts-up", [("in1_input", 5_000_000), BOARD[1], BOARD[2]], "in1_input says 5000 V"),
-        ("volts-down", [("in1_input", 5), BOARD[1], BOARD[2]], "in1_input says 0.005 V"),
-        ("amperes-up", [BOARD[0], ("curr1_input", 500_000), BOARD[2]], "curr1_input says 500 A"),
-        ("watts-down", [BOARD[0], BOARD[1], ("power1_input", 2_500)], "power1_input says 0.0025 W"),
-        ("watts-up", [BOARD[0], BOARD[1], ("power1_input", 2_500_000_000)], "says 2500 W"),
+        ("volts-up", [("in1_input", 5_000_000), BOARD[1], BOARD[2]], "in1_input is 5000 V"),
+        ("volts-down", [("in1_input", 5), BOARD[1], BOARD[2]], "in1_input is 0.005 V"),
+        ("amperes-up", [BOARD[0], ("curr1_input", 500_000), BOARD[2]], "curr1_input is 500 A"),
+        ("watts-down", [BOARD[0], BOARD[1], ("power1_input", 2_500)], "power1_input is 0.0025 W"),
+        ("watts-up", [BOARD[0], BOARD[1], ("power1_input", 2_500_000_000)], "is 2500 W"),
     ] {
         let said = shunt(name, &files).refusal("ina226");
         assert!(said.contains(words) && said.contains("multimeter"), "{name}: {said}");
@@ -273,12 +273,12 @@ fn a_unit_that_is_off_by_1000_is_refused_with_the_mend() {
 #[test]
 fn a_shunt_that_is_off_by_1000_is_refused_though_all_figures_agree() {
     for (name, told_uohm, milliamperes, says) in [
-        ("shunt-10-down", 10, 500_000, "says 0.01 milliohm"),
-        ("shunt-100-down", 100, 500_000, "says 0.1 milliohm"),
-        ("shunt-10-up", 10_000_000, 1, "says 10000 milliohm"),
-        ("shunt-100-up", 100_000_000, 1, "says 100000 milliohm"),
-        ("shunt-none", 0, 500, "says 0 milliohm"),
-        ("shunt-below", -10_000, 500, "says -10 milliohm"),
+        ("shunt-10-down", 10, 500_000, "is 0.01 milliohm"),
+        ("shunt-100-down", 100, 500_000, "is 0.1 milliohm"),
+        ("shunt-10-up", 10_000_000, 1, "is 10000 milliohm"),
+        ("shunt-100-up", 100_000_000, 1, "is 100000 milliohm"),
+        ("shunt-none", 0, 500, "is 0 milliohm"),
+        ("shunt-below", -10_000, 500, "is -10 milliohm"),
     ] {
         let files = [
             ("in1_input", 5_000),
@@ -307,7 +307,7 @@ fn a_shunt_that_is_off_by_1000_is_refused_though_all_figures_agree() {
         ("shunt_resistor", 500),
     ];
     let said = shunt("shunt-much", &files).refusal("ina226");
-    assert!(said.contains("says 5400 W") && said.contains("at most 500 W"), "{said}");
+    assert!(said.contains("shows 5400 W") && said.contains("at most 500 W"), "{said}");
     // Its shunt is inside: what the file says is of no meaning.
     let inside = shunt("shunt-inside", &[BOARD[0], BOARD[1], BOARD[2], ("shunt_resistor", 1)]);
     inside.put("class/hwmon/hwmon3/name", "ina260");
@@ -409,7 +409,7 @@ fn what_lies_above_idle_has_a_budget() {
         let told = measured("t", &track, Phases { before, after, ..phases }, counts, 0);
         assert!(told.budget.iter().all(|line| line.source != "idle drift"));
         let doubt = told.doubts.iter().find(|doubt| doubt.code == "energy-idle-unknown").unwrap();
-        assert!(doubt.text.contains("without the drift"), "{}", doubt.text);
+        assert!(doubt.text.contains("does not include the drift"), "{}", doubt.text);
     }
     let none = measured("t", &track, Phases { before: None, after: None, ..phases }, counts, 0);
     assert_eq!((none.above_idle_j, none.doubts.len()), (None, 0));
@@ -488,7 +488,7 @@ fn batteries_that_cannot_measure_say_why() {
 #[test]
 fn a_machine_without_meters_says_what_was_looked_for() {
     let tree = Tree::new("nothing");
-    assert!(tree.refusal("auto").contains("no meter of energy"));
+    assert!(tree.refusal("auto").contains("no energy meter"));
     let found = survey(&tree.sources());
     let choices: Vec<&str> = found.iter().map(|own| own.choice.as_str()).collect();
     assert_eq!(choices, ["ina2xx", "pmic", "rapl", "battery"]);

@@ -1,5 +1,5 @@
-//! The stage `api`: readings by HTTP and JSON, by axum. It keeps them itself or hands them on to a
-//! store, and answers once they are kept.
+//! The stage `api`: accepts readings by HTTP and JSON, with axum. It stores them or passes them to
+//! a store, and answers when they are stored.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -30,28 +30,28 @@ use crate::queue::{Gathering, Piece};
 use crate::reading;
 use crate::running::{Ready, Running, listen, local, serve};
 
-/// How an api is set up.
+/// Settings of an API.
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
-    /// Where it listens; port 0 takes a free one.
+    /// Its address; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Where readings go.
+    /// Destination of readings.
     pub holding: Holding,
-    /// Readings that go to the store in one call.
+    /// Batches of readings for the store.
     pub gathering: Gathering,
     /// The file for its hops.
     pub hops: Option<PathBuf>,
 }
 
-/// Where an api's readings go.
+/// Destination of an API's readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holding {
-    /// The newest of them stay in its memory.
+    /// Its memory, which keeps the newest ones.
     Memory {
-        /// Readings that are kept.
+        /// Maximum number of readings in memory.
         kept_max: usize,
     },
-    /// To a store, by gRPC.
+    /// A store, by gRPC.
     Store(Endpoint),
 }
 
@@ -59,7 +59,7 @@ impl ApiSettings {
     /// Starts it.
     ///
     /// # Errors
-    /// If its store is not there, or its port is taken.
+    /// A store that cannot be reached; an address in use.
     pub fn start(self) -> Result<Running, Failed> {
         Running::start(move |stop| async move {
             let (next, place) = match &self.holding {
@@ -81,7 +81,7 @@ impl ApiSettings {
             let (passing, work) = Passing::new(Arc::new(next), self.gathering, hops);
             let counted = Arc::clone(&passing.counts);
             let listener = listener.tap_io(|stream| {
-                // An answer must not wait for more to send; without the option it only may.
+                // Answers must not wait for more data; without the option they may.
                 let _ = stream.set_nodelay(true);
             });
             Ok(Ready {
@@ -112,7 +112,7 @@ fn counts(counts: &Counts) -> Value {
     })
 }
 
-/// What is answered where.
+/// The routes of the API.
 fn routes(passing: Passing) -> Router {
     Router::new()
         .route("/readings", post(take).get(list))
@@ -142,7 +142,7 @@ async fn take(State(passing): State<Passing>, body: Bytes) -> Response {
     }
 }
 
-/// What a question for readings may say.
+/// Query of a request for readings.
 #[derive(Deserialize)]
 struct Wish {
     since: Option<String>,
@@ -167,7 +167,7 @@ async fn page(passing: &Passing, wish: &Wish, sensor: Option<String>) -> Respons
     let since = match wish.since.as_deref().map_or(Ok(0), str::parse::<u64>) {
         Ok(since) => since,
         Err(_) => {
-            let reason = "since is no cursor: take it from \"next\" of an earlier answer";
+            let reason = "since is not a cursor: copy it from \"next\" of an earlier answer";
             return refuse(StatusCode::BAD_REQUEST, reason);
         }
     };
@@ -182,7 +182,7 @@ async fn page(passing: &Passing, wish: &Wish, sensor: Option<String>) -> Respons
     }
 }
 
-/// The readings as they came; what is no JSON, which a store may have got elsewhere, as a text.
+/// The readings as received; a body that is not JSON, which a store may have, as a string.
 fn listing(page: &Page) -> String {
     let mut text = String::from("{\"readings\":[");
     for (number, body) in page.readings.iter().enumerate() {
@@ -198,7 +198,7 @@ fn listing(page: &Page) -> String {
     text
 }
 
-/// `GET /healthz`: well, if what comes next answers.
+/// `GET /healthz`: healthy if the next stage answers.
 async fn health(State(passing): State<Passing>) -> Response {
     match passing.next.count().await {
         Ok(count) => answer(StatusCode::OK, json!({"status": "ok", "readings": count}).to_string()),
@@ -219,9 +219,9 @@ fn answer(status: StatusCode, json: String) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], json).into_response()
 }
 
-/// Largest body of a request: a batch of a gateway with its largest messages.
+/// Maximum size of a request's body: a batch of a gateway with its largest messages.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Readings of an answer where the question names no limit.
+/// Default number of readings in an answer.
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MAX: usize = 10_000;
 

@@ -1,5 +1,5 @@
-//! Counting what is stored, for whoever holds it against what was sent: in the database's own file,
-//! or by asking the store.
+//! Counts stored readings, for comparison with the sent ones: in the database's own file, or by a
+//! request to the store.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use weigh_model::Endpoint;
 use crate::failed::Failed;
 use crate::next::{Api, Store};
 
-/// Rows of a store's database, counted in its file by a connection of our own.
+/// Rows of a store's database, counted in its file over a separate connection.
 ///
 /// # Errors
-/// If it cannot be opened, or is no database of a store.
+/// A file that cannot be opened, or is not a store's database.
 pub fn rows_in(path: &Path) -> Result<u64, Failed> {
     let failed = |error: rusqlite::Error| Failed::Found(format!("{}: {error}", path.display()));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -22,10 +22,10 @@ pub fn rows_in(path: &Path) -> Result<u64, Failed> {
     Ok(count.unsigned_abs())
 }
 
-/// Readings that a store has taken in, or an api that keeps them itself, as it says.
+/// Readings that a store, or an API with a memory, reports as received.
 ///
 /// # Errors
-/// If it is not there, or is neither.
+/// A server that cannot be reached, or is neither.
 pub fn asked_of(keeper: &Endpoint) -> Result<u64, Failed> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failed::Found(format!("no runtime: {error}")))?;

@@ -1,5 +1,5 @@
-//! The store's database: one file of SQLite in WAL mode, written a batch a transaction, and read
-//! over a connection of its own.
+//! The store's database: a file of SQLite in WAL mode, written with a transaction per batch, and
+//! read over a separate connection.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,19 +12,19 @@ use crate::failed::Failed;
 use crate::kept::{Kept, Page};
 use crate::reading::Reading;
 
-/// What a commit promises (sqlite.org, "PRAGMA synchronous").
+/// Durability of a commit (sqlite.org, "PRAGMA synchronous").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// `synchronous=FULL`: the log is synchronised at every commit, and what was answered outlives
-    /// a power cut.
+    /// `synchronous=FULL`: the log is synced at every commit, so confirmed readings survive a power
+    /// cut.
     Durable,
-    /// `synchronous=NORMAL`: it is synchronised at checkpoints only. What was answered outlives
-    /// the process; a power cut may take the last of it.
+    /// `synchronous=NORMAL`: the log is synced only at checkpoints. Confirmed readings survive the
+    /// process; a power cut may lose the last ones.
     Quick,
 }
 
 impl Durability {
-    /// As SQLite calls it.
+    /// The word of SQLite.
     pub(crate) fn synchronous(self) -> &'static str {
         match self {
             Durability::Durable => "FULL",
@@ -42,10 +42,10 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Opens it, or makes it.
+    /// Opens the database, or makes it.
     ///
     /// # Errors
-    /// If it cannot be opened, or is of something else.
+    /// A file that cannot be opened, or belongs to another program.
     pub(crate) fn open(
         path: &Path,
         durability: Durability,
@@ -56,14 +56,17 @@ impl Database {
         writer.busy_timeout(PATIENCE).map_err(failed)?;
         let whose = owner(&writer).map_err(failed)?;
         if whose == Owner::Other {
-            let text = "it is a database of something else; choose another file";
+            let text = "it is a database of another program; choose another file";
             return Err(Failed::Found(format!("--database {}: {text}", path.display())));
         }
         let mode: String = writer
             .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
             .map_err(failed)?;
         if mode != "wal" {
-            let text = format!("its file system takes no WAL (SQLite chose {mode}); use another");
+            let text = format!(
+                "its file system does not support WAL (SQLite chose {mode}); use \
+                                another"
+            );
             return Err(Failed::Found(format!("--database {}: {text}", path.display())));
         }
         prepare(&mut writer, durability, is_unique).map_err(failed)?;
@@ -138,7 +141,7 @@ impl Database {
     }
 }
 
-/// Who made a file.
+/// The program that made a file.
 #[derive(PartialEq, Eq)]
 enum Owner {
     Nobody,
@@ -158,7 +161,7 @@ fn owner(database: &Connection) -> rusqlite::Result<Owner> {
     })
 }
 
-/// Makes the tables where they are not there, and sets what the commit promises.
+/// Makes missing tables, and sets the durability of commits.
 fn prepare(
     database: &mut Connection,
     durability: Durability,
@@ -175,14 +178,14 @@ fn prepare(
     transaction.commit()
 }
 
-/// What SQLite says, with the file and what to do.
+/// SQLite's error, with the file and what to do.
 fn explain(path: &Path, error: &rusqlite::Error) -> String {
     let path: PathBuf = path.to_owned();
     let mend = match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => "it is no database of SQLite; choose another file",
-        Some(ErrorCode::CannotOpen) => "its folder must be there, and may be written",
-        Some(ErrorCode::ReadOnly) => "it may not be written; choose another file",
-        Some(ErrorCode::DatabaseBusy) => "somebody else writes to it; end that first",
+        Some(ErrorCode::NotADatabase) => "it is not an SQLite database; choose another file",
+        Some(ErrorCode::CannotOpen) => "its folder must exist and be writable",
+        Some(ErrorCode::ReadOnly) => "it is read-only; choose another file",
+        Some(ErrorCode::DatabaseBusy) => "another process writes to it; stop that process first",
         _ => "choose another file",
     };
     format!("--database {}: {error}: {mend}", path.display())
@@ -192,12 +195,12 @@ fn lock(of: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `WBST`, which says whose file it is (sqlite.org, "PRAGMA application_id").
+/// `WBST`, the owner of the file (sqlite.org, "PRAGMA application_id").
 const APPLICATION: i32 = i32::from_be_bytes(*b"WBST");
 const VERSION: i32 = 1;
 
-/// The body is the reading as it came, mark and all. `identity` is that of the mark, where each
-/// message is to be kept once. `"values"` is read out of the body when it is asked for.
+/// The body is the reading as received, with its mark. `identity` is that of the mark, if each
+/// message is to be stored once. `"values"` is read from the body on request.
 const TABLES: &str = r#"
 CREATE TABLE IF NOT EXISTS readings (
     id INTEGER PRIMARY KEY,
@@ -222,7 +225,7 @@ const READ_SENSOR: &str =
     "SELECT id, body FROM readings WHERE sensor = ?3 AND id > ?1 ORDER BY id LIMIT ?2";
 const COUNT: &str = "SELECT count(*) FROM readings";
 
-/// How long a connection waits for another one's lock.
+/// Time that a connection waits for another one's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
@@ -301,14 +304,14 @@ mod tests {
             let error = Database::open(path, Durability::Durable, false).map(|_| ()).unwrap_err();
             error.to_string()
         };
-        assert!(refused(&place.0.join("nowhere/x.db")).contains("its folder must be there"));
+        assert!(refused(&place.0.join("nowhere/x.db")).contains("its folder must exist"));
         let text = "a diary that is certainly longer than the header of a database of SQLite, \
                     which has a hundred bytes";
         std::fs::write(place.file(), text).unwrap();
-        assert!(refused(&place.file()).contains("no database of SQLite"));
+        assert!(refused(&place.file()).contains("not an SQLite database"));
         assert_eq!(std::fs::read_to_string(place.file()).unwrap(), text);
         std::fs::remove_file(place.file()).unwrap();
         Connection::open(place.file()).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
-        assert!(refused(&place.file()).contains("a database of something else"));
+        assert!(refused(&place.file()).contains("a database of another program"));
     }
 }

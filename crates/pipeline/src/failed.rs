@@ -1,12 +1,12 @@
-//! Why a stage does not start.
+//! Errors of a stage that does not start.
 
 /// What is wrong, and what to type instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
-    /// With what was typed.
+    /// Wrong arguments.
     #[error("{0}")]
     Typed(String),
-    /// With what is there: a port in use, a broker that refuses, a file of something else.
+    /// A wrong environment: a port in use, a broker that refuses, a file of another program.
     #[error("{0}")]
     Found(String),
 }

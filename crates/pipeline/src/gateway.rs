@@ -1,6 +1,6 @@
-//! The stage `gateway`: takes messages from a broker to the api or straight to the store. To the
-//! broker it acknowledges only what the next stage has confirmed; as long as that takes nothing,
-//! the gateway stops reading, and the broker keeps the rest.
+//! The stage `gateway`: forwards messages from a broker to the API or directly to the store. It
+//! acknowledges to the broker only what the next stage has confirmed; while that accepts nothing,
+//! the gateway stops reading, and the broker keeps the messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,10 +24,10 @@ use crate::reading::Reading;
 use crate::running::{GRACE, Ready, Running};
 
 impl GatewaySettings {
-    /// Starts it: it has subscribed when this returns.
+    /// Starts it; it has subscribed when this returns.
     ///
     /// # Errors
-    /// If the next stage is not there, or the broker is not, or refuses.
+    /// A next stage or a broker that cannot be reached, or that refuses.
     pub fn start(self) -> Result<Running, Failed> {
         Running::start(move |stop| async move {
             let hops = HopFile::open(HopStage::Gateway, self.hops.as_deref())?;
@@ -57,8 +57,8 @@ impl GatewaySettings {
                 hops: urge,
                 work: Box::pin(async move {
                     link.run(stop, over).await;
-                    // A next stage that hangs answers no call; what it has not confirmed stays the
-                    // broker's.
+                    // A next stage that hangs answers no call; unconfirmed messages stay with the
+                    // broker.
                     if timeout(GRACE, &mut working).await.is_err() {
                         working.abort();
                         let _ = working.await;
@@ -84,15 +84,15 @@ fn said(counts: &Counts) -> Value {
     })
 }
 
-/// The way from the queue to the next stage: one call at a time, so that messages are confirmed in
-/// the order in which they came (MQTT 3.1.1, section 4.6).
+/// Forwards messages from the queue to the next stage: one call at a time, so that they are
+/// confirmed in the order in which they came (MQTT 3.1.1, section 4.6).
 struct Forwarding {
     next: Next,
     hops: HopFile,
     counts: Arc<Counts>,
-    /// What was confirmed goes back to the broker's connection.
+    /// Confirmations, for the broker's connection.
     confirm: UnboundedSender<Vec<Ticket>>,
-    /// True once the gateway is ending.
+    /// True once the gateway is stopping.
     is_over: watch::Receiver<bool>,
 }
 
@@ -102,7 +102,7 @@ impl Forwarding {
             let mut pieces = Vec::with_capacity(parcels.len());
             let mut tickets = Vec::with_capacity(parcels.len());
             for Parcel { pieces: mut of_it, ticket } in parcels {
-                // An api takes arrays, and one that is no JSON would spoil it for its neighbours.
+                // An API takes arrays, and one invalid reading would make the array invalid.
                 if matches!(self.next, Next::Api(_)) {
                     of_it.retain(|piece| self.is_reading(&piece.body));
                 }
@@ -128,13 +128,13 @@ impl Forwarding {
         }
     }
 
-    /// Hands readings on until the next stage has them all, or will not have them; false if the
-    /// gateway ended before.
+    /// Forwards readings until the next stage has accepted or rejected all; false if the gateway
+    /// stopped before.
     async fn hand_on(&mut self, pieces: &[Piece]) -> bool {
         match self.call(pieces).await {
             Some(Ok(())) => return true,
             None => return false,
-            // It does not say which; one at a time shows it.
+            // It does not name the invalid one; single calls find it.
             Some(Err(_)) if pieces.len() > 1 => {}
             Some(Err(reason)) => {
                 self.throw_away(&reason);
@@ -151,7 +151,8 @@ impl Forwarding {
         true
     }
 
-    /// Calls until there is an answer: taken, or refused and why. `None` if the gateway ended.
+    /// Repeats a call until it is answered: accepted, or rejected with a reason. `None` if the
+    /// gateway stopped.
     async fn call(&mut self, pieces: &[Piece]) -> Option<Result<(), String>> {
         let mut pause = PAUSE_MIN;
         loop {
@@ -179,10 +180,10 @@ impl Forwarding {
         }
     }
 
-    /// What no next stage will ever take must not come again and again.
+    /// Discards readings that no next stage will accept, so that they do not return.
     fn throw_away(&self, reason: &str) {
         if self.counts.refused.get() < REASONS_MAX {
-            eprintln!("weigh serve gateway: thrown away: {reason}");
+            eprintln!("weigh serve gateway: discarded: {reason}");
         }
         self.counts.refused.add(1);
     }
@@ -190,5 +191,5 @@ impl Forwarding {
 
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// Reasons that are said; the rest is counted.
+/// Maximum number of reasons that are shown; later ones are only counted.
 const REASONS_MAX: u64 = 10;

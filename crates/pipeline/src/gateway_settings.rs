@@ -1,4 +1,4 @@
-//! How a gateway is set up.
+//! Settings of a gateway.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use weigh_model::Endpoint;
 
 use crate::queue::Gathering;
 
-/// How a gateway is set up.
+/// Settings of a gateway.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
-    /// The broker, with the credentials for it.
+    /// The broker, with credentials.
     pub broker: Endpoint,
-    /// The api (`http`) or the store (`grpc`).
+    /// The API (`http`) or the store (`grpc`).
     pub to: Endpoint,
-    /// What it subscribes to.
+    /// Its topic filter.
     pub filter: String,
-    /// Highest QoS it asks for: 0, 1 or 2.
+    /// The QoS that it requests: 0, 1 or 2.
     pub qos: u8,
-    /// Names its session at the broker, which outlives the gateway.
+    /// Client ID of its session at the broker, which survives the gateway.
     pub client_id: String,
-    /// Readings that go on in one call.
+    /// Batches of readings for the next stage.
     pub gathering: Gathering,
     /// The file for its hops.
     pub hops: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! The file of a stage's hops: records gather in memory, and one thread writes them out.
+//! The file of a stage's hops: records are buffered, and one thread writes them.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,8 +14,7 @@ use weigh_model::mark::{Mark, Reading};
 use crate::failed::Failed;
 use crate::queue::Piece;
 
-/// Where a stage notes its hops; does nothing where nobody asked for them. Dropping it writes the
-/// rest.
+/// Records a stage's hops; does nothing without a file. Dropping it writes the rest.
 pub(crate) struct HopFile {
     stage: HopStage,
     writing: Option<Writing>,
@@ -26,27 +25,27 @@ struct Writing {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Has a stage's hops written out without waiting for their time.
+/// Makes a stage write its hops at once.
 pub(crate) struct Urge(Option<Arc<Shared>>);
 
 #[derive(Default)]
 struct Shared {
     waiting: Mutex<Waiting>,
-    /// Rung when there is no time to wait for more.
+    /// Notified to write without waiting for more.
     woken: Condvar,
-    /// Rung when all that waited is in the file.
+    /// Notified when all buffered records are written.
     written: Condvar,
 }
 
-/// What is not in the file yet.
+/// Records that are not in the file yet.
 #[derive(Default)]
 struct Waiting {
     bytes: Vec<u8>,
     is_over: bool,
-    /// How often somebody asked for all to be written out, and how many of them have got it.
+    /// Number of requests to write everything, and of those done.
     asked: u64,
     answered: u64,
-    /// Nothing is written any more.
+    /// True once nothing is written any more.
     is_closed: bool,
 }
 
@@ -54,7 +53,7 @@ impl HopFile {
     /// Appends to the file at `path`, which is made if absent.
     ///
     /// # Errors
-    /// If it cannot be written, or holds something else.
+    /// A file that cannot be written, or holds other data.
     pub(crate) fn open(stage: HopStage, path: Option<&Path>) -> Result<HopFile, Failed> {
         let Some(path) = path else { return Ok(HopFile { stage, writing: None }) };
         let file = open(path)
@@ -68,8 +67,8 @@ impl HopFile {
         Ok(HopFile { stage, writing: Some(Writing { shared, thread: Some(thread) }) })
     }
 
-    /// Notes those of the pieces that carry a whole mark; `repeated` says which of them, by their
-    /// number, the store had already.
+    /// Records the pieces with a complete mark; `repeated` is true for the numbers of those that
+    /// the store already had.
     pub(crate) fn note(&self, pieces: &[Piece], left: Nanos, repeated: impl Fn(usize) -> bool) {
         let Some(writing) = &self.writing else { return };
         let batch = pieces.len() as u32;
@@ -83,14 +82,14 @@ impl HopFile {
         lock(&writing.shared.waiting).bytes.append(&mut bytes);
     }
 
-    /// A way to have them written out, for whoever does not hold the file.
+    /// A handle to write the records at once, without the file.
     pub(crate) fn urge(&self) -> Urge {
         Urge(self.writing.as_ref().map(|writing| Arc::clone(&writing.shared)))
     }
 }
 
 impl Urge {
-    /// What was noted before this is called is in the file when it returns.
+    /// Returns when all records so far are in the file.
     pub(crate) fn write_out(&self) {
         let Some(shared) = &self.0 else { return };
         let mut waiting = lock(&shared.waiting);
@@ -112,18 +111,21 @@ impl Drop for Writing {
     }
 }
 
-/// Opens the file behind its last whole record: one that a kill cut short is taken away.
+/// Opens the file after its last complete record; a partial one is removed.
 fn open(path: &Path) -> std::io::Result<File> {
     let mut file = File::options().create(true).read(true).append(true).open(path)?;
     let length = file.metadata()?.len();
     if (1..HOP_BYTES as u64).contains(&length) {
-        return Err(std::io::Error::other("it holds no hops; choose another file"));
+        return Err(std::io::Error::other("it is not a file of hops; choose another file"));
     }
     let mut first = [0; HOP_BYTES];
     if length >= HOP_BYTES as u64 {
         file.read_exact(&mut first)?;
         Hop::decode(&first).map_err(|error| {
-            std::io::Error::other(format!("it holds no hops ({error}); choose another file"))
+            std::io::Error::other(format!(
+                "it is not a file of hops ({error}); choose another \
+                                           file"
+            ))
         })?;
     }
     file.set_len(length - length % HOP_BYTES as u64)?;
@@ -160,7 +162,7 @@ fn lock(of: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A stage that is killed loses the hops of this long at most.
+/// A stage that is killed loses the hops of at most this time.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -237,7 +239,7 @@ mod tests {
             assert_eq!(read(&path).len() as u64, sequence, "not one is held back");
         }
         drop(hops);
-        // Nobody writes any more, and nobody waits for it.
+        // The writer has ended, and no call waits for it.
         urge.write_out();
         assert_eq!(read(&path).len(), 50);
         std::fs::remove_file(&path).unwrap();
@@ -250,7 +252,7 @@ mod tests {
         for text in ["a diary, and a long one, of more than forty bytes", "a short one", "x"] {
             std::fs::write(&path, text).unwrap();
             let error = HopFile::open(HopStage::Api, Some(&path)).map(|_| ()).unwrap_err();
-            assert!(error.to_string().contains("it holds no hops"), "{error}");
+            assert!(error.to_string().contains("it is not a file of hops"), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
         std::fs::remove_file(&path).unwrap();

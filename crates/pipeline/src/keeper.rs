@@ -1,35 +1,35 @@
-//! Where readings are kept: in memory or in a database.
+//! Storage of readings: in memory or in a database.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use weigh_protocols::grpc::shelf::Shelf;
+use weigh_protocols::grpc::messages::Shelf;
 
 use crate::database::{Database, Durability};
 use crate::failed::Failed;
 use crate::kept::{Identity, Kept, Page, identity};
 use crate::reading::Reading;
 
-/// Which place.
+/// Where to store readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The newest of them in memory; all are counted.
+    /// In memory, the newest ones; all are counted.
     Memory {
-        /// Readings that are kept.
+        /// Maximum number of readings in memory.
         kept_max: usize,
     },
-    /// All of them in a file of SQLite.
+    /// All of them in an SQLite file.
     Database {
         /// The file.
         path: PathBuf,
-        /// What a commit promises.
+        /// Durability of a commit.
         durability: Durability,
     },
 }
 
-/// The place, open.
+/// An open storage.
 pub(crate) enum Keeper {
     Memory(Mutex<Memory>),
     Database(Database),
@@ -37,7 +37,7 @@ pub(crate) enum Keeper {
 
 pub(crate) struct Memory {
     shelf: Shelf,
-    /// Who is there, where each message is kept once.
+    /// Messages stored so far, if each is to be stored once.
     seen: Option<HashSet<Identity>>,
 }
 
@@ -54,10 +54,10 @@ impl Keeper {
         })
     }
 
-    /// Keeps them all; when this is done they are committed.
+    /// Stores readings; they are committed when this returns.
     ///
     /// # Errors
-    /// Why none of them is kept.
+    /// Why none of them is stored.
     pub(crate) async fn keep(&self, bodies: Vec<Bytes>) -> Result<Kept, String> {
         match self {
             Keeper::Memory(memory) => Ok(lock(memory).keep(bodies)),
@@ -84,10 +84,10 @@ impl Keeper {
         }
     }
 
-    /// How many were taken in; of a database its rows.
+    /// Number of stored readings; rows of a database.
     ///
     /// # Errors
-    /// If they cannot be counted.
+    /// Readings that cannot be counted.
     pub(crate) fn count(&self) -> Result<u64, String> {
         match self {
             Keeper::Memory(memory) => Ok(lock(memory).shelf.count()),
@@ -124,7 +124,7 @@ impl Memory {
     }
 }
 
-/// The database blocks, and the stage has one thread for everybody.
+/// Runs a blocking call of the database on a thread of its own, since the stage has only one.
 async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> rusqlite::Result<T> + Send + 'static,
 ) -> Result<T, String> {

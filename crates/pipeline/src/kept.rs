@@ -1,22 +1,23 @@
-//! What a store says of the readings that it was given, and of those that it gives.
+//! Results of a store: for readings to store, and for requests of readings.
 
 use bytes::Bytes;
 use weigh_model::mark::{Mark, Reading as Marked};
 
-/// What became of a batch that was kept.
+/// Result of a stored batch.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    /// Which of them were there before and are no second row; empty where nobody looks.
+    /// True for readings that were stored before and have no second row; empty if this is not
+    /// checked.
     pub(crate) repeated: Vec<bool>,
 }
 
 impl Kept {
-    /// True if the one of this number was there before.
+    /// True if the reading of this number was stored before.
     pub(crate) fn is_repeated(&self, number: usize) -> bool {
         self.repeated.get(number).copied().unwrap_or(false)
     }
 
-    /// How many were.
+    /// Number of repeated readings.
     pub(crate) fn repeats(&self) -> u64 {
         self.repeated.iter().filter(|is_repeated| **is_repeated).count() as u64
     }
@@ -26,14 +27,14 @@ impl Kept {
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) readings: Vec<Bytes>,
-    /// The cursor behind them.
+    /// The cursor after them.
     pub(crate) next: u64,
 }
 
-/// Who a message is: the tag, the producer and the sequence of its mark.
+/// Identity of a message: tag, producer and sequence of its mark.
 pub(crate) type Identity = [u8; 14];
 
-/// That of a body with a whole mark.
+/// Identity of a body with a complete mark.
 pub(crate) fn identity(body: &[u8]) -> Option<Identity> {
     let Marked::Whole(mark) = Mark::read_any(body) else { return None };
     let mut identity = [0; 14];

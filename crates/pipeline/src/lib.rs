@@ -1,6 +1,6 @@
-//! The services of a storage pipeline, built as people build them, to be weighed: a gateway takes
-//! messages from a broker, an api takes readings by HTTP, a store keeps them. Each runs in a
-//! process of its own, on a runtime with one thread.
+//! Services of a typical storage pipeline, as a target of measurements: a gateway forwards messages
+//! from a broker, an API accepts readings by HTTP, a store keeps them. Each runs in a process of
+//! its own, on a runtime with one thread.
 
 mod api;
 mod clock;

@@ -1,7 +1,6 @@
 //! The gateway's connection to the broker. The library rumqttc connects, reads and writes packets;
-//! which of them to acknowledge, and when, is decided here: its own loop writes every
-//! acknowledgement by itself, and gives up a connection on which a PUBREL comes that it does not
-//! know, as it does after a restart.
+//! this file decides which ones to acknowledge, and when. The library's own loop would acknowledge
+//! every message itself, and close a connection on an unknown PUBREL, which comes after a restart.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,38 +23,38 @@ use crate::queue::{Parcel, Piece};
 use crate::running::Count;
 use crate::running::{GRACE, Stop};
 
-/// What became of the messages that came.
+/// Counts of messages.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Messages of the broker.
     pub(crate) received: Count,
     /// Of those, marked by the broker as sent before (MQTT 3.1.1, section 3.3.1.1).
     pub(crate) redelivered: Count,
-    /// Of those, known to be under way already, and not handed on again.
+    /// Of those, already in progress and not forwarded again.
     pub(crate) known: Count,
     /// Confirmed by the next stage.
     pub(crate) forwarded: Count,
-    /// What is no reading, for an api, and was thrown away.
+    /// Messages for an API that are not readings, and were discarded.
     pub(crate) refused: Count,
     /// Acknowledgements to the broker.
     pub(crate) acknowledged: Count,
-    /// Calls to the next stage that confirmed.
+    /// Calls that the next stage confirmed.
     pub(crate) batches: Count,
-    /// Calls to it that failed and were made again.
+    /// Calls to it that failed and were repeated.
     pub(crate) retries: Count,
     /// Connections to the broker after the first.
     pub(crate) reconnects: Count,
 }
 
-/// Names a message until it is acknowledged; nobody waits for one of QoS 0.
+/// Identifies a message until it is acknowledged; one of QoS 0 needs none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     packet: u16,
-    /// Tells messages with the same packet identifier apart.
+    /// Distinguishes messages with the same packet identifier.
     serial: u64,
 }
 
-/// The connection, made again as often as it breaks.
+/// The connection, reopened whenever it breaks.
 pub(crate) struct Link {
     library: EventLoop,
     broker: String,
@@ -72,10 +71,10 @@ pub(crate) struct Link {
     has_written: bool,
 }
 
-/// Why a connection ended.
+/// The reason why a connection ended.
 type Broken = String;
 
-/// What happens next on a connection.
+/// The next event of a connection.
 enum Turn {
     Stop,
     Confirmed(Option<Vec<Ticket>>),
@@ -92,12 +91,7 @@ impl Link {
         counts: Arc<Counts>,
     ) -> Link {
         let broker = &settings.broker;
-        let host = if broker.host.contains(':') {
-            format!("[{}]", broker.host)
-        } else {
-            broker.host.clone()
-        };
-        let mut options = MqttOptions::new(&settings.client_id, host, broker.port);
+        let mut options = MqttOptions::new(&settings.client_id, broker.url_host(), broker.port);
         options.set_keep_alive(KEEP_ALIVE);
         options.set_clean_session(false);
         options.set_max_packet_size(PACKET_BYTES_MAX, PACKET_BYTES_MAX);
@@ -126,11 +120,11 @@ impl Link {
         }
     }
 
-    /// Connects and subscribes for the first time; the QoS that was granted. What waits in the
-    /// session may come before the answer, and goes on at once.
+    /// Connects and subscribes for the first time; returns the granted QoS. Messages of the session
+    /// may come before the answer, and are forwarded at once.
     ///
     /// # Errors
-    /// If the broker is not there, or refuses one or the other.
+    /// A broker that cannot be reached, or that refuses.
     pub(crate) async fn subscribe(&mut self) -> Result<u8, Failed> {
         let broker = self.broker.clone();
         let failed = |reason: String| Failed::Found(format!("{broker}: {reason}"));
@@ -142,7 +136,7 @@ impl Link {
         self.granted.map(|qos| qos as u8).ok_or_else(|| failed("no answer to SUBSCRIBE".to_owned()))
     }
 
-    /// Works until it is told to stop; `over` then tells the way to the next stage.
+    /// Runs until it is stopped; then `over` stops the forwarder.
     pub(crate) async fn run(mut self, mut stop: Stop, over: watch::Sender<bool>) {
         let mut pause = PAUSE_MIN;
         loop {
@@ -153,7 +147,7 @@ impl Link {
             };
             eprintln!("weigh serve gateway: {}: {broken}; it connects again", self.broker);
             if self.queue.as_ref().is_none_or(Sender::is_closed) {
-                // Nobody would hand on what another connection brings.
+                // Without the forwarder, another connection is useless.
                 break;
             }
             pause = pause_after(pause, began.elapsed());
@@ -163,7 +157,8 @@ impl Link {
             }
             self.counts.reconnects.add(1);
         }
-        // What is under way is still confirmed and acknowledged; what is not stays the broker's.
+        // Calls in progress are still confirmed and acknowledged; other messages stay with the
+        // broker.
         (self.queue, self.held) = (None, None);
         if timeout(GRACE, self.acknowledge_the_rest()).await.is_err() {
             eprintln!("weigh serve gateway: the next stage has not confirmed everything");
@@ -171,7 +166,7 @@ impl Link {
         let _ = over.send(true);
     }
 
-    /// Connects, each time after a pause, until a connection stands; false if it was told to stop
+    /// Connects, with a pause before each attempt, until it succeeds; false if it was stopped
     /// before.
     async fn connect_again(&mut self, stop: &mut Stop, pause: &mut Duration) -> bool {
         loop {
@@ -191,13 +186,13 @@ impl Link {
         }
     }
 
-    /// CONNECT and CONNACK; and SUBSCRIBE, where the session does not know it already: with every
-    /// one a broker sends what it retains once more.
+    /// Sends CONNECT; and SUBSCRIBE if the session is new, because every SUBSCRIBE makes the broker
+    /// send its retained messages again.
     async fn connect(&mut self, is_first: bool) -> Result<(), Broken> {
         self.library.network = None;
         let session_present = match self.library.poll().await {
             Ok(Event::Incoming(Packet::ConnAck(connack))) => connack.session_present,
-            Ok(other) => return Err(format!("it says {other:?} before CONNACK")),
+            Ok(other) => return Err(format!("it sent {other:?} before CONNACK")),
             Err(error) => return Err(unconnected(&error)),
         };
         self.inbound.begin(session_present);
@@ -209,8 +204,8 @@ impl Link {
         self.flush().await
     }
 
-    /// One connection, until it breaks or the gateway is told to stop, or, if asked so, until the
-    /// subscription is granted.
+    /// Runs one connection until it breaks or the gateway is stopped, or, with `until_granted`,
+    /// until the subscription is granted.
     async fn work(&mut self, stop: &mut Stop, until_granted: bool) -> Result<(), Broken> {
         let first = Instant::now() + PING_EVERY;
         let mut ping = interval_at(first, PING_EVERY);
@@ -233,7 +228,7 @@ impl Link {
                 Turn::Confirmed(Some(tickets)) => self.acknowledge(&tickets).await?,
                 Turn::Room => self.put_held(),
                 Turn::Ping => {
-                    // A connection that is not read says nothing about the broker.
+                    // A connection that is not read does not show whether the broker is alive.
                     if self.held.is_some() {
                         last_heard = Instant::now();
                     }
@@ -254,7 +249,7 @@ impl Link {
         Ok(())
     }
 
-    /// Packets that are there already, as long as there is room.
+    /// Handles packets that have already arrived, while there is room.
     async fn handle_the_rest(&mut self) -> Result<(), Broken> {
         for _ in 0..PACKETS_PER_TURN {
             if self.held.is_some() {
@@ -270,7 +265,7 @@ impl Link {
     async fn handle(&mut self, packet: Packet) -> Result<(), Broken> {
         match packet {
             Packet::Publish(publish) => self.take(publish).await,
-            // Also of one that it does not know, which another life of it has taken (MQTT 3.1.1,
+            // Also for an unknown one, which an earlier gateway process received (MQTT 3.1.1,
             // section 4.4).
             Packet::PubRel(release) => {
                 self.inbound.open.remove(&release.pkid);
@@ -282,12 +277,13 @@ impl Link {
                     Ok(())
                 }
                 _ => Err(format!(
-                    "it refuses a subscription to {:?}: type another --filter, or a user who may",
+                    "it refuses a subscription to {:?}: type another --filter, or a user with \
+                     permission",
                     self.filter
                 )),
             },
             Packet::PingResp => Ok(()),
-            other => Err(format!("it says {other:?}, which nobody asked for")),
+            other => Err(format!("it sent an unexpected {other:?}")),
         }
     }
 
@@ -312,7 +308,7 @@ impl Link {
         Ok(())
     }
 
-    /// Puts what is held into the queue, if there is room.
+    /// Moves the waiting message to the queue, if there is room.
     fn put_held(&mut self) {
         if let (Some(queue), Some(parcel)) = (&self.queue, self.held.take())
             && let Err(error) = queue.try_send(parcel)
@@ -360,8 +356,8 @@ impl Link {
     }
 }
 
-/// The pause before the next connection, by the one before and how long the last one lasted: a
-/// broker that takes connections and ends them at once is not asked again without end.
+/// The pause before the next connection, by the previous one and the duration of the last
+/// connection, so that a broker that closes connections at once is not asked endlessly.
 fn pause_after(pause: Duration, lasted: Duration) -> Duration {
     if lasted >= LASTING { PAUSE_MIN } else { (2 * pause).min(PAUSE_MAX) }
 }
@@ -372,21 +368,23 @@ fn unconnected(error: &ConnectionError) -> String {
     match error {
         ConnectionError::ConnectionRefused(code @ (BadUserNamePassword | NotAuthorized)) => {
             format!(
-                "it refused the session ({code:?}): type credentials it knows, \
+                "it refused the session ({code:?}): type valid credentials, \
                  mqtt://USER@HOST:PORT with WEIGH_PASSWORD"
             )
         }
         ConnectionError::ConnectionRefused(code) => format!("it refused the session ({code:?})"),
-        ConnectionError::NetworkTimeout => "no CONNACK in time; is it a broker?".to_owned(),
-        other => format!("no session: {}; is the broker there?", chain(other)),
+        ConnectionError::NetworkTimeout => "no CONNACK in time; check that it is a \
+                                            broker"
+            .to_owned(),
+        other => format!("no session: {}; check that the broker runs", chain(other)),
     }
 }
 
-/// The messages of the session that are not acknowledged to the end.
+/// Messages of the session that are not fully acknowledged.
 #[derive(Debug, Default)]
 struct Inbound {
     open: HashMap<u16, Open>,
-    /// Connections so far.
+    /// Number of connections so far.
     connection: u64,
     serial: u64,
 }
@@ -395,23 +393,23 @@ struct Inbound {
 struct Open {
     serial: u64,
     qos: QoS,
-    /// The connection on which the broker sent it last: an acknowledgement belongs there.
+    /// The connection on which the broker sent it last: it must be acknowledged there.
     connection: u64,
     is_confirmed: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Coming {
-    /// It goes on.
+    /// A new message, to be forwarded.
     New(Ticket),
-    /// It is under way.
+    /// A message in progress.
     Known,
-    /// The next stage has it already: only the acknowledgement is missing.
+    /// The next stage has confirmed it; only the acknowledgement is missing.
     Confirmed(Ticket),
 }
 
 impl Inbound {
-    /// A connection stands; without a session the broker has forgotten what was open.
+    /// Starts a connection; without a session the broker has forgotten open messages.
     fn begin(&mut self, session_present: bool) {
         self.connection += 1;
         if !session_present {
@@ -438,7 +436,7 @@ impl Inbound {
         Coming::New(Ticket { packet, serial })
     }
 
-    /// The next stage has it; how it is to be acknowledged now, if it is.
+    /// Marks a message as confirmed by the next stage; returns how to acknowledge it now, if so.
     fn confirm(&mut self, ticket: Ticket) -> Option<QoS> {
         let open = self.open.get_mut(&ticket.packet)?;
         if open.serial != ticket.serial {
@@ -447,7 +445,7 @@ impl Inbound {
         open.is_confirmed = true;
         let qos = open.qos;
         if open.connection != self.connection {
-            // The broker sends it again, and is told then.
+            // The broker sends it again, and gets the acknowledgement then.
             return None;
         }
         if qos == QoS::AtLeastOnce {
@@ -457,18 +455,18 @@ impl Inbound {
     }
 }
 
-/// The packet identifier of SUBSCRIBE; those of the broker's messages are the broker's own.
+/// The packet identifier of SUBSCRIBE; the broker has its own for messages.
 const SUBSCRIBE: u16 = 1;
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 const PING_EVERY: Duration = Duration::from_secs(20);
 const GRANT_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// A connection that lasted as long as this was a good one.
+/// A connection that lasted this long counts as stable.
 const LASTING: Duration = Duration::from_secs(5);
-/// Largest packet, both ways; larger ones of a broker break the connection.
+/// Maximum packet size in both directions; a larger one closes the connection.
 const PACKET_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Packets that are handled before acknowledgements get their turn again.
+/// Packets that are handled before acknowledgements are sent again.
 const PACKETS_PER_TURN: usize = 256;
 
 #[cfg(test)]
@@ -532,7 +530,7 @@ mod tests {
         }
     }
 
-    /// A broker without the session gives out its identifiers anew.
+    /// A broker without the session assigns its identifiers again.
     #[test]
     fn a_lost_session_forgets_what_was_open() {
         let mut inbound = Inbound::default();

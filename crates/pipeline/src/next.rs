@@ -1,5 +1,4 @@
-//! What comes after a stage, as it sees it: a place of its own, the store by gRPC, or the api by
-//! HTTP.
+//! The next stage of a stage: its own storage, the store by gRPC, or the API by HTTP.
 
 use std::error::Error;
 use std::time::Duration;
@@ -29,7 +28,7 @@ use crate::keeper::Keeper;
 use crate::kept::{Kept, Page};
 use crate::queue::Piece;
 
-/// Who takes readings next.
+/// The next stage.
 pub(crate) enum Next {
     /// This stage itself.
     Keeper(Keeper),
@@ -37,17 +36,17 @@ pub(crate) enum Next {
     Api(Box<Api>),
 }
 
-/// Why readings were not taken.
+/// Why readings were not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Untaken {
-    /// The next stage will not have them, now or later.
+    /// The next stage rejects them permanently.
     Refused(String),
-    /// It is away, or cannot take them now.
+    /// It cannot be reached, or cannot accept them now.
     Away(String),
 }
 
 impl Next {
-    /// Hands readings on; when this is done they are the next stage's.
+    /// Passes readings on; the next stage has them when this returns.
     pub(crate) async fn take(&self, pieces: &[Piece]) -> Result<Kept, Untaken> {
         match self {
             Next::Keeper(keeper) => {
@@ -69,11 +68,11 @@ impl Next {
         match self {
             Next::Keeper(keeper) => keeper.read(since, limit, sensor).await,
             Next::Store(store) => store.read(since, limit, sensor).await,
-            Next::Api(api) => Err(format!("{} is not asked for readings", api.readings)),
+            Next::Api(api) => Err(format!("readings cannot be requested from {}", api.readings)),
         }
     }
 
-    /// How many it has; of the api only whether it is there.
+    /// Number of readings in it; 0 for an API that is healthy.
     pub(crate) async fn count(&self) -> Result<u64, String> {
         match self {
             Next::Keeper(keeper) => keeper.count(),
@@ -90,20 +89,20 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Connects, and asks for its count, so that what is no store shows now and not later.
+    /// Connects, and asks for its count, so that a server that is not a store is detected at once.
     ///
     /// # Errors
-    /// If it is not there, or is no store.
+    /// A server that cannot be reached, or is not a store.
     pub(crate) async fn connect(endpoint: &Endpoint) -> Result<Store, Failed> {
         let url = endpoint.to_string();
-        let uri = format!("http://{}", authority(endpoint));
+        let uri = format!("http://{}", endpoint.authority());
         let bad =
             |error: tonic::transport::Error| Failed::Typed(format!("{url}: {}", chain(&error)));
         let target = tonic::transport::Endpoint::from_shared(uri).map_err(bad)?;
         let target = target.connect_timeout(CONNECT_WITHIN).timeout(ANSWER_WITHIN);
         let away = |error: tonic::transport::Error| {
             let mend =
-                format!("start it first: weigh serve store --listen {}", authority(endpoint));
+                format!("start it first: weigh serve store --listen {}", endpoint.authority());
             Failed::Found(format!("no store at {url}: {}; {mend}", chain(&error)))
         };
         let channel = target.connect().await.map_err(away)?;
@@ -111,22 +110,22 @@ impl Store {
         match store.count().await {
             Ok(_) => Ok(store),
             Err(status) if status.code() == Code::Unimplemented => Err(Failed::Found(format!(
-                "{}: it has no service {SERVICE} (\"{}\"); give the address of a store",
+                "{}: it has no service {SERVICE} (\"{}\"); type the address of a store",
                 store.url,
                 status.message()
             ))),
             Err(status) => {
                 let saw = told(&status);
-                let mend = "give the address of a store";
-                Err(Failed::Found(format!("{}: it answers no call: {saw}; {mend}", store.url)))
+                let mend = "type the address of a store";
+                Err(Failed::Found(format!("{}: no answer to a call: {saw}; {mend}", store.url)))
             }
         }
     }
 
-    /// How many it has taken in.
+    /// Number of readings that it has received.
     ///
     /// # Errors
-    /// If it does not say so.
+    /// A server that does not report it.
     pub(crate) async fn counted(&self) -> Result<u64, Failed> {
         let failed = |status: Status| Failed::Found(format!("{}: {}", self.url, told(&status)));
         self.count().await.map_err(failed)
@@ -174,7 +173,7 @@ impl Store {
         Ok(grpc.unary(tonic::Request::new(CountRequest {}), path, codec).await?.get_ref().count)
     }
 
-    /// A call's own handle of the channel, which connects again by itself.
+    /// A handle of the channel for one call; the channel reconnects on its own.
     async fn grpc(&self) -> Result<Grpc<Channel>, Status> {
         let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(ANSWER_BYTES_MAX);
         grpc.ready().await.map_err(|error| Status::unavailable(chain(&error)))?;
@@ -182,7 +181,7 @@ impl Store {
     }
 }
 
-/// What a status means for readings that were sent.
+/// The meaning of a status for sent readings.
 fn untaken(status: &Status) -> Untaken {
     match status.code() {
         Code::InvalidArgument | Code::OutOfRange => Untaken::Refused(told(status)),
@@ -190,7 +189,7 @@ fn untaken(status: &Status) -> Untaken {
     }
 }
 
-/// A status in words, with the cause below it.
+/// A status in words, with its cause.
 fn told(status: &Status) -> String {
     let cause = status.source().map(|cause| format!(": {}", chain(cause))).unwrap_or_default();
     format!("{:?}: {}{cause}", status.code(), status.message())
@@ -204,12 +203,12 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// Asks whether it is there.
+    /// Checks that it answers.
     ///
     /// # Errors
-    /// If it is not, or is not well.
+    /// An API that cannot be reached, or is not healthy.
     pub(crate) async fn connect(endpoint: &Endpoint) -> Result<Api, Failed> {
-        let root = format!("http://{}", authority(endpoint));
+        let root = format!("http://{}", endpoint.authority());
         let path = if endpoint.path.len() > 1 { endpoint.path.as_str() } else { "/readings" };
         let uri = |text: String| {
             text.parse::<Uri>().map_err(|error| Failed::Typed(format!("{text}: {error}")))
@@ -226,7 +225,7 @@ impl Api {
             Ok(()) => Ok(api),
             Err(saw) => {
                 let mend =
-                    format!("start it first: weigh serve api --listen {}", authority(endpoint));
+                    format!("start it first: weigh serve api --listen {}", endpoint.authority());
                 Err(Failed::Found(format!("no api at {root}: {saw}; {mend}")))
             }
         }
@@ -240,16 +239,16 @@ impl Api {
         Ok(())
     }
 
-    /// How many readings it has taken in.
+    /// Number of readings that it has received.
     ///
     /// # Errors
-    /// If it does not say so.
+    /// An API that does not report it.
     pub(crate) async fn counted(&self) -> Result<u64, Failed> {
         let failed = |said: String| Failed::Found(format!("GET {}: {said}", self.health));
         let (_, body) = self.ask(Method::GET, &self.health, Bytes::new()).await.map_err(failed)?;
         let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
         let count = answer["readings"].as_u64();
-        count.ok_or_else(|| failed(format!("it does not count: {}", excerpt(&body))))
+        count.ok_or_else(|| failed(format!("it reports no count: {}", excerpt(&body))))
     }
 
     async fn post(&self, pieces: &[Piece]) -> Result<(), Untaken> {
@@ -289,7 +288,7 @@ impl Api {
     }
 }
 
-/// Readings as one array, each as it came.
+/// Joins readings to one array, each as received.
 fn array(pieces: &[Piece]) -> Bytes {
     let bytes: usize = pieces.iter().map(|piece| piece.body.len() + 1).sum();
     let mut all = BytesMut::with_capacity(bytes + 1);
@@ -301,13 +300,7 @@ fn array(pieces: &[Piece]) -> Bytes {
     all.freeze()
 }
 
-/// Host and port as a URL has them.
-fn authority(endpoint: &Endpoint) -> String {
-    let Endpoint { host, port, .. } = endpoint;
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-}
-
-/// An error with what is behind it: libraries say the cause last.
+/// An error with its causes: libraries put the cause last.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -327,9 +320,9 @@ fn excerpt(body: &Bytes) -> String {
 }
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// A stage that is silent for longer is treated as one that is away.
+/// Timeout of a stage, which then counts as unreachable.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// Largest answer to a question for readings.
+/// Maximum size of an answer with readings.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 const EXCERPT_CHARS: usize = 300;
 

@@ -1,5 +1,5 @@
-//! The middle of the store and of the api: what waits is gathered, handed on, and answered once
-//! the next stage has it.
+//! Core of the store and the API: queued readings are batched, passed on, and answered when the
+//! next stage has them.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::next::{Next, Untaken};
 use crate::queue::{Gathering, Parcel, Piece, gather};
 use crate::running::Count;
 
-/// Told to whoever brought readings.
+/// The result for a client that sent readings.
 pub(crate) type Outcome = Result<(), Untaken>;
 
-/// What all of a stage's connections share.
+/// Shared state of a stage's connections.
 #[derive(Clone)]
 pub(crate) struct Passing {
     queue: Sender<Parcel<oneshot::Sender<Outcome>>>,
@@ -24,25 +24,25 @@ pub(crate) struct Passing {
     pub(crate) counts: Arc<Counts>,
 }
 
-/// What became of the readings that came.
+/// Counts of readings.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Whole ones that were taken from a connection.
+    /// Complete ones received from connections.
     pub(crate) received: Count,
-    /// Kept, and answered so.
+    /// Stored and confirmed.
     pub(crate) stored: Count,
-    /// Of those, kept already.
+    /// Of those, already stored before.
     pub(crate) repeated: Count,
-    /// Requests with what is no reading.
+    /// Requests with invalid readings.
     pub(crate) refused: Count,
-    /// Readings that were answered with a failure.
+    /// Readings that were answered with an error.
     pub(crate) failed: Count,
-    /// Steps that the readings went on in.
+    /// Batches of readings.
     pub(crate) batches: Count,
 }
 
 impl Passing {
-    /// The middle, and the task that does its work.
+    /// Makes the core, and the task that does its work.
     pub(crate) fn new(
         next: Arc<Next>,
         by: Gathering,
@@ -54,28 +54,30 @@ impl Passing {
         (Passing { queue, next, counts }, work)
     }
 
-    /// Hands readings on, and returns when they are the next stage's.
+    /// Passes readings on, and returns when the next stage has them.
     pub(crate) async fn take(&self, pieces: Vec<Piece>) -> Outcome {
         let answered = self.put(pieces).await;
         answered.await.unwrap_or_else(|_| Err(over()))
     }
 
-    /// Hands readings on; what became of them comes later.
+    /// Passes readings on; the result comes later.
     pub(crate) async fn put(&self, pieces: Vec<Piece>) -> oneshot::Receiver<Outcome> {
         self.counts.received.add(pieces.len() as u64);
         let (ticket, answered) = oneshot::channel();
-        // Nobody listens any more: the ticket goes with the parcel, and the receiver sees that.
+        // After the stage has stopped, the ticket is dropped with the parcel, and the receiver
+        // notices.
         let _ = self.queue.send(Parcel { pieces, ticket }).await;
         answered
     }
 }
 
-/// The stage is ending.
+/// The result of a stage that is stopping.
 pub(crate) fn over() -> Untaken {
-    Untaken::Away("this stage is ending".to_owned())
+    Untaken::Away("this stage is stopping".to_owned())
 }
 
-/// Gathers what waits and hands it on, until nobody can bring any more and all is answered.
+/// Batches queued readings and passes them on, until all senders are gone and all readings are
+/// answered.
 async fn pass(
     mut waiting: Receiver<Parcel<oneshot::Sender<Outcome>>>,
     next: Arc<Next>,
@@ -101,9 +103,8 @@ async fn pass(
     while calls.join_next().await.is_some() {}
 }
 
-/// Calls that are under way together. What is gathered has one, and the others wait for the next;
-/// where a store is called for each request by itself (`--batch 1`), no request waits for another's
-/// answer.
+/// Number of concurrent calls. A batch has one, and others wait for the next; if a store is called
+/// for each request (`--batch 1`), no request waits for the answer of another.
 fn calls_at_once(next: &Next, by: &Gathering) -> usize {
     match next {
         Next::Store(_) if by.batch == 1 => CALLS_MAX,
@@ -111,7 +112,7 @@ fn calls_at_once(next: &Next, by: &Gathering) -> usize {
     }
 }
 
-/// What a step needs.
+/// State of a step.
 struct Step {
     next: Arc<Next>,
     hops: HopFile,
@@ -119,7 +120,7 @@ struct Step {
 }
 
 impl Step {
-    /// Hands parcels on together, and answers for them.
+    /// Passes parcels on together, and answers them.
     async fn make(&self, parcels: Vec<Parcel<oneshot::Sender<Outcome>>>) {
         let Step { next, hops, counts } = self;
         let mut pieces = Vec::new();
@@ -134,7 +135,7 @@ impl Step {
         counts.batches.add(1);
         match &outcome {
             Ok(kept) => {
-                // First: whoever reads that it is stored finds its hop.
+                // First, so that a client that sees its reading stored finds its hop.
                 hops.note(&pieces, left, |number| kept.is_repeated(number));
                 counts.stored.add(readings);
                 counts.repeated.add(kept.repeats());
@@ -143,14 +144,14 @@ impl Step {
         }
         let outcome = outcome.map(|_| ());
         for ticket in tickets {
-            // Whoever asked may be gone.
+            // The client may be gone.
             let _ = ticket.send(outcome.clone());
         }
     }
 }
 
-/// Calls of single requests under way at most: what a server of HTTP/2 should allow on one
-/// connection at least (RFC 9113, section 6.5.2).
+/// Maximum number of concurrent calls for single requests: what an HTTP/2 server should allow at
+/// least on one connection (RFC 9113, section 6.5.2).
 const CALLS_MAX: usize = 100;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What waits for the next step of a stage, and how it is gathered: whatever came while the last
-//! step was under way goes together in the next.
+//! Queue of the next step of a stage: everything that arrives during a step goes together in the
+//! next one.
 
 use std::time::Duration;
 
@@ -12,36 +12,36 @@ use weigh_model::Nanos;
 /// One reading.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// As it came.
+    /// The reading as received.
     pub(crate) body: Bytes,
-    /// When the stage had all of it.
+    /// Time at which the stage had all of it.
     pub(crate) arrived: Nanos,
 }
 
-/// Readings that came together, and whom to tell what became of them.
+/// Readings that came together, and the receiver of their result.
 pub(crate) struct Parcel<T> {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) ticket: T,
 }
 
-/// How much goes together.
+/// Size of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Gathering {
-    /// Readings at most, from 1 on; what came as one piece of work is never divided.
+    /// Maximum number of readings, from 1; readings that came together are never divided.
     pub batch: usize,
-    /// How long the first may wait for others; 0 takes what is there.
+    /// Time that the first one may wait for others; 0 takes what is queued.
     pub linger: Duration,
 }
 
 impl Gathering {
-    /// Readings that may wait: twice what goes together, so that the next batch gathers while one
-    /// is under way, and not so many that memory hides a stage that does not keep up.
+    /// Maximum number of queued readings: two batches, so that the next one fills while one is in
+    /// progress, and few enough that the queue does not hide a slow stage.
     pub(crate) fn room(&self) -> usize {
         (2 * self.batch).max(ROOM_MIN)
     }
 }
 
-/// The parcels of the next step; `None` once nobody sends any more.
+/// The parcels of the next step; `None` once all senders are gone.
 pub(crate) async fn gather<T>(
     queue: &mut Receiver<Parcel<T>>,
     by: &Gathering,
@@ -49,7 +49,7 @@ pub(crate) async fn gather<T>(
     let first = queue.recv().await?;
     let mut count = first.pieces.len();
     let mut parcels = vec![first];
-    // There is one thread: whoever is about to send comes to it only if we step back.
+    // There is one thread: other tasks can send only after a yield.
     tokio::task::yield_now().await;
     let until = Instant::now() + by.linger;
     while count < by.batch {

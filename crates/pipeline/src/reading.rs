@@ -1,5 +1,5 @@
-//! A reading, as the pipeline takes it: a JSON object with a sensor, a time and values. What else
-//! the object has is kept and not looked at.
+//! A reading of the pipeline: a JSON object with a sensor, a time and values. Other members are
+//! kept and ignored.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,30 +9,32 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_json::value::RawValue;
 
-/// What the pipeline looks at in a reading.
+/// The members of a reading that the pipeline uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading<'a> {
-    /// Who measured, such as `farm1/tank2`.
+    /// The sensor, such as `farm1/tank2`.
     pub sensor: Cow<'a, str>,
-    /// When, as RFC 3339 writes it.
+    /// The time, as in RFC 3339.
     pub time: Cow<'a, str>,
 }
 
 impl Reading<'_> {
-    /// Reads a body.
+    /// Parses a body.
     ///
     /// # Errors
-    /// Why it is no reading, with the place where JSON tells it.
+    /// Why it is not a reading, with the position in the JSON.
     pub fn parse(body: &[u8]) -> Result<Reading<'_>, String> {
         let written: Written<'_> =
-            serde_json::from_slice(body).map_err(|error| format!("no reading: {error}"))?;
+            serde_json::from_slice(body).map_err(|error| format!("not a reading: {error}"))?;
         let Written { sensor, time, values: _ } = written;
         if sensor.is_empty() {
-            return Err("no reading: sensor is empty; it is a name such as farm1/tank2".to_owned());
+            return Err(
+                "not a reading: sensor is empty; type a name such as farm1/tank2".to_owned()
+            );
         }
         if let Err(error) = time.parse::<jiff::Timestamp>() {
             return Err(format!(
-                "no reading: time {time:?} is not as in RFC 3339 ({error}); write \
+                "not a reading: time {time:?} is not as in RFC 3339 ({error}); type \
                  2026-01-31T12:00:00Z"
             ));
         }
@@ -40,18 +42,18 @@ impl Reading<'_> {
     }
 }
 
-/// The readings in the body of a request: one, or an array of them. Each is a part of the body,
-/// byte by byte as it came.
+/// Splits the body of a request: one reading, or an array of them. Each is a part of the body,
+/// unchanged.
 ///
 /// # Errors
-/// Why it is none; of an array also which one.
+/// Why it is not a reading; of an array also which element.
 pub(crate) fn split(body: &Bytes) -> Result<Vec<Bytes>, String> {
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
         Reading::parse(body)?;
         return Ok(vec![body.clone()]);
     }
-    let all: Vec<&RawValue> =
-        serde_json::from_slice(body).map_err(|error| format!("no array of readings: {error}"))?;
+    let all: Vec<&RawValue> = serde_json::from_slice(body)
+        .map_err(|error| format!("not an array of readings: {error}"))?;
     if all.is_empty() {
         return Err("an array without readings: send at least one".to_owned());
     }
@@ -65,21 +67,21 @@ pub(crate) fn split(body: &Bytes) -> Result<Vec<Bytes>, String> {
     all.into_iter().enumerate().map(one).collect()
 }
 
-/// The object as it is written; other members are skipped.
+/// The object as received; other members are skipped.
 #[derive(Deserialize)]
 struct Written<'a> {
     #[serde(borrow)]
     sensor: Cow<'a, str>,
     #[serde(borrow)]
     time: Cow<'a, str>,
-    #[expect(dead_code, reason = "that it can be read is what is asked")]
+    #[expect(dead_code, reason = "only that it can be parsed matters")]
     values: Values,
 }
 
-/// An object with at least one value; they are read and not kept.
+/// An object with at least one value; the values are checked and not kept.
 struct Values;
 
-/// A number, a text or a truth value.
+/// A number, a string or a Boolean.
 struct Scalar;
 
 impl<'de> Deserialize<'de> for Values {
@@ -111,7 +113,7 @@ impl<'de> Deserialize<'de> for Scalar {
         impl Visitor<'_> for One {
             type Value = Scalar;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, a text or a truth value")
+                f.write_str("a number, a string, true or false")
             }
             fn visit_bool<E>(self, _value: bool) -> Result<Scalar, E> {
                 Ok(Scalar)
@@ -166,8 +168,8 @@ mod tests {
         );
         assert!(not(&GOOD.replace("{\"ph\": 6.1}", "6.1")).contains("an object of values"));
         assert!(not(&GOOD.replace("{\"ph\": 6.1}", "{}")).contains("values is empty"));
-        assert!(not(&GOOD.replace("6.1", "[6.1]")).contains("a number, a text or a truth value"));
-        assert!(not(&GOOD.replace("6.1", "null")).contains("a number, a text or a truth value"));
+        assert!(not(&GOOD.replace("6.1", "[6.1]")).contains("a number, a string, true or false"));
+        assert!(not(&GOOD.replace("6.1", "null")).contains("a number, a string, true or false"));
         assert!(not(&format!("{GOOD} {GOOD}")).contains("trailing characters"));
         assert!(not(&GOOD.replace("}}", "}, \"time\": \"x\"}")).contains("duplicate field `time`"));
         assert!(Reading::parse(b"{\"sensor\": \"\xff\"}").is_err());
@@ -183,6 +185,6 @@ mod tests {
         let text = |body: &str| split(&Bytes::from(body.to_owned())).unwrap_err();
         assert!(text("[]").contains("at least one"));
         assert!(text(&format!("[{GOOD},{{}}]")).contains("element 1 of the array"));
-        assert!(text(&format!("[{GOOD},")).contains("no array of readings"));
+        assert!(text(&format!("[{GOOD},")).contains("not an array of readings"));
     }
 }

@@ -1,4 +1,4 @@
-//! A stage that runs: on a thread of its own, until it is told to end.
+//! A running stage, on a thread of its own, until it is stopped.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::failed::Failed;
 use crate::hop_file::Urge;
 
-/// A stage that runs.
+/// A running stage.
 pub struct Running {
     first_line: String,
     settings_line: String,
@@ -27,21 +27,21 @@ pub struct Running {
 
 type Counting = Box<dyn Fn() -> Value + Send + Sync>;
 
-/// A stage that is ready for work.
+/// A stage that is ready.
 pub(crate) struct Ready {
-    /// Where it is reached, as its first line says it.
+    /// Its address, as in its first line.
     pub(crate) first_line: String,
-    /// What it does and was not asked to say.
+    /// Its settings, including defaults.
     pub(crate) settings_line: String,
-    /// What it counted.
+    /// Its counts.
     pub(crate) counts: Counting,
-    /// Has its hops written out.
+    /// Makes it write its hops.
     pub(crate) hops: Urge,
-    /// Its work; done once it was told to stop and has.
+    /// Its work, which ends after it was stopped.
     pub(crate) work: Pin<Box<dyn Future<Output = ()>>>,
 }
 
-/// Tells a stage to stop.
+/// Signals a stage to stop.
 pub(crate) type Stop = oneshot::Receiver<()>;
 
 impl Running {
@@ -83,35 +83,35 @@ impl Running {
         Ok(Running { first_line, settings_line, counts, hops, stop: Some(stop), thread })
     }
 
-    /// What it says first on stdout: `listening on URL`, or `forwarding from URL to URL`.
+    /// Its first line on stdout: `listening on URL`, or `forwarding from URL to URL`.
     pub fn first_line(&self) -> &str {
         &self.first_line
     }
 
-    /// How it is set up, for whoever reads its log.
+    /// Its settings, for its log.
     pub fn settings_line(&self) -> &str {
         &self.settings_line
     }
 
-    /// Whether its work has ended, though nobody told it to.
+    /// True if its work has ended without being stopped.
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// What it counted up to now.
+    /// Its counts so far.
     pub fn counts(&self) -> Value {
         (self.counts)()
     }
 
-    /// The same, and the hops of all that it counted are in their file.
+    /// Its counts, after the hops of everything counted are in their file.
     pub fn report(&self) -> Value {
-        // In this order: what is counted was noted before.
+        // In this order: hops are recorded before they are counted.
         let counts = self.counts();
         self.hops.write_out();
         counts
     }
 
-    /// Ends it in order: it takes nothing new, finishes what it has, and says what it counted.
+    /// Stops it: it accepts nothing new, finishes its work, and returns its counts.
     pub fn finish(mut self) -> Value {
         self.end();
         self.counts()
@@ -147,8 +147,8 @@ impl Count {
     }
 }
 
-/// Serves until it is told to stop, then finishes: what was taken in is handed on also where nobody
-/// waits for the answer any more.
+/// Serves until it is stopped, then finishes: accepted readings are passed on even if the client no
+/// longer waits.
 pub(crate) async fn serve<F: Future>(
     stop: Stop,
     work: impl Future<Output = ()> + Send + 'static,
@@ -162,11 +162,11 @@ pub(crate) async fn serve<F: Future>(
         _ = stop => {
             let _ = tell.send(());
             if timeout(GRACE, &mut serving).await.is_err() {
-                eprintln!("weigh serve: connections are still open; it ends all the same");
+                eprintln!("weigh serve: connections are still open and will be closed");
             }
         }
     }
-    // It holds the way to the work, which ends when nobody can bring any more.
+    // It holds a sender of the queue, and the work ends when all senders are gone.
     drop(serving);
     if timeout(GRACE, &mut working).await.is_err() {
         working.abort();
@@ -174,7 +174,7 @@ pub(crate) async fn serve<F: Future>(
     }
 }
 
-/// How long a stage that ends waits for others.
+/// Time that a stage waits for others when it stops.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
 /// A listening socket.
@@ -185,8 +185,8 @@ pub(crate) async fn listen(at: SocketAddr) -> Result<TcpListener, Failed> {
     })
 }
 
-/// Where a socket listens.
+/// The address of a socket.
 pub(crate) fn local(listener: &TcpListener) -> Result<SocketAddr, Failed> {
-    let nowhere = |error| Failed::Found(format!("a socket without address: {error}"));
+    let nowhere = |error| Failed::Found(format!("a socket without an address: {error}"));
     listener.local_addr().map_err(nowhere)
 }

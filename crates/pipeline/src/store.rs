@@ -1,5 +1,5 @@
-//! The stage `store`: the service of `store.proto` by tonic, over memory or SQLite. A reading is
-//! answered for once it is committed, and readings that wait for a commit share the next one.
+//! The stage `store`: the service of `store.proto` with tonic, in memory or SQLite. A reading is
+//! confirmed when it is committed; readings that wait for a commit share the next one.
 
 use std::convert::Infallible;
 use std::future::{Ready as ReadyNow, ready};
@@ -34,14 +34,14 @@ use crate::passing::{Counts, Passing, over};
 use crate::queue::{Gathering, Piece};
 use crate::running::{Ready, Running, listen, local, serve};
 
-/// How a store is set up.
+/// Settings of a store.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
-    /// Where it listens; port 0 takes a free one.
+    /// Its address; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Where it keeps readings.
+    /// Where it stores readings.
     pub place: Place,
-    /// Whether each message with a mark is kept once.
+    /// True if each message with a mark is stored once.
     pub is_unique: bool,
     /// Readings that share a commit.
     pub gathering: Gathering,
@@ -53,7 +53,7 @@ impl StoreSettings {
     /// Starts it.
     ///
     /// # Errors
-    /// If its place cannot be opened, or its port is taken.
+    /// A storage that cannot be opened; an address in use.
     pub fn start(self) -> Result<Running, Failed> {
         Running::start(move |stop| async move {
             let keeper = Keeper::open(&self.place, self.is_unique)?;
@@ -89,7 +89,7 @@ impl StoreSettings {
         }
     }
 
-    /// What SQLite is told; nothing in memory.
+    /// The durability of SQLite; `None` in memory.
     fn durable(&self) -> Option<&'static str> {
         match &self.place {
             Place::Memory { .. } => None,
@@ -110,7 +110,7 @@ impl StoreSettings {
     }
 }
 
-/// What it counted, with its setting beside.
+/// Its counts and settings.
 fn counts(
     (next, counts): &(Arc<Next>, Arc<Counts>),
     (database, synchronous): &(String, Option<&str>),
@@ -132,7 +132,7 @@ fn counts(
     })
 }
 
-/// The service, as every connection has it.
+/// The service of a connection.
 #[derive(Clone)]
 struct StoreService {
     passing: Passing,
@@ -154,7 +154,7 @@ impl Service<Request<Body>> for StoreService {
 
 type Soon<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Finds the method of a call by its path, and makes it.
+/// Finds the method of a call by its path, and calls it.
 async fn answer(request: Request<Body>, passing: Passing) -> Result<Response<Body>, Infallible> {
     Ok(match request.uri().path() {
         APPEND => {
@@ -176,7 +176,7 @@ async fn answer(request: Request<Body>, passing: Passing) -> Result<Response<Bod
             grpc.unary(Count(passing), request).await
         }
         other => {
-            let reason = format!("there is no {other} here; the service is {SERVICE}");
+            let reason = format!("unknown method {other}; the service is {SERVICE}");
             Status::unimplemented(reason).into_http()
         }
     })
@@ -215,7 +215,7 @@ impl ClientStreamingService<AppendRequest> for AppendBatch {
             while let Some(AppendRequest { reading }) = readings.message().await? {
                 pieces.push(Piece { body: reading, arrived: clock::now() });
                 appended += 1;
-                // A stream may be endless; it is kept as it comes.
+                // A stream may be endless, so it is stored as it comes.
                 if pieces.len() == PIECES_MAX {
                     answers.push(passing.put(std::mem::take(&mut pieces)).await);
                 }
@@ -269,7 +269,7 @@ fn status(untaken: Untaken) -> Status {
     }
 }
 
-/// Largest reading.
+/// Maximum size of a reading.
 const READING_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Readings of a stream that are handed on together.
+/// Readings of a stream that are passed on together.
 const PIECES_MAX: usize = 1_000;

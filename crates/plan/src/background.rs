@@ -1,4 +1,4 @@
-//! The second workload of a plan: from what was said of it to the whole of it.
+//! Resolves the background of a plan.
 
 use serde_json::{Map, Value};
 use weigh_model::Protocol;
@@ -17,8 +17,8 @@ use crate::problem::{Problem, Problems};
 use crate::row::{Given, Row, below, told};
 use crate::world::{REFERENCE, World};
 
-/// The rows that come of one row: with the background and, as its baseline, without; each with
-/// whether it may be there already.
+/// Rows with the background and, as its baseline, without; each with a flag whether it may exist
+/// already.
 pub(crate) fn states(row: Row, has_baseline: bool) -> Vec<(Row, bool)> {
     let first = row.iter().find(|(key, _)| key.starts_with(PREFIX));
     let place = first.map(|(_, given)| given.place.clone());
@@ -41,8 +41,7 @@ pub(crate) fn states(row: Row, has_baseline: bool) -> Vec<(Row, bool)> {
     }
 }
 
-/// What `row` says of a background beneath a lane of `protocol` at `target`; `None` where
-/// something is wrong with it.
+/// The background in `row` for a lane of `protocol` at `target`; `None` after an error.
 pub(crate) fn decide(
     row: &Row,
     (protocol, target): (&dyn Protocol, &str),
@@ -63,7 +62,7 @@ pub(crate) fn decide(
     }
 }
 
-/// What a row says of a background.
+/// The background's keys in a row.
 struct Asked<'a> {
     row: &'a Row,
     state: &'a Given,
@@ -105,7 +104,7 @@ impl Asked<'_> {
             Problem::at(place.clone(), format!("background.target: {wrong}"), mend)
         })?;
         let speaks = match (word, found.speaks) {
-            // A reference server carries one protocol.
+            // A reference server supports one protocol.
             (SAME, None) => Some(vec![lane.name().to_owned()]),
             (_, speaks) => speaks,
         };
@@ -113,7 +112,7 @@ impl Asked<'_> {
             (Some(given), _) => self.protocol(given)?,
             (None, Some(speaks)) if !speaks.is_empty() => self.known(&speaks[0], &place)?,
             _ => {
-                let text = "the background does not say which protocol";
+                let text = "the background has no protocol";
                 return Err(Problem::at(place, text, "add background.protocol = \"mqtt\""));
             }
         };
@@ -123,7 +122,7 @@ impl Asked<'_> {
                 _ => format!("{} does not speak {}", found.name, protocol.name()),
             };
             let speaks = speaks.unwrap_or_default().join(", ");
-            let mend = format!("it speaks {speaks}; or give the background a target of its own");
+            let mend = format!("type one of {speaks}, or set another background.target");
             return Err(Problem::at(place, format!("background.target: {text}"), mend));
         }
         let name = if word == SAME { word.to_owned() } else { found.name };
@@ -144,7 +143,7 @@ impl Asked<'_> {
             |own: &&&'static dyn Protocol| own.name() == word || own.aliases().contains(&word);
         protocols.iter().find(is_it).copied().ok_or_else(|| {
             let names: Vec<&str> = protocols.iter().map(|own| own.name()).collect();
-            let text = format!("background.protocol: {word:?} is no protocol");
+            let text = format!("background.protocol: unknown protocol {word:?}");
             Problem::at(place.clone(), text, format!("there are: {}", names.join(", ")))
         })
     }
@@ -153,7 +152,7 @@ impl Asked<'_> {
         let place = || self.state.place.clone();
         let words = below(self.row, "background.load.").try_into();
         let words: LoadWords = words.map_err(|error: toml::de::Error| {
-            vec![Problem::at(place(), error.to_string(), "write the load differently")]
+            vec![Problem::at(place(), error.to_string(), "change the load")]
         })?;
         let pattern = words
             .pattern
@@ -192,7 +191,7 @@ impl Asked<'_> {
             }
             let text = given.text();
             if self.world.is_secret(rest, &text) {
-                let text = format!("{key}: a background knows no secrets of its own");
+                let text = format!("{key}: a background cannot have secrets of its own");
                 return Err(Problem::at(place, text, "leave it out, or name a server by its URL"));
             }
             settings.insert(name.to_owned(), word(&given.value));
@@ -201,10 +200,10 @@ impl Asked<'_> {
     }
 }
 
-/// What all backgrounds of these cases share; what differs stands in the cases.
+/// The keys that all backgrounds of these cases share; the others are in the cases.
 ///
 /// # Errors
-/// If a number is too large for TOML.
+/// A number that is too large for TOML.
 pub fn shared(cases: &[Case]) -> Result<Option<Background>, Invalid> {
     let flats = flats(cases)?;
     let Some(mut base) = flats.first().cloned() else { return Ok(None) };
@@ -212,7 +211,7 @@ pub fn shared(cases: &[Case]) -> Result<Option<Background>, Invalid> {
     whole(base).map(Some)
 }
 
-/// What each of these cases says of its background.
+/// The background's keys in each of these cases.
 pub(crate) fn points(cases: &[Case]) -> Result<Vec<Point>, Invalid> {
     let flats = flats(cases)?;
     let is_shared = |key: &str, value: &Value| flats.iter().all(|own| own.get(key) == Some(value));
@@ -233,10 +232,10 @@ pub(crate) fn points(cases: &[Case]) -> Result<Vec<Point>, Invalid> {
     cases.iter().map(point).collect()
 }
 
-/// What lies beneath a case of a resolved plan.
+/// The background of a case of a resolved plan.
 ///
 /// # Errors
-/// If the plan says nothing of it, or something that it does not take.
+/// A plan without a background, or with invalid keys of it.
 pub(crate) fn of(plan: &Plan, point: &Point) -> Result<Beneath, Invalid> {
     match point.get(STATE).and_then(Value::as_str) {
         None => return Ok(Beneath::Unasked),
@@ -244,7 +243,7 @@ pub(crate) fn of(plan: &Plan, point: &Point) -> Result<Beneath, Invalid> {
         Some(_) => return Ok(Beneath::Off),
     }
     let base = plan.background.as_ref().ok_or_else(|| {
-        Invalid::new(STATE, "the plan says nothing of it", "write [background] above its keys")
+        Invalid::new(STATE, "the plan has no background", "write [background] above its keys")
     })?;
     let mut flat = flat(base)?;
     for (key, value) in point {
@@ -263,7 +262,7 @@ fn flats(cases: &[Case]) -> Result<Vec<Map<String, Value>>, Invalid> {
     cases.iter().filter_map(of).collect()
 }
 
-/// Its keys with dots, as a plan has them behind `background.`.
+/// Its keys with dots, as in a plan after `background.`.
 fn flat(background: &Background) -> Result<Map<String, Value>, Invalid> {
     let mut flat = Map::new();
     for (key, value) in map(background, STATE)? {
@@ -294,10 +293,10 @@ fn whole(flat: Map<String, Value>) -> Result<Background, Invalid> {
     })
 }
 
-/// True where the keys of a plan ask for a background.
+/// True if the keys of a plan ask for a background.
 pub(crate) fn is_asked<'r>(rows: impl Iterator<Item = &'r Row>) -> bool {
     rows.flat_map(Row::keys).any(|key| key.starts_with(PREFIX))
 }
 
-/// How long before the window it is up, if nothing else is asked for.
+/// Default time between its start and the window.
 pub const LEAD: Nanos = Nanos::from_secs(1);

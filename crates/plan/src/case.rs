@@ -1,5 +1,5 @@
-//! A case, typed: who is asked for what, over which path, with which share of the machine. Plans
-//! and journals hold it as words, see [`crate::matrix`].
+//! A typed case: protocol, target, path, share of the machine and load. Plans and journals hold it
+//! as words, see [`crate::matrix`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,44 +9,44 @@ use weigh_model::trial::Point;
 use weigh_model::units::Bytes;
 use weigh_model::{Load, Nanos, Pattern};
 
-/// A case of a plan, decided. But for the load and what lies beneath it, it is written as it is
-/// read: by plan keys with dots.
+/// A resolved case of a plan. Except for the load and the background, it is written as it is read:
+/// by plan keys with dots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// The registry's name of the protocol.
+    /// Name of the protocol in the registry.
     pub protocol: String,
     /// `reference`, the name of a managed target, or a URL without its secrets.
     pub target: String,
-    /// Whether a relay stands between generator and target.
+    /// True if a relay is between generator and target.
     #[serde(rename = "target.relay", default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<bool>,
-    /// Whether packets may be larger than a wire's.
+    /// Segmentation offloads, if the case sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offload: Option<Offload>,
-    /// The file with what the target can do. It is heeded when the case is made, and not written:
-    /// without it the case is the same.
+    /// The file with the target's abilities. It is used when the case is made, and not written,
+    /// because it does not change the case.
     #[serde(rename = "target.abilities", default, skip_serializing)]
     pub abilities: Option<String>,
-    /// What the target is given of the machine.
+    /// Cores and memory of the target.
     #[serde(flatten)]
     pub share: Share,
-    /// What is said of the pipeline.
+    /// Keys of the pipeline.
     #[serde(flatten)]
     pub stages: Stages,
-    /// The words of the path and of the protocol, whose values they themselves know: `path`,
-    /// `path.delay`, `mqtt.qos`.
+    /// Words of the path and of the protocol, which define their values: `path`, `path.delay`,
+    /// `mqtt.qos`.
     #[serde(flatten)]
     pub words: Point,
-    /// The load, complete.
+    /// The complete load.
     #[serde(skip, default = "unsaid")]
     pub load: Load,
-    /// What lies beneath it.
+    /// Its background.
     #[serde(skip)]
     pub background: Beneath,
 }
 
 impl Case {
-    /// A case of which nothing else is said.
+    /// Makes a case with defaults.
     pub fn new(protocol: impl Into<String>, target: impl Into<String>, load: Load) -> Case {
         Case {
             protocol: protocol.into(),
@@ -62,17 +62,17 @@ impl Case {
         }
     }
 
-    /// A case by its words, but for its load and what lies beneath it.
+    /// Parses the words of a case, without its load and background.
     ///
     /// # Errors
-    /// If a key has a value that it does not take.
+    /// An invalid value of a key.
     pub fn of_words(words: Map<String, Value>) -> Result<Case, Invalid> {
         serde_json::from_value(Value::Object(words)).map_err(|error| {
             Invalid::new("case", error.to_string(), "write the case as `weigh` itself writes it")
         })
     }
 
-    /// The settings of its protocol that are given, without the protocol's name, as texts.
+    /// The given settings of its protocol, without the protocol's name, as texts.
     pub fn settings(&self) -> impl Iterator<Item = (&str, String)> {
         self.words.iter().filter_map(|(key, value)| {
             let key = key.strip_prefix(&self.protocol)?.strip_prefix('.')?;
@@ -81,63 +81,63 @@ impl Case {
     }
 }
 
-/// Whether the kernel cuts and joins packets where nobody sees it.
+/// Segmentation offloads of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Offload {
-    /// Every packet is one that a wire would carry.
+    /// Off: every packet is one that a wire would carry.
     Off,
-    /// It does, and the wire is counted as captured.
+    /// On: the wire is counted as captured.
     On,
 }
 
-/// What a target that we start is given of the machine.
+/// Share of the machine for a target that Weighbridge starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// How many cores; one where nothing is said.
+    /// Number of cores; one by default.
     #[serde(rename = "target.cores", default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
-    /// How much memory; all where nothing is said.
+    /// Memory; unlimited by default.
     #[serde(rename = "target.memory", default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
 }
 
-/// What is said of the pipeline.
+/// Keys of the pipeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stages {
-    /// Which stages there are, in words.
+    /// Names of the stages.
     #[serde(rename = "target.stages", default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<String>,
-    /// Where the last one keeps readings: `sqlite` or `memory`.
+    /// Store of the last stage: `sqlite` or `memory`.
     #[serde(rename = "target.store", default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// Whether the database survives a power cut.
+    /// True if the database survives a power cut.
     #[serde(rename = "target.durable", default, skip_serializing_if = "Option::is_none")]
     pub durable: Option<bool>,
-    /// The broker before the gateway.
+    /// The broker in front of the gateway.
     #[serde(rename = "target.broker", default, skip_serializing_if = "Option::is_none")]
     pub broker: Option<String>,
-    /// Readings in one call of a stage that gathers, at most.
+    /// Maximum number of readings in one call of a stage that batches.
     #[serde(rename = "target.batch", default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
-    /// How long such a stage waits for its batch to fill.
+    /// Time that such a stage waits for its batch to fill.
     #[serde(rename = "target.linger", default, skip_serializing_if = "Option::is_none")]
     pub linger: Option<Nanos>,
 }
 
-/// Whether a second workload lies beneath a case.
+/// The background of a case.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Beneath {
-    /// The plan has none.
+    /// The plan has no background.
     #[default]
     Unasked,
-    /// The case is weighed without it: the baseline.
+    /// The case is measured without it: the baseline.
     Off,
-    /// It does.
+    /// The case is measured with it.
     On(Box<Background>),
 }
 
-/// A setting's text as the value of a plan: numbers and flags as such.
+/// Converts the text of a setting to the value of a plan: numbers and flags keep their type.
 pub fn setting_value(setting: &Setting, text: &str) -> Value {
     let number = || text.parse::<i64>().ok().filter(|number| number.to_string() == text);
     match (setting.kind, text) {
@@ -159,7 +159,7 @@ pub fn setting_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A value of a plan's text as cases have it.
+/// Converts a value of a plan's text to that of a case.
 pub fn word(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) => text.as_str().into(),
@@ -170,7 +170,7 @@ pub fn word(value: &toml::Value) -> Value {
     }
 }
 
-/// What is written of `value`, key by key.
+/// The keys of `value` as written.
 pub(crate) fn map(
     value: &impl Serialize,
     place: &'static str,
@@ -178,11 +178,11 @@ pub(crate) fn map(
     let wrong = |said: String| Invalid::new(place, said, "leave it out");
     match serde_json::to_value(value).map_err(|error| wrong(error.to_string()))? {
         Value::Object(map) => Ok(map),
-        other => Err(wrong(format!("{other} is no table"))),
+        other => Err(wrong(format!("{other} is not a table"))),
     }
 }
 
-/// A load that is to be replaced by that of the case.
+/// A placeholder that the case's load replaces.
 fn unsaid() -> Load {
     Load::closed(Pattern::Request, 0)
 }

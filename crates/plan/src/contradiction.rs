@@ -1,85 +1,85 @@
-//! Words of a load that cannot hold together.
+//! Contradictions between the keys of a load.
 
 use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::wrong::Wrong;
 
-/// What contradicts itself in a load.
+/// A contradiction in a load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contradiction {
-    /// The protocol does not carry the pattern.
+    /// The protocol does not support the pattern.
     NoSuchPattern {
         /// The protocol.
         protocol: String,
-        /// What was asked for.
+        /// The pattern of the plan.
         pattern: Pattern,
-        /// What it carries.
+        /// The patterns that it supports.
         known: Vec<Pattern>,
     },
-    /// A rate beside an arrival that has none.
+    /// A rate for an arrival without one.
     RateUnused(Arrival),
     /// An arrival that needs a rate.
     RateMissing(Arrival),
-    /// A pause of a closed loop in an open one.
+    /// A pause in an open loop.
     ThinkInOpenLoop(Arrival),
-    /// A rate or a total where nothing is sent.
+    /// A rate or a total with a pattern that sends nothing.
     HoldSends,
     /// No connection.
     NoConnections,
     /// No message.
     NoMessages,
-    /// Both a time and a total.
+    /// A duration and a total.
     TwoEnds,
-    /// Subscribers in a pattern that has none.
+    /// Subscribers in a pattern without them.
     SubscribersUnheard,
-    /// Who hears whom in a pattern in which nobody hears.
+    /// A topology in a pattern without subscribers.
     TopologyUnheard,
-    /// `deliver` to nobody, or nobody that polls.
+    /// `deliver` without subscribers, or `poll` without consumers.
     NoSubscribers(Pattern),
-    /// How consumers ask, in a pattern in which none does.
+    /// Keys of polling in a pattern without it.
     NothingPolls,
-    /// The size of a batch in a pattern without.
+    /// The size of a batch in a pattern without batches.
     NothingGathers,
-    /// Subscribers that read nothing, in a pattern in which none waits for what comes.
+    /// A stall in a pattern without waiting subscribers.
     NobodyStalls,
-    /// Clients that come group by group, and a ramp or a warm-up beside.
+    /// Clients that join in groups, with a ramp or a warm-up.
     JoinsTwice,
-    /// Clients that come group by group to a load of a time.
+    /// Clients that join in groups, with a load limited by time.
     JoinsWithoutTotal,
-    /// The last group would come when the load is over.
+    /// The last group would join after the end of the load.
     JoinsTooLate(Nanos),
-    /// A share of a second that is no whole number of messages for every client.
+    /// A share of a second that is not a whole number of messages per client.
     ShareBroken,
-    /// Consumers would do nothing but ask.
+    /// A poll period so short that consumers would only send requests.
     PeriodTooShort,
-    /// A server would hold a request for too long.
+    /// A wait so long that a server would hold requests too long.
     WaitTooLong,
-    /// `transfer` of nothing.
+    /// `transfer` of 0 bytes.
     NoObject,
-    /// Pairs of unequally many.
+    /// Pairs with unequal numbers of publishers and subscribers.
     PairsUnequal,
-    /// A burst of no stated size.
+    /// A burst without a total.
     BurstWithoutTotal,
-    /// A warm-up of an arrival that has none.
+    /// A warm-up for an arrival without one.
     WarmupUnused(Arrival),
-    /// No time to measure in.
+    /// No time to measure.
     NoDuration,
-    /// Every message would be late.
+    /// A timeout of 0: every message would be late.
     NoTimeout,
-    /// A rate that nothing can send.
+    /// A rate that no generator can send.
     RateTooHigh(Arrival),
-    /// More messages in flight than memory has room for.
+    /// More messages in flight than fit in memory.
     WindowTooLarge,
-    /// A body, and another one that is sealed.
+    /// Both a plain body and a sealed one.
     TwoBodies,
-    /// What is said of a seal, and nothing is sealed.
+    /// Keys of a seal without a sealed body.
     NothingSealed,
-    /// A seal around what is made piece by piece.
+    /// A seal around a streamed body.
     SealedPieces,
 }
 
 impl Contradiction {
-    /// The plan keys that it is about; the first that was given is where it is told.
+    /// The plan keys of the contradiction; it is reported at the first of them that is given.
     pub fn keys(&self) -> &'static [&'static str] {
         match self {
             Contradiction::NoSuchPattern { .. } => &["load.pattern", "protocol"],
@@ -120,7 +120,7 @@ impl Contradiction {
         }
     }
 
-    /// The same in the words of a plan.
+    /// The contradiction as an error of a plan.
     pub fn in_plan(&self) -> Wrong {
         let (text, mend) = match self {
             Contradiction::NoSuchPattern { protocol, pattern, known } => {
@@ -141,25 +141,28 @@ impl Contradiction {
                 "add load.rate = \"1000/s\", or \"1/s/client\" for each".into(),
             ),
             Contradiction::ThinkInOpenLoop(arrival) => (
-                format!("a pause is of a closed loop, and the arrival {arrival} is open"),
+                format!(
+                    "a pause applies to closed loops, and the arrival {arrival} is an open \
+                         loop"
+                ),
                 "leave one of them out".into(),
             ),
             Contradiction::HoldSends => (
                 "the pattern hold sends no messages".into(),
-                "leave load.rate and load.messages out and give load.duration".into(),
+                "leave load.rate and load.messages out and set load.duration".into(),
             ),
             Contradiction::NoConnections => {
-                ("nobody would send".into(), "give at least 1 connection".into())
+                ("no client would send".into(), "type at least load.connections = 1".into())
             }
             Contradiction::NoMessages => {
-                ("nothing would be sent".into(), "give at least 1 message".into())
+                ("nothing would be sent".into(), "type at least load.messages = 1".into())
             }
             Contradiction::TwoEnds => (
-                "a load ends after a time or after so many messages, not both".into(),
+                "a load ends after a duration or after a number of messages, not both".into(),
                 "leave load.duration or load.messages out".into(),
             ),
             Contradiction::SubscribersUnheard => (
-                "only deliver and poll have subscribers, and transfer where the protocol can \
+                "only deliver and poll have subscribers, and transfer if the protocol can \
                  deliver"
                     .into(),
                 "type load.pattern = \"deliver\" or load.pattern = \"poll\", or leave them \
@@ -167,7 +170,7 @@ impl Contradiction {
                 .into(),
             ),
             Contradiction::TopologyUnheard => (
-                "only where there are subscribers does anybody hear anybody".into(),
+                "a topology applies only to patterns with subscribers".into(),
                 "type load.pattern = \"deliver\" or load.pattern = \"poll\", or leave the \
                  topology out"
                     .into(),
@@ -189,23 +192,22 @@ impl Contradiction {
             }
             Contradiction::NoDuration => {
                 let mend = "type for example load.duration = \"2s\"";
-                ("there must be some time to measure in".into(), mend.into())
+                ("the measured time is 0".into(), mend.into())
             }
             Contradiction::NoTimeout => {
                 let mend = "type for example load.timeout = \"5s\"";
                 ("every message would be late".into(), mend.into())
             }
             Contradiction::TwoBodies => (
-                "the body is given twice, in the clear and sealed".into(),
-                "leave one of them out: body.recipients = 0 leaves a body in the clear".into(),
+                "the body is given twice, unencrypted and sealed".into(),
+                "leave one of them out: body.recipients = 0 leaves a body unencrypted".into(),
             ),
             Contradiction::NothingSealed => (
-                "it says how a body is sealed, and no body is".into(),
+                "it configures a seal, but no body is sealed".into(),
                 "add body = { sealed = \"readings\" }, or leave it out".into(),
             ),
             Contradiction::SealedPieces => (
-                "a transfer makes its object piece by piece, and a sealed object is made whole"
-                    .into(),
+                "a transfer streams its object, and a sealed object cannot be streamed".into(),
                 "type load.pattern = \"deliver\" or load.pattern = \"request\", or leave the \
                  seal out"
                     .into(),
@@ -215,28 +217,28 @@ impl Contradiction {
         Wrong::new(text, mend)
     }
 
-    /// The words about clients that come group by group, and about shares of a second.
+    /// Errors of clients that join in groups, and of shares of a second.
     fn of_turns(&self) -> Wrong {
         match self {
             Contradiction::JoinsTwice => Wrong::new(
-                "clients that come group by group begin each at its turn: there is no ramp and no \
-                 warm-up beside that",
+                "clients that join in groups start one group after another: there is no ramp and \
+                 no warm-up in addition",
                 "leave one of them out",
             ),
             Contradiction::JoinsWithoutTotal => Wrong::new(
-                "a load of a time would be measured while its clients still come",
-                "give load.messages instead of load.duration, or leave load.join out",
+                "a load limited by time would be measured while clients still join",
+                "set load.messages instead of load.duration, or leave load.join out",
             ),
             Contradiction::JoinsTooLate(last) => Wrong::new(
-                format!("the last clients would come after {last}, when the load is over"),
-                "give a longer load.duration, or larger groups",
+                format!("the last clients would join after {last}, when the load has ended"),
+                "type a longer load.duration, or larger groups",
             ),
             Contradiction::ShareBroken => Wrong::new(
                 "in each second every client sends a whole number of messages, at least 1",
-                "give a whole number such as \"100/s\", at least as large as load.connections",
+                "type a whole number such as \"100/s\", at least as large as load.connections",
             ),
             Contradiction::RateTooHigh(_) => Wrong::new(
-                "no network carries so many messages a second",
+                "no network carries this rate",
                 "type at most load.rate = \"100M/s\" of all clients together",
             ),
             Contradiction::WindowTooLarge => Wrong::new(
@@ -247,7 +249,7 @@ impl Contradiction {
         }
     }
 
-    /// The words about consumers that ask and messages that leave together.
+    /// Errors of polling consumers and batches.
     fn of_consumers(&self) -> Wrong {
         match self {
             Contradiction::NoSubscribers(pattern) => Wrong::new(
@@ -255,30 +257,30 @@ impl Contradiction {
                 "type at least load.subscribers = 1, or load.pattern = \"publish\"",
             ),
             Contradiction::NothingGathers => Wrong::new(
-                "only in batch do several messages go in one exchange",
+                "only the pattern batch sends several messages in one exchange",
                 "type load.pattern = \"batch\", or leave it out",
             ),
             Contradiction::NobodyStalls => Wrong::new(
-                "only in deliver are there subscribers that could stop reading",
+                "only the pattern deliver has subscribers that could stop reading",
                 "type load.pattern = \"deliver\", or leave it out",
             ),
             Contradiction::PeriodTooShort => Wrong::new(
-                "consumers would do nothing but ask",
+                "consumers would only send requests",
                 "type at least load.poll_period = \"1ms\", or let the server hold requests: \
                  load.poll_wait = \"30s\"",
             ),
             Contradiction::WaitTooLong => Wrong::new(
-                "no server is asked to hold a request for so long",
+                "the wait of a long poll is too long",
                 "type at most load.poll_wait = \"5m\"",
             ),
             _ => Wrong::new(
-                "only in poll do consumers ask",
+                "only the pattern poll has polling consumers",
                 "type load.pattern = \"poll\", or leave it out",
             ),
         }
     }
 }
 
-/// Messages in flight at most, of all clients together, where a window is asked for: each takes
-/// some 100 bytes of memory.
+/// Maximum number of messages in flight, of all clients, if a window is set: each takes some 100
+/// bytes of memory.
 pub const IN_FLIGHT_MAX: u64 = 1 << 24;

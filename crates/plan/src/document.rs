@@ -1,5 +1,5 @@
-//! Reading a plan: from text to what was said, each value with its place. Everything that is
-//! wrong with single values is found in one go.
+//! Reads a plan: from text to keys and values with their places. All errors of single values are
+//! found at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,14 +20,14 @@ use crate::row::{Given, Row, spelt};
 use crate::tables::Length;
 use crate::{metrics, miniature, range};
 
-/// What was varied together: one row after the other. A list of `[vary]` is an axis of rows of
-/// one key; keys that are zipped share one, and so do all explicit cases.
+/// Keys that vary together, one row after the other. A list in `[vary]` is an axis with rows of one
+/// key; zipped keys share an axis, and so do all explicit cases.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {
     pub(crate) rows: Vec<Row>,
 }
 
-/// A stop rule: its axis, where that is named, and its conditions.
+/// A stop rule: its axis, if it names one, and its conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StopRule {
     pub(crate) key: String,
@@ -35,7 +35,7 @@ pub(crate) struct StopRule {
     pub(crate) conditions: Vec<Condition>,
 }
 
-/// What a plan says.
+/// The contents of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Document {
     pub(crate) name: Option<String>,
@@ -47,14 +47,14 @@ pub(crate) struct Document {
     pub(crate) repeat: Repeat,
     pub(crate) stop: Vec<StopRule>,
     pub(crate) observe: Observe,
-    /// Where it says whose figures are emulated.
+    /// Place of the list of emulated tools.
     pub(crate) emulate_place: Range<usize>,
     pub(crate) energy: Option<EnergyAsked>,
-    /// Whether cases with a background are weighed without it too.
+    /// True if cases with a background are measured without it too.
     pub(crate) has_baseline: bool,
 }
 
-/// Reads a plan from its table: what it says, and what is wrong with it.
+/// Reads a plan from its table: its contents, and its errors.
 pub(crate) fn read(table: &DeTable<'_>, keys: &Keys, length: Length) -> (Document, Problems) {
     let (problems, own, fixed) = (Problems::default(), BTreeMap::new(), Row::new());
     let mut reader = Reader { keys, length, problems, own, fixed };
@@ -100,7 +100,7 @@ struct Reader<'k> {
     fixed: Row,
 }
 
-/// What varies, before it is put together.
+/// Axes before they are joined.
 #[derive(Default)]
 struct Axes<'d> {
     vary: Vec<(String, Range<usize>, Vec<Given>)>,
@@ -113,7 +113,7 @@ impl Reader<'_> {
         self.problems.add(Problem::at(place, wrong.text, wrong.mend));
     }
 
-    /// A key at the top, or a table of keys.
+    /// Reads a key at the top level, or a table of keys.
     fn top(&mut self, name: &str, key: Range<usize>, value: &DeValue<'_>, place: Range<usize>) {
         let first = name.split('.').next().unwrap_or_default();
         if let Err(wrong) = self.keys.check_table(first) {
@@ -129,7 +129,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A key whose value holds for all cases, or for the run.
+    /// Reads a key whose value holds for all cases, or for the run.
     fn fix(&mut self, entry: &Entry<'_>) {
         let key = match self.keys.find(&entry.name) {
             Ok(key) => key.clone(),
@@ -161,7 +161,7 @@ impl Reader<'_> {
         self.own.insert(key.name, (values, entry.place.clone()));
     }
 
-    /// One value of a key.
+    /// Reads one value of a key.
     fn value(&mut self, key: &Key, value: &DeValue<'_>, place: &Range<usize>) -> Option<Given> {
         let is_list = matches!(value, DeValue::Array(_)) || range_of(key.kind, value).is_some();
         let read = if is_list && key.is_varied {
@@ -200,7 +200,7 @@ impl Reader<'_> {
         axes
     }
 
-    /// A key that may differ from case to case.
+    /// Checks that a key may differ from case to case.
     fn varied(&mut self, entry: &Entry<'_>) -> Option<Key> {
         match self.keys.find(&entry.name) {
             Ok(key) if key.is_varied => Some(key.clone()),
@@ -220,7 +220,7 @@ impl Reader<'_> {
         match (elements(entry.value), range_of(key.kind, entry.value)) {
             (Some([]), _) => {
                 let text = format!("{}: the axis is empty", key.name);
-                let mend = "give it a value, or leave it out";
+                let mend = "type a value in its list, or leave it out";
                 self.wrong(entry.place.clone(), Wrong::new(text, mend));
                 Vec::new()
             }
@@ -239,7 +239,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One element of an axis: a value, or a range of them.
+    /// Reads one element of an axis: a value, or a range of them.
     fn point(&mut self, key: &Key, value: &DeValue<'_>, place: &Range<usize>) -> Vec<Given> {
         let Some(text) = range_of(key.kind, value) else {
             return self.value(key, value, place).into_iter().collect();
@@ -272,7 +272,7 @@ impl Reader<'_> {
                 row.extend(given.map(|given| (key.name, given)));
             }
             if !seen.insert(spelt(&row)) {
-                let mend = "leave one out: repetitions are asked for by [repeat]";
+                let mend = "leave one out; set repetitions in [repeat]";
                 self.wrong(element.span(), Wrong::new("this case was given before", mend));
             }
             cases.push((row, element.span()));
@@ -285,15 +285,14 @@ impl Reader<'_> {
         for entry in entries("", table) {
             let Some(key) = self.varied(&entry) else { continue };
             if !key.kind.is_ordered() {
-                let text =
-                    format!("{}: its values have no order, so none is beyond another", key.name);
+                let text = format!("{}: its values have no order", key.name);
                 let mend = "stop rules are for axes of numbers, sizes, durations and rates";
                 self.wrong(entry.key.clone(), Wrong::new(text, mend));
                 continue;
             }
             if elements(entry.value).is_some_and(|list| list.is_empty()) {
                 let text = format!("{}: the rule has no condition", key.name);
-                let mend = "give it one, such as \"first loss\", or leave it out";
+                let mend = "type one, such as \"first loss\", or leave the rule out";
                 self.wrong(entry.place.clone(), Wrong::new(text, mend));
                 continue;
             }
@@ -313,7 +312,7 @@ impl Reader<'_> {
         rules
     }
 
-    /// Puts together what holds for the run.
+    /// Assembles the settings of the run.
     fn document(&mut self, axes: Vec<Axis>, stop: Vec<StopRule>) -> Document {
         let (repeat, energy) = (self.repeat(), self.energy());
         let own = &self.own;
@@ -350,13 +349,13 @@ impl Reader<'_> {
         }
     }
 
-    /// The table `[energy]`: nothing in it means anything without a device.
+    /// The table `[energy]`, which requires a device.
     fn energy(&mut self) -> Option<EnergyAsked> {
         let mut table = Table::new();
         for (name, (values, place)) in &self.own {
             let Some(key) = name.strip_prefix("energy.") else { continue };
             if !self.own.contains_key("energy.device") {
-                let text = format!("{name} says nothing without a device");
+                let text = format!("{name} has no effect without a device");
                 let problem = Problem::at(place.clone(), text, "add energy.device = \"pi-2b\"");
                 self.problems.add(problem);
                 return None;
@@ -386,12 +385,11 @@ impl Reader<'_> {
                 (place, Wrong::new(text, "make at_most the larger one"))
             }),
             (None, true) => place("repeat.until").map(|place| {
-                let text =
-                    "until repeats more often than at_least, and nothing says when to give up";
+                let text = "until needs a limit on repetitions";
                 (place, Wrong::new(text, "add repeat.at_most = 20"))
             }),
             (Some(most), false) if most > repeat.at_least => place("repeat.at_most").map(|place| {
-                let text = "nothing says when a case is repeated more often than at_least";
+                let text = "at_most has no effect without until";
                 (place, Wrong::new(text, "add repeat.until = [\"p99 within 5 %\"]"))
             }),
             _ => None,
@@ -404,14 +402,14 @@ impl Reader<'_> {
 }
 
 impl Axes<'_> {
-    /// One axis for the cases, one for what is zipped, one for each other list, in the order of
+    /// Joins axes: one for the cases, one for zipped keys, one for each other list, in the order of
     /// the file.
     fn join(self, reader: &mut Reader<'_>) -> Vec<Axis> {
         let mut axes = Vec::new();
         if !self.cases.is_empty() {
             for (key, place, _) in &self.vary {
                 if self.cases.iter().any(|(row, _)| row.contains_key(key)) {
-                    let text = format!("{key} stands in a case and below [vary]");
+                    let text = format!("{key} is in a case and below [vary]");
                     reader.wrong(place.clone(), Wrong::new(text, "leave one of them out"));
                 }
             }
@@ -455,15 +453,15 @@ impl Axes<'_> {
         for (names, place) in &groups {
             for name in names.iter().filter(|name| !self.vary.iter().any(|(key, ..)| key == *name))
             {
-                let text = format!("zip names {name}, which is no axis");
-                reader.wrong(place.clone(), Wrong::new(text, "give it a list below [vary]"));
+                let text = format!("zip names {name}, which is not an axis");
+                reader.wrong(place.clone(), Wrong::new(text, "add its list below [vary]"));
             }
         }
         axes
     }
 }
 
-/// Says no to rows that are there twice; single values of what is zipped may be.
+/// Rejects duplicate rows, except for single values of zipped keys.
 fn check_rows(rows: &[Row], reader: &mut Reader<'_>) {
     let mut seen = BTreeSet::new();
     for row in rows.iter().filter(|row| !row.is_empty()) {
@@ -473,13 +471,13 @@ fn check_rows(rows: &[Row], reader: &mut Reader<'_>) {
         let told: Vec<String> =
             row.iter().map(|(key, given)| format!("{key} = {}", given.value)).collect();
         let place = row.values().map(|given| given.place.clone()).next().unwrap_or(0..0);
-        let text = format!("{} stands twice on this axis", told.join(", "));
-        let mend = "leave one out: repetitions are asked for by [repeat]";
+        let text = format!("{} is on this axis twice", told.join(", "));
+        let mend = "leave one out; set repetitions in [repeat]";
         reader.wrong(place, Wrong::new(text, mend));
     }
 }
 
-/// The groups of keys that advance together, with their places.
+/// The groups of zipped keys, with their places.
 fn groups(zip: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Vec<(Vec<String>, Range<usize>)> {
     let wrong = Wrong::new(
         "zip is a list of lists of keys",
@@ -512,32 +510,32 @@ fn groups(zip: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Vec<(Vec<Strin
     groups
 }
 
-/// The text of a range, where the key has values that can be stepped through.
+/// The text of a range, if the key's values can be stepped through.
 fn range_of<'v>(kind: Kind, value: &'v DeValue<'_>) -> Option<&'v str> {
     value.as_str().filter(|text| kind.is_ordered() && range::is_range(text))
 }
 
-/// Says no to values that fit the kind of a key and mean nothing to the key itself.
+/// Rejects values that have the right kind and are invalid for the key.
 fn of_key(key: &str, value: Value) -> Result<Value, Wrong> {
     let text = value.as_str().unwrap_or_default();
     match key {
         "thresholds" if text == "first loss" => {
-            let text = "a threshold says what must hold, and this would ask for losses";
+            let text = "a threshold states what must hold, and this one would require losses";
             Err(Wrong::new(text, "type \"loss == 0\""))
         }
         "observe.every" if parse_duration(text) == Ok(Nanos(0)) => {
             let mend = "type \"500ms\", or leave it out: then it fits the length of the trial";
-            Err(Wrong::new("intervals of no length show nothing", mend))
+            Err(Wrong::new("an interval must be longer than 0", mend))
         }
         "energy.every" if parse_duration(text) == Ok(Nanos(0)) => {
-            Err(Wrong::new("messages without a pause are no duty cycle", "type \"1m\""))
+            Err(Wrong::new("the time between messages must be longer than 0", "type \"1m\""))
         }
         "name" => check_name(text).map(|()| value).map_err(|said| Wrong::split(&said)),
         _ => Ok(value),
     }
 }
 
-/// Sentences are about figures that there are, and a plan has no other run to be held against.
+/// Checks that a condition's figure exists, and that it does not compare with another run.
 fn checked(kind: Kind, value: Value) -> Result<Value, Wrong> {
     let text = value.as_str().unwrap_or_default();
     match kind {
@@ -545,7 +543,7 @@ fn checked(kind: Kind, value: Value) -> Result<Value, Wrong> {
             let Ok(condition) = text.parse::<Condition>() else { return Ok(value) };
             if let Limit::Change(_) = condition.limit {
                 let text = format!("{text:?} compares with another run, and a plan has only one");
-                let mend = "give a value with its unit, or ask `weigh diff --fail-if`";
+                let mend = "type a value with its unit, or use `weigh diff --fail-if`";
                 return Err(Wrong::new(text, mend));
             }
             metrics::check(&condition.metric)?;
@@ -560,5 +558,5 @@ fn checked(kind: Kind, value: Value) -> Result<Value, Wrong> {
     Ok(value)
 }
 
-/// Repetitions if none are asked for, as in `weigh compare`.
+/// Default number of repetitions, as in `weigh compare`.
 const REPETITIONS: i64 = 3;

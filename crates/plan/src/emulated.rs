@@ -1,5 +1,5 @@
-//! Whether the loads of a plan are such that the tools could have made them whose figures it asks
-//! for. A plan may hold loads of several kinds, so one is enough.
+//! Checks whether emulated tools could have made the loads of a plan. A plan may hold loads of
+//! several kinds, so one suitable load is enough.
 
 use weigh_model::Emulation;
 
@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::document::Document;
 use crate::problem::{Problem, Problems};
 
-/// Says which tool could have made none of these loads, and what the first one lacks for it.
+/// Reports each tool that could have made none of these loads, with the reason for the first load.
 pub(crate) fn check(document: &Document, cases: &[Case], problems: &mut Problems) {
     let place = || document.emulate_place.clone();
     let asked = &document.observe.emulate;

@@ -1,5 +1,5 @@
-//! From a document to its entries: a name with dots, a value, and where both stand. Nested
-//! tables, dotted keys and quoted keys with dots are all the same.
+//! Reads a document as entries: a name with dots, a value, and their places. Nested tables, dotted
+//! keys and quoted keys with dots are equivalent.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,56 +1,55 @@
-//! How long a plan will take, as far as the plan tells.
+//! Estimates how long a plan takes.
 
 use weigh_model::arrival::Arrival;
 use weigh_model::path::{Direction, Path};
 use weigh_model::plan::Plan;
 use weigh_model::{Emulation, Load, Nanos, Pattern};
 
-/// How many trials a plan has, and how long they take.
+/// Number of trials of a plan, and their duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forecast {
-    /// Trials if every case is precise at once.
+    /// Number of trials if every case is precise enough at once.
     pub trials_least: u64,
-    /// Trials if no case ever is.
+    /// Number of trials if no case ever is.
     pub trials_most: u64,
-    /// The least time, starting included.
+    /// Minimum duration, including starts.
     pub time_least: Nanos,
-    /// The most: every trial waits for messages that never come, and none is left out.
+    /// Maximum duration: every trial waits for messages that never come, and none is left out.
     pub time_most: Nanos,
-    /// Cases whose trials last as long as their messages take, which nobody knows; they count
-    /// with their start alone.
+    /// Number of cases whose duration depends on their target; only their start is counted.
     pub unknown: u64,
 }
 
-/// What is known of a case before it is tried.
+/// Facts of a case before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'l> {
     /// Its load.
     pub load: &'l Load,
-    /// What lies between generator and target; `None` for nothing.
+    /// The path between generator and target, if any.
     pub path: Option<&'l Path>,
-    /// What a trial takes beside its load: until the load begins, and after it has ended.
+    /// Duration of a trial besides its load: before the load starts, and after it has ended.
     pub beside: Nanos,
 }
 
 impl Expected<'_> {
-    /// How long a trial takes where all that it waits for comes, and no messages are lost.
+    /// Duration of a trial without losses.
     pub fn trial(&self) -> Nanos {
         self.sends().unwrap_or_default() + self.load.warmup + self.beside
     }
 
-    /// How long it sends, or sends at least; `None` where nothing is known of that.
+    /// Minimum duration of the load; `None` if unknown.
     fn sends(&self) -> Option<Nanos> {
         measured(self.load).or_else(|| answered(self.load, self.path))
     }
 
-    /// What waiting for messages that never come adds at most.
+    /// Maximum extra time for messages that never come.
     fn waits(&self) -> Nanos {
         let ends = 1 + u64::from(self.load.warmup.0 > 0);
         Nanos(self.load.timeout.0.saturating_mul(ends))
     }
 }
 
-/// What a plan takes with these cases.
+/// Estimates a plan with these cases.
 pub fn forecast(plan: &Plan, cases: &[Expected<'_>]) -> Forecast {
     let repeat = &plan.repeat;
     let round_least = cases.iter().fold(Nanos(0), |sum, case| sum + case.trial());
@@ -65,7 +64,7 @@ pub fn forecast(plan: &Plan, cases: &[Expected<'_>]) -> Forecast {
         Nanos(round.0.saturating_mul(u64::from(repetitions)))
     };
     let longest = cases.iter().map(|case| case.trial() + case.waits()).max().unwrap_or_default();
-    // No trial begins after the budget; the one that runs then is finished.
+    // No trial starts after the budget; a running one is finished.
     let within = |time: Nanos| repeat.budget.map_or(time, |budget| time.min(budget + longest));
     Forecast {
         trials_least: number.saturating_mul(u64::from(repeat.at_least)),
@@ -76,7 +75,7 @@ pub fn forecast(plan: &Plan, cases: &[Expected<'_>]) -> Forecast {
     }
 }
 
-/// How long a trial of this load sends, warm-up apart; `None` where that depends on the target.
+/// Duration of the load without warm-up; `None` if it depends on the target.
 pub fn measured(load: &Load) -> Option<Nanos> {
     if let Some(duration) = load.duration {
         return Some(duration);
@@ -91,9 +90,8 @@ pub fn measured(load: &Load) -> Option<Nanos> {
     Some(joining + sending)
 }
 
-/// How long a total in a closed loop takes at least: the round trips, the transmissions and the
-/// pauses that follow one another. `None` where there are none of these, and the target alone
-/// decides.
+/// Minimum duration of a total in a closed loop: its round trips, transmissions and pauses in
+/// sequence. `None` if there are none of these, and only the target decides.
 fn answered(load: &Load, path: Option<&Path>) -> Option<Nanos> {
     let messages = load.messages.filter(|_| load.arrival == Arrival::Closed)?;
     let clients = u64::from(load.connections.max(1));
@@ -108,13 +106,13 @@ fn answered(load: &Load, path: Option<&Path>) -> Option<Nanos> {
     Some(Nanos(all.saturating_add(pauses))).filter(|time| time.0 > 0)
 }
 
-/// A packet there and one back, on the mean, with nobody else on the line.
+/// Mean round-trip time of a packet on an idle path.
 pub fn round_trip(path: &Path) -> Nanos {
     let one = |way: &Direction| way.delay + way.jitter.mean();
     one(&path.up) + one(&path.down)
 }
 
-/// How long one body is on the lines: up, and down again where subscribers get it.
+/// Transmission time of one body: up, and down again with subscribers.
 fn transmission(load: &Load, path: &Path) -> Nanos {
     let bits = load.size.map_or(0, |size| size.0 * 8) as f64;
     let one = |way: &Direction| {
@@ -127,8 +125,8 @@ fn transmission(load: &Load, path: &Path) -> Nanos {
 /// Round trips of a session of one message: TCP, TLS or the greeting of the protocol, the message.
 const SESSION_TRIPS: u64 = 3;
 
-/// What looking at a target as htop does adds to a trial: on average half a window of 1.5 s before
-/// the load, and half of one after it.
+/// Time that htop's sampling adds to a trial: on average half a window of 1.5 s before the load,
+/// and half of one after it.
 const HTOP_LOOKS: Nanos = Nanos::from_millis(1_500);
 
 #[cfg(test)]

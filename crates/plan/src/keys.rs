@@ -1,5 +1,5 @@
-//! The words of the language: every key there is, what it takes and what it means. Reading,
-//! proposing and the JSON Schema are made from this one table.
+//! All keys of the language, with their values and meanings. The reader, suggestions and the JSON
+//! Schema use this table.
 
 use weigh_model::Protocol;
 use weigh_model::background::LASTING;
@@ -13,24 +13,24 @@ use crate::load_keys::{self, LOAD_KEYS};
 pub struct Key {
     /// Its name with dots: `load.connections`.
     pub name: String,
-    /// What values it takes.
+    /// Its values.
     pub kind: Kind,
-    /// What it means.
+    /// Its meaning.
     pub doc: String,
-    /// True for what may differ from case to case, so that it may stand below `[vary]`.
+    /// True if it may differ from case to case, and so be in `[vary]`.
     pub is_varied: bool,
-    /// True for what takes a list.
+    /// True if it takes a list.
     pub is_list: bool,
 }
 
-/// All keys, those of the protocols that there are included.
+/// All keys, including those of protocols.
 pub struct Keys {
     keys: Vec<Key>,
     protocols: &'static [&'static dyn Protocol],
 }
 
 impl Keys {
-    /// The keys of the language, and those of these protocols.
+    /// Keys of the language and of these protocols.
     pub fn new(protocols: &'static [&'static dyn Protocol]) -> Keys {
         let own = OWN.iter().map(|(name, kind, doc)| Key {
             name: (*name).to_owned(),
@@ -60,25 +60,25 @@ impl Keys {
         Keys { keys, protocols }
     }
 
-    /// All of them.
+    /// All keys.
     pub fn iter(&self) -> impl Iterator<Item = &Key> {
         self.keys.iter()
     }
 
-    /// The protocols whose keys these are.
+    /// The protocols of these keys.
     pub fn protocols(&self) -> &'static [&'static dyn Protocol] {
         self.protocols
     }
 
-    /// The key of this one name.
+    /// The key of this canonical name.
     pub fn get(&self, name: &str) -> Option<&Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// All ways to write the key of this name, the name first.
+    /// All spellings of the key of this name, the canonical one first.
     pub fn written(&self, name: &str) -> Vec<String> {
         if let Some(mirrored) = name.strip_prefix(PREFIX) {
-            // Only where the first workload has them do the tables of other names exist.
+            // Tables of other names exist only for keys of the measured load.
             let is_like = |way: &String| {
                 way.split('.').count() == mirrored.split('.').count() && !way.starts_with("poll.")
             };
@@ -98,19 +98,19 @@ impl Keys {
         all
     }
 
-    /// The key that is written so; other names of a protocol and of connections count.
+    /// Finds a key by any of its spellings; aliases of protocols and of connections count.
     ///
     /// # Errors
-    /// If there is none, with the nearest there is.
+    /// An unknown key, with the nearest known one.
     pub fn find(&self, written: &str) -> Result<&Key, Wrong> {
         let name = self.one_name(written);
         self.get(&name).ok_or_else(|| self.unknown(written, &name))
     }
 
-    /// Whether something is known under this first part of a name.
+    /// Checks the first part of a key's name.
     ///
     /// # Errors
-    /// If not, with the nearest there is.
+    /// An unknown name, with the nearest known one.
     pub fn check_table(&self, first: &str) -> Result<(), Wrong> {
         let name = self.one_name(first);
         let is_first = |key: &Key| key.name.split('.').next() == Some(&name);
@@ -119,7 +119,7 @@ impl Keys {
         }
         if LATER.contains(&first) {
             let text = format!("{first:?} is not available in this version");
-            return Err(Wrong::new(text, "leave it out: nothing would heed it"));
+            return Err(Wrong::new(text, "leave it out: it has no effect yet"));
         }
         let mut names: Vec<&str> =
             self.keys.iter().filter_map(|k| k.name.split('.').next()).collect();
@@ -136,8 +136,8 @@ impl Keys {
         Err(Wrong::new(format!("there is no key {first:?} in a plan"), mend))
     }
 
-    /// The keys of tables that are called so: one that stands at the top is the likeliest slip,
-    /// above all one of the load.
+    /// Keys of this name in tables, since a missing table is the most likely mistake, above all
+    /// `load`.
     fn below(&self, first: &str) -> Option<String> {
         if let Some(key) = self.get(&format!("load.{first}")) {
             return Some(key.name.clone());
@@ -151,7 +151,7 @@ impl Keys {
         })
     }
 
-    /// The name that counts: that of the protocol for its alias, `connections` for `publishers`.
+    /// The canonical name: that of the protocol for its alias, `connections` for `publishers`.
     fn one_name(&self, written: &str) -> String {
         if let Some(mirrored) = written.strip_prefix(PREFIX) {
             return format!("{PREFIX}{}", self.one_name(mirrored));
@@ -181,7 +181,7 @@ impl Keys {
             return Wrong::new(text, format!("did you mean {}?", key.name));
         }
         if of_background::is_lasting(name) {
-            let text = format!("{name}: a background lasts as long as what is measured beside it");
+            let text = format!("{name}: a background lasts as long as the measured load");
             return Wrong::new(text, "leave it out; background.load.messages ends it earlier");
         }
         let begins = |key: &Key| key.name.starts_with(&format!("{name}."));
@@ -213,8 +213,8 @@ impl Keys {
     }
 }
 
-/// The keys of a background: its own, and those of `keys` below `background.` that say what a load
-/// and its protocol do.
+/// The keys of a background: its own, and copies of the keys for load and protocol after
+/// `background.`.
 fn beneath(keys: &[Key], protocols: &[&dyn Protocol]) -> Vec<Key> {
     let own = of_background::OWN.iter().map(|(name, kind, doc)| Key {
         name: (*name).to_owned(),
@@ -237,7 +237,7 @@ fn beneath(keys: &[Key], protocols: &[&dyn Protocol]) -> Vec<Key> {
     own.chain(mirrored).collect()
 }
 
-/// The numbers of a path, for both directions and for each, and those of the whole.
+/// The numbers of a path, for both directions and for each, and those of the whole path.
 fn of_path() -> impl Iterator<Item = Key> {
     let ways = [("", "each way"), ("up_", "to the target"), ("down_", "from the target")];
     let key = |name: String, kind, doc: String| Key {
@@ -256,50 +256,60 @@ fn of_path() -> impl Iterator<Item = Key> {
     of_ways.chain(whole)
 }
 
-/// The numbers that a path may have beside, or instead of, a name: those of
+/// Numbers that a path may have with, or instead of, a name: those of
 /// [`weigh_model::path::NUMBERS`].
 const OF_PATH: &[(&str, Kind, &str)] = &[
-    ("delay", Kind::Duration, "How long a packet takes"),
+    ("delay", Kind::Duration, "Delay of a packet"),
     (
         "jitter",
         Kind::Jitter,
-        "What is added to the delay by chance: 14ms is uniform from 0, or normal:2ms, \
+        "Random part of the delay: 14ms is uniform from 0, or normal:2ms, \
          exponential:3ms, pareto:SCALE:SHAPE:MOST",
     ),
     (
         "loss",
         Kind::Loss,
-        "Packets that vanish, each by itself, or in bursts as \
+        "Share of lost packets, independent or in bursts: \
          gilbert-elliott:TO_BAD:TO_GOOD:IN_BAD:IN_GOOD",
     ),
-    ("duplicate", Kind::Share, "Packets that arrive twice"),
-    ("reorder", Kind::Reorder, "Packets that are held back and overtaken, such as 0.1%:5ms"),
-    ("rate", Kind::BitRate, "What the link carries"),
+    ("duplicate", Kind::Share, "Share of duplicated packets"),
+    ("reorder", Kind::Reorder, "Share of delayed packets that others overtake, such as 0.1%:5ms"),
+    ("rate", Kind::BitRate, "Rate of the link"),
     (
         "queue",
         Kind::Size,
-        "What may wait where there is a rate, else 100 ms of it; what does not fit is dropped",
+        "Size of the queue if there is a rate, 100 ms of it by default; other packets are dropped",
     ),
-    ("overhead", Kind::Size, "Bytes of the link layer that each packet takes of rate and queue"),
+    ("overhead", Kind::Size, "Link-layer bytes that are added to each packet for rate and queue"),
 ];
 
-/// What is said of the whole path: [`weigh_model::path::WHOLE`].
+/// Keys of the whole path: [`weigh_model::path::WHOLE`].
 const OF_WHOLE: &[(&str, Kind, &str)] = &[
     ("mtu", Kind::Count(576, 1500), "Largest IP packet in bytes; 1500 if left out."),
     (
         "steps",
         Kind::Steps,
-        "What changes when, since the trial began: 10s loss=100%; 13s loss=0% rate=1Mbit/s.",
+        "Changes over time since the start of the trial: 10s loss=100%; 13s loss=0% rate=1Mbit/s.",
     ),
 ];
 
 /// The keys of the language itself.
 const OWN: &[(&str, Kind, &str)] = &[
-    ("name", Kind::Text, "What the run is called; the name of the file if it is left out."),
-    ("question", Kind::Text, "What you want to know; the report begins with it."),
-    ("seed", Kind::Count(0, i64::MAX as u64), "Seed of all chance: due times, order of trials."),
-    ("thresholds", Kind::Condition, "What must hold of every cell; exit code 99 if it does not."),
-    ("protocol", Kind::Text, "The protocol, where the target speaks several."),
+    ("name", Kind::Text, "Name of the run; the name of the file if left out."),
+    ("question", Kind::Text, "Question that the run answers; the report starts with it."),
+    (
+        "seed",
+        Kind::Count(0, i64::MAX as u64),
+        "Seed of all random numbers: due times, order of \
+                                               trials.",
+    ),
+    (
+        "thresholds",
+        Kind::Condition,
+        "Conditions for every cell; exit code 99 if one does not \
+                                     hold.",
+    ),
+    ("protocol", Kind::Text, "Protocol, if the target supports several."),
     (
         "target",
         Kind::Text,
@@ -309,31 +319,31 @@ const OWN: &[(&str, Kind, &str)] = &[
     (
         "target.overload",
         Kind::Text,
-        "What a reference broker does when a subscriber is too slow: unlimited, drop-newest:N, \
+        "Policy of a reference broker for slow subscribers: unlimited, drop-newest:N, \
          drop-oldest:N or disconnect:N.",
     ),
     (
         "target.relay",
         Kind::Flag,
-        "Puts a relay between generator and target that copies bytes: control for a second hop.",
+        "Whether a relay between generator and target copies bytes: control for a second hop.",
     ),
     (
         "target.cores",
         Kind::Count(1, 1024),
-        "Cores that a target which weigh starts is kept to, and whose time is all it gets; 1 if \
-         left out, kept by affinity alone.",
+        "Number of cores, and their CPU time, for a target that weigh starts; 1 if \
+         left out, enforced by affinity alone.",
     ),
-    ("target.memory", Kind::Size, "Memory that a target which weigh starts may use: 3.75GiB."),
+    ("target.memory", Kind::Size, "Memory limit of a target that weigh starts: 3.75GiB."),
     (
         "target.stages",
         Kind::Choice(&["gateway,api,store", "gateway,store", "api,store", "api", "store"]),
-        "Which stages of the pipeline there are; all behind the protocol's entry if left out: \
+        "Stages of the pipeline; all behind the protocol's entry if left out: \
          gateway,api,store with mqtt, api,store with http1, store with grpc.",
     ),
     (
         "target.store",
         Kind::Choice(&["sqlite", "memory"]),
-        "Where the last stage of the pipeline keeps readings; sqlite if left out, memory in an \
+        "Store of the last stage of the pipeline; sqlite if left out, memory in an \
          api alone.",
     ),
     (
@@ -345,36 +355,37 @@ const OWN: &[(&str, Kind, &str)] = &[
     (
         "target.broker",
         Kind::Text,
-        "The broker before the pipeline's gateway: reference (the default), or a real one \
+        "Broker in front of the pipeline's gateway: reference (the default), or a real one \
          (mosquitto).",
     ),
     (
         "target.batch",
         Kind::Count(1, 10_000),
-        "Readings in one call of the pipeline's gateway, or of an api with a store, at most.",
+        "Maximum number of readings in one call of the pipeline's gateway, or of an api with a \
+         store.",
     ),
     (
         "target.linger",
         Kind::Duration,
-        "How long the stage that target.batch is about waits for its batch to fill; 0 if left out.",
+        "Time that the stage of target.batch waits for its batch to fill; 0 if left out.",
     ),
     (
         "target.abilities",
         Kind::Text,
-        "A file of `weigh targets probe -o`: cases that the target cannot do are refused before \
+        "A file of `weigh probe -o`: cases that the target cannot do are rejected before \
          anything starts.",
     ),
     (
         "path",
         Kind::Path,
-        "What lies between the hosts: loopback, gigabit, wifi, internet, lte, 3g, lte-m, nb-iot, \
-         satellite, or a file ending in .toml; plain loopback if it is left out.",
+        "Emulated link between the hosts: loopback, gigabit, wifi, internet, lte, 3g, lte-m, \
+         nb-iot, satellite, or a file ending in .toml; plain loopback if it is left out.",
     ),
     (
         OFFLOAD,
         Kind::Choice(&["off", "on"]),
-        "off (the default): every packet is one that a wire would carry. on: the kernel cuts and \
-         joins them where nobody sees it, and the wire is counted as captured.",
+        "off (the default): every packet is one that a wire would carry. on: the kernel splits and \
+         joins packets after the capture, and the wire is counted as captured.",
     ),
     (
         "repeat.at_least",
@@ -384,75 +395,91 @@ const OWN: &[(&str, Kind, &str)] = &[
     (
         "repeat.at_most",
         Kind::Count(1, u32::MAX as u64),
-        "Repetitions of a case whose figures are not as precise as until asks.",
+        "Maximum number of repetitions of a case until it is as precise as until asks.",
     ),
     (
         "repeat.until",
         Kind::Precision,
-        "How precise the figures of a case must be: \"p99 within 5 %\".",
+        "Required precision of a case's figures: \"p99 within 5 %\".",
     ),
-    ("repeat.budget", Kind::Duration, "No trial begins after this time."),
+    ("repeat.budget", Kind::Duration, "Time after which no trial starts."),
     ("repeat.cool_down", Kind::Duration, "Pause before each trial."),
     (
         "repeat.target",
         Kind::TargetLife,
         "fresh: a process for every trial (the default). kept: one process for all of them.",
     ),
-    ("observe.every", Kind::Duration, "How long an interval of the time series is."),
-    ("observe.messages", Kind::Flag, "Keeps a record of every single message."),
+    ("observe.every", Kind::Duration, "Length of an interval of the time series."),
+    ("observe.messages", Kind::Flag, "Whether to record every single message."),
     (
         "observe.wire",
         Kind::Flag,
-        "Counts every byte on the wire by layer; generator and target become hosts of their own.",
+        "Whether to count every byte on the wire by layer; generator and target get hosts of \
+         their own.",
     ),
-    ("observe.pcap", Kind::Flag, "Keeps the packets of every trial as pcap/TRIAL.pcapng."),
+    (
+        "observe.pcap",
+        Kind::Flag,
+        "Whether to keep the packets of every trial as \
+                                  pcap/TRIAL.pcapng.",
+    ),
     (
         "observe.meter",
         Kind::Meter,
-        "The meter of energy: auto, none, rapl, ina226 (ina226:hwmon3), battery, pmic or csv:FILE.",
+        "Energy meter: auto, none, rapl, ina226 (ina226:hwmon3), battery, pmic or csv:FILE.",
     ),
     (
         "observe.idle",
         Kind::Duration,
-        "How long idling is measured before and after a trial; 60s where a meter is asked for.",
+        "Length of the idle phases before and after a trial; 60s if a meter is asked for.",
     ),
     (
         "observe.target",
         Kind::Lookout,
-        "What is watched of a target given by URL: pid:N, port:N, container:NAME, cgroup:PATH, or \
-         an agent there (weigh-observe://...); behind URL= where there are several targets.",
+        "What to observe of a target given by URL: pid:N, port:N, container:NAME, cgroup:PATH, or \
+         an agent there (weigh-observe://...); after URL= if there are several targets.",
     ),
-    ("observe.sys", Kind::Choice(&["auto", "on", "off"]), "Asks servers at URLs for counters."),
+    (
+        "observe.sys",
+        Kind::Choice(&["auto", "on", "off"]),
+        "Whether to read the counters of \
+                                                           external servers.",
+    ),
     (
         EMULATE,
         Kind::Choice(&["htop", "autocannon", "mqtt-stresser", "sum-of-times", "ramp-average"]),
-        "Whose figures are told beside the exact ones, as emulations: what htop would have shown, \
-         what the tool would have printed, what the arithmetic would have made of it.",
+        "Tools whose figures are emulated next to the exact ones: what htop would have shown, \
+         what the tool would have printed, or the result of another arithmetic.",
     ),
     (
         "energy.device",
         Kind::Text,
-        "Models what a device would have taken: pi-2b, nrf9160 and others, see weigh devices; \
-         observe.wire is then on where that can be.",
+        "Device whose energy is modelled: pi-2b, nrf9160 and others (weigh energy devices); \
+         observe.wire is then on if possible.",
     ),
-    ("energy.radio", Kind::Text, "Over which radio: 3g, lte, wifi, ethernet and others."),
-    ("energy.battery", Kind::Battery, "What it lives on: 2000mAh@5V, the charge at its voltage."),
-    ("energy.every", Kind::Duration, "How often it sends a message; 1m if left out."),
+    ("energy.radio", Kind::Text, "Radio of the device: 3g, lte, wifi, ethernet and others."),
+    (
+        "energy.battery",
+        Kind::Battery,
+        "Battery of the device: 2000mAh@5V, the charge at its \
+                                       voltage.",
+    ),
+    ("energy.every", Kind::Duration, "Time between messages of the device; 1m if left out."),
     (
         "energy.cpu",
         Kind::Choice(&["scaled", "here"]),
-        "scaled (the default): the generator's processor time by the device's cpu_scale. here: \
+        "scaled (the default): the generator's CPU time by the device's cpu_scale. here: \
          the generator runs on such a device.",
     ),
 ];
 
-/// Keys beside those of the load and the target that may differ from case to case.
+/// Keys besides those of load and target that may differ from case to case.
 const VARIED: [&str; 3] = ["protocol", "path", OFFLOAD];
 
-/// The key that says whether packets are cut and joined where a capture does not see it.
+/// The key of the segmentation offloads.
 pub const OFFLOAD: &str = "offload";
 
-/// The keys of the share of the machine that a target gets.
+/// The keys of the target's share of the machine.
 pub const SHARE: [&str; 2] = ["target.cores", "target.memory"];
 
 /// The keys of the pipeline.
@@ -465,23 +492,23 @@ pub const PIPELINE: [&str; 6] = [
     "target.linger",
 ];
 
-/// Those of them that only mean something where a broker is the entry.
+/// Keys of the pipeline that apply only with a broker as the entry.
 pub const OF_BROKER: [&str; 1] = ["target.broker"];
 
-/// The key that says whose figures are told beside the exact ones.
+/// The key of the emulated tools.
 pub(crate) const EMULATE: &str = "observe.emulate";
 
 /// The key of the relay between generator and target.
 pub const RELAY: &str = "target.relay";
 
-/// The key of the file with what a target can do.
+/// The key of the file with a target's abilities.
 pub const ABILITIES: &str = "target.abilities";
 
 /// Keys that take a list.
 const LISTS: [&str; 4] = ["thresholds", "repeat.until", "observe.target", EMULATE];
 
-/// Tables whose keys are those of the cases or of the load, and the list of what advances together.
+/// Tables with keys of cases or load, and the list of zipped keys.
 pub(crate) const TABLES: [&str; 5] = ["vary", "stop", "case", "zip", "poll"];
 
-/// Words of the design that nothing heeds yet.
+/// Planned keys that have no effect yet.
 const LATER: [&str; 1] = ["fleet"];

@@ -1,5 +1,4 @@
-//! What values a key takes, and how they are read: one form for each value, whatever way it was
-//! written.
+//! Kinds of values, and how they are parsed: every spelling becomes one canonical form.
 
 use toml::Value;
 use toml::de::DeValue;
@@ -18,7 +17,7 @@ use weigh_model::{Arrival, Join, MeterChoice, Pattern, Split, Topology};
 use crate::metrics;
 pub use crate::wrong::Wrong;
 
-/// What values a key takes.
+/// The kind of a key's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A whole number between the two, both included.
@@ -55,21 +54,21 @@ pub enum Kind {
     Path,
     /// A share of packets, in percent.
     Share,
-    /// A share of packets that are lost, each by itself or in bursts.
+    /// A share of lost packets, independent or in bursts.
     Loss,
     /// A random part of a delay.
     Jitter,
-    /// Which share of packets is held back, and how long.
+    /// The share of reordered packets, and their delay.
     Reorder,
-    /// What changes of a path at which moments.
+    /// Changes of a path over time.
     Steps,
-    /// What a link carries, in bits per second.
+    /// The rate of a link, in bits per second.
     BitRate,
     /// A meter of energy.
     Meter,
-    /// What a battery holds, at which voltage.
+    /// The charge of a battery, and its voltage.
     Battery,
-    /// What is watched of a target that somebody else runs.
+    /// What to observe of an external target.
     Lookout,
     /// Any text.
     Text,
@@ -88,10 +87,10 @@ impl From<SettingKind> for Kind {
 }
 
 impl Kind {
-    /// The value in its one form.
+    /// Parses a value to its canonical form.
     ///
     /// # Errors
-    /// If the key does not take it.
+    /// An invalid value.
     pub fn read(self, value: &DeValue<'_>) -> Result<Value, Wrong> {
         match self {
             Kind::Count(low, high) => count(value, low, high),
@@ -104,10 +103,10 @@ impl Kind {
         }
     }
 
-    /// The same of a word of the command line, where nothing stands in quotation marks.
+    /// Parses a word of the command line, which has no quotation marks.
     ///
     /// # Errors
-    /// If the key does not take it.
+    /// An invalid value.
     pub fn read_word(self, word: &str) -> Result<Value, Wrong> {
         let is_bare = matches!(self, Kind::Count(..) | Kind::Flag | Kind::Choice(_));
         // `10k` is a number on a command line, and not in TOML.
@@ -122,10 +121,10 @@ impl Kind {
         }
     }
 
-    /// The same of a value that was written as text.
+    /// Parses a value written as text.
     ///
     /// # Errors
-    /// If the key does not take it.
+    /// An invalid value.
     pub fn read_text(self, text: &str) -> Result<String, Wrong> {
         let said = |error: String| Wrong::split(&error);
         match self {
@@ -163,13 +162,13 @@ impl Kind {
             Kind::BitRate => parse_bit_rate(text).map(|rate| rate.to_string()).map_err(said),
             Kind::Meter => text.parse().map(|own: MeterChoice| own.to_string()).map_err(said),
             Kind::Battery => text.parse().map(|own: Battery| own.to_string()).map_err(said),
-            // As it was written: an agent's token is in no other form of it.
+            // Kept as written, because an agent's token has no other form.
             Kind::Lookout => text.parse::<Lookout>().map(|_| text.to_owned()).map_err(said),
             Kind::Text | Kind::Count(..) | Kind::Flag | Kind::Choice(_) => Ok(text.to_owned()),
         }
     }
 
-    /// How large a value of this kind is, in an order of its own; `None` for what has no order.
+    /// The size of a value, comparable within its kind; `None` for kinds without an order.
     pub fn quantity(self, value: &Value) -> Option<f64> {
         let text = || value.as_str().unwrap_or_default();
         match self {
@@ -184,7 +183,7 @@ impl Kind {
         }
     }
 
-    /// What a value is called in the help of a flag.
+    /// Name of the value in the help of a flag.
     pub fn value_name(self) -> &'static str {
         match self {
             Kind::Count(..) => "N",
@@ -200,12 +199,12 @@ impl Kind {
         }
     }
 
-    /// True for what a quantity is, so that values can be stepped through.
+    /// True for quantities, whose values can be stepped through.
     pub fn is_ordered(self) -> bool {
         matches!(self, Kind::Count(..) | Kind::Size | Kind::Duration | Kind::Rate)
     }
 
-    /// What to type, for whoever typed something of another type.
+    /// What to type instead of a value of another type.
     fn wanted(self) -> &'static str {
         match self {
             Kind::Size => "a size such as \"64B\" or \"1KiB\"",
@@ -222,8 +221,8 @@ impl Kind {
     }
 }
 
-/// A value as text. A number where a unit is due is taken as text too: what reads it knows which
-/// units it could have had.
+/// Reads a value as text. A number without its unit is accepted too: the parser of the kind names
+/// the possible units.
 fn text(value: &DeValue<'_>, wanted: &str) -> Result<String, Wrong> {
     match value {
         DeValue::String(text) => Ok(text.to_string()),
@@ -238,8 +237,13 @@ fn count(value: &DeValue<'_>, low: u64, high: u64) -> Result<Value, Wrong> {
         MANY.. => format!("type a whole number, at least {low}"),
         _ => format!("type a whole number from {low} to {high}"),
     };
-    if let DeValue::Float(number) = value
-        && let Some(whole) = parse_whole(number.as_str()).ok().and_then(|n| i64::try_from(n).ok())
+    // `10k` is in quotation marks in TOML; a number that needs none may be a mistake.
+    let written = match value {
+        DeValue::Float(number) => Some(number.as_str()),
+        DeValue::String(text) if text.parse::<u64>().is_err() => Some(&**text),
+        _ => None,
+    };
+    if let Some(whole) = written.and_then(|text| i64::try_from(parse_whole(text).ok()?).ok())
         && (low..=high).contains(&(whole as u64))
     {
         return Ok(Value::Integer(whole));
@@ -248,8 +252,8 @@ fn count(value: &DeValue<'_>, low: u64, high: u64) -> Result<Value, Wrong> {
         let found = match value {
             DeValue::String(text) if text.parse::<u64>().is_ok() => {
                 return Err(Wrong::new(
-                    format!("{text:?} is a text, and a number is due"),
-                    format!("leave the quotation marks out: type {text}"),
+                    format!("expected a number, found the string {text:?}"),
+                    format!("remove the quotation marks: type {text}"),
                 ));
             }
             DeValue::String(text) => format!("{text:?}"),
@@ -279,7 +283,7 @@ fn choice(value: &DeValue<'_>, words: &[&str]) -> Result<Value, Wrong> {
         DeValue::Integer(number) => number.as_str().to_owned(),
         DeValue::Float(number) => number.as_str().to_owned(),
         other => {
-            let text = format!("a value of the type {} is not one it takes", other.type_str());
+            let text = format!("a value of the type {} is not accepted", other.type_str());
             return Err(Wrong::new(text, wanted));
         }
     };
@@ -296,7 +300,7 @@ fn target_life(text: &str) -> Result<String, Wrong> {
     let known = Value::String(text.to_owned()).try_into::<TargetLife>();
     known.map(|_| text.to_owned()).map_err(|_| {
         let mend = "type \"fresh\" (a process for every trial) or \"kept\" (one for the run)";
-        Wrong::new(format!("{text:?} is no life of a target"), mend)
+        Wrong::new(format!("unknown value {text:?}"), mend)
     })
 }
 
@@ -304,14 +308,14 @@ fn no_path(text: &str, said: &str) -> Wrong {
     let near = nearest(text, path::PRESETS.iter().map(|(name, _)| *name));
     let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
     let mend = said.split_once(": ").map_or(said, |(_, mend)| mend);
-    Wrong::new(format!("{text:?} is no path"), format!("{near}{mend}"))
+    Wrong::new(format!("{text:?} is not a known path"), format!("{near}{mend}"))
 }
 
 fn unfit(value: &DeValue<'_>, wanted: &str) -> Wrong {
     let found = match value {
-        DeValue::Array(_) => "a list is not one value".to_owned(),
-        DeValue::Table(_) => "a table is not one value".to_owned(),
-        other => format!("it takes no value of the type {}", other.type_str()),
+        DeValue::Array(_) => "a list is not a single value".to_owned(),
+        DeValue::Table(_) => "a table is not a single value".to_owned(),
+        other => format!("a value of the type {} is not accepted", other.type_str()),
     };
     Wrong::new(found, format!("type {wanted}"))
 }

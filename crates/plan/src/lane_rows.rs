@@ -1,5 +1,5 @@
-//! Which protocols and targets a plan weighs, and which of its keys mean something to each: an
-//! axis of one protocol does not multiply the cases of another.
+//! Protocols and targets of a plan, and the keys that apply to each: an axis of one protocol does
+//! not multiply the cases of another.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,22 +15,22 @@ use crate::problem::{Problem, Problems};
 use crate::row::{Row, spelt};
 use crate::world::{PIPELINE, REFERENCE, TargetWord, World};
 
-/// A protocol and its target, with what was said of all its cases.
+/// A protocol and its target, with the keys of all its cases.
 pub(crate) struct LaneRows {
     pub(crate) protocol: &'static dyn Protocol,
     pub(crate) target: String,
-    /// Keys of the pipeline that mean nothing to it.
+    /// Keys of the pipeline that do not apply to it.
     unused: Vec<&'static str>,
-    /// Where both are named, for what is wrong with them.
+    /// Places of protocol and target, for their errors.
     pub(crate) named: Row,
-    /// What holds for all its cases.
+    /// Keys of all its cases.
     pub(crate) fixed: Row,
-    /// What varies in it.
+    /// Its axes.
     pub(crate) axes: Vec<Axis>,
 }
 
 impl LaneRows {
-    /// How many cases it has.
+    /// Number of its cases.
     pub(crate) fn count(&self) -> u64 {
         let lengths = self.axes.iter().map(|axis| axis.rows.len() as u64);
         lengths.fold(1, u64::saturating_mul)
@@ -50,13 +50,13 @@ impl LaneRows {
         })
     }
 
-    /// What `row` says to this lane: keys of other protocols are left out.
+    /// The keys of `row` that apply to this lane.
     fn own(&self, row: &Row) -> Row {
         let own = |key: &str| self.own_name(key);
         row.iter().filter_map(|(key, given)| Some((own(key)?, given.clone()))).collect()
     }
 
-    /// The name of `key` in this lane; `None` where it means nothing to it.
+    /// The name of `key` in this lane; `None` if it does not apply.
     fn own_name(&self, key: &str) -> Option<String> {
         let (protocol, target) = (self.protocol, self.target.as_str());
         if key == OVERLOAD {
@@ -67,7 +67,7 @@ impl LaneRows {
             return Some(key.to_owned());
         }
         if SHARE.contains(&key) {
-            // What somebody else runs is not ours to enclose.
+            // Weighbridge cannot limit an external server.
             return (!target.contains("://")).then(|| key.to_owned());
         }
         if PIPELINE_KEYS.contains(&key) {
@@ -112,7 +112,7 @@ pub(crate) fn lanes(
     choice.problems.or(lanes)
 }
 
-/// Adds what is wrong with the names of protocols and targets to what is wrong otherwise.
+/// Adds errors in the names of protocols and targets to the other errors.
 pub(crate) fn check_words(
     document: &Document,
     keys: &Keys,
@@ -132,11 +132,11 @@ pub(crate) fn check_words(
     choice.problems
 }
 
-/// More cases than a plan may have.
+/// The error for more cases than a plan may have.
 pub(crate) fn too_many(cases: u64) -> Problem {
     Problem::missing(
         format!("the plan has {cases} cases, and at most {CASES_MAX} can be kept in one run"),
-        "take larger steps, zip axes that belong together, or make several plans of it",
+        "take larger steps, zip axes that belong together, or split the plan",
     )
 }
 
@@ -144,7 +144,7 @@ struct Choice<'c> {
     keys: &'c Keys,
     world: &'c dyn World,
     problems: Problems,
-    /// Where the protocols and targets stand that came into a lane.
+    /// Places of the protocols and targets that a lane uses.
     used: BTreeSet<(usize, usize)>,
 }
 
@@ -162,7 +162,7 @@ impl Choice<'_> {
             (Some(given), _) => self.protocol(&text(&given.value), &given.place)?,
             (None, Some(speaks)) => self.protocol(speaks.first()?, &named.as_ref()?.place)?,
             (None, None) => {
-                let text = "the plan does not say which protocol";
+                let text = "the plan has no protocol";
                 let mend = "add protocol = \"mqtt\" at the top, or a list of them below [vary]";
                 let place = named.map(|given| given.place);
                 self.problems.add(Problem { place, text: text.into(), mend: mend.into() });
@@ -171,8 +171,7 @@ impl Choice<'_> {
         };
         let speaks = |speaks: &Vec<String>| speaks.iter().any(|name| name == protocol.name());
         if !target.speaks.as_ref().is_none_or(speaks) {
-            // Of a product those pairs are left out that do not fit; a pair that was named as one
-            // is a slip.
+            // Of a product, pairs that do not fit are left out; a pair in one row is an error.
             let both = |row: &Row| row.contains_key(PROTOCOL) && row.contains_key(TARGET);
             if both(picked) && document.axes.len() == 1 || both(&document.fixed) {
                 self.problems.add(Problem::at(
@@ -224,12 +223,13 @@ impl Choice<'_> {
                 let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
                 format!("{near}There are: {}", names.join(", "))
             };
-            self.problems.add(Problem::at(place.clone(), format!("{word:?} is no protocol"), mend));
+            let text = format!("unknown protocol {word:?}");
+            self.problems.add(Problem::at(place.clone(), text, mend));
         }
         found
     }
 
-    /// Everything that was said must mean something to some lane.
+    /// Checks that every key applies to some lane.
     fn check_used(&mut self, document: &Document, lanes: &[LaneRows]) {
         let rows = document.axes.iter().flat_map(|axis| &axis.rows);
         let mut told = BTreeSet::new();
@@ -237,8 +237,8 @@ impl Choice<'_> {
             for (key, given) in row {
                 if key == PROTOCOL || key == TARGET {
                     if !self.used.contains(&(given.place.start, given.place.end)) {
-                        let (word, text) = (&given.value, "fits nothing else that is weighed here");
-                        let mend = "leave it out, or add a protocol or target that goes with it";
+                        let (word, text) = (&given.value, "fits nothing else in this plan");
+                        let mend = "leave it out, or add a protocol or target that fits";
                         let text = format!("{word} {text}");
                         self.problems.add(Problem::at(given.place.clone(), text, mend));
                     }
@@ -250,20 +250,20 @@ impl Choice<'_> {
                 }
                 let first = key.split('.').next().unwrap_or_default();
                 let (text, mend) = if key == OVERLOAD {
-                    let text = "no reference server that is weighed here has an overload policy";
-                    (text.to_owned(), "leave it out, or weigh a reference broker".to_owned())
+                    let text = "no reference server in this plan has an overload policy";
+                    (text.to_owned(), "leave it out, or add a reference broker".to_owned())
                 } else if SHARE.contains(&key.as_str()) {
-                    let text = "no target that weigh starts is weighed here, and no other can be \
+                    let text = "no target in this plan is started by weigh, and no other can be \
                                 given a share of the machine";
-                    (text.to_owned(), "leave it out, or weigh a server that weigh starts".into())
+                    (text.to_owned(), "leave it out, or add a server that weigh starts".into())
                 } else if PIPELINE_KEYS.contains(&key.as_str()) {
-                    let text = format!("{key}: no pipeline that is weighed here heeds it");
-                    let mend = "leave it out, or weigh target = \"pipeline\"; broker belongs to \
+                    let text = format!("{key}: no pipeline in this plan uses it");
+                    let mend = "leave it out, or type target = \"pipeline\"; broker belongs to \
                                 its entry by mqtt, batch and linger to those by mqtt and http1";
                     (text, mend.to_owned())
                 } else {
                     (
-                        format!("{key}: {first} is not weighed here"),
+                        format!("{key}: {first} is not in this plan"),
                         format!("leave it out, or add {first} to the protocols"),
                     )
                 };
@@ -273,7 +273,7 @@ impl Choice<'_> {
     }
 }
 
-/// The axis as `lane` sees it: rows that say the same to it are one.
+/// The axis for `lane`, with equal rows merged.
 fn narrowed(axis: &Axis, lane: &LaneRows) -> Axis {
     let own: Vec<Row> = axis.rows.iter().map(|row| lane.own(row)).collect();
     let is_whole = own.iter().zip(&axis.rows).all(|(own, all)| own.len() == all.len());
@@ -290,8 +290,8 @@ pub(crate) const PROTOCOL: &str = "protocol";
 /// The key of the target.
 pub(crate) const TARGET: &str = "target";
 
-/// The key that goes to whatever broker is weighed.
+/// The key of a broker's overload policy, whichever broker it is.
 const OVERLOAD: &str = "target.overload";
 
-/// Cases that one run can hold: their points stand in its plan, its journal and its report.
+/// Maximum number of cases in one run: their points are in its plan, its journal and its report.
 pub(crate) const CASES_MAX: u64 = 100_000;

@@ -1,6 +1,6 @@
-//! The language of plans: what a user asks in a file, and the cases that come of it. Text goes
-//! in, a resolved [`Plan`](weigh_model::plan::Plan) or a list of errors with their places comes
-//! out. Knows no protocol by name.
+//! The language of plans: turns the text of a plan into a resolved
+//! [`Plan`](weigh_model::plan::Plan) with its cases, or a list of errors with their places. Knows
+//! no protocol by name.
 
 pub mod background;
 pub mod case;

@@ -1,5 +1,4 @@
-//! From what was said of a load to the whole load: defaults for what was left out, and an error
-//! for what contradicts itself.
+//! Resolves the keys of a load to the complete load: adds defaults, and reports contradictions.
 
 use serde::{Deserialize, Serialize};
 use weigh_model::body::BodySource;
@@ -10,7 +9,7 @@ use weigh_model::{Arrival, Join, Load, Nanos, Pattern, Rate, Split, Topology, Wr
 
 use crate::contradiction::{Contradiction, IN_FLIGHT_MAX};
 
-/// What was said of a load.
+/// The given keys of a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadWords {
@@ -18,16 +17,16 @@ pub struct LoadWords {
     pub pattern: Option<Pattern>,
     /// See [`Load::connections`]; [`CONNECTIONS`] if left out, 1 in `transfer`.
     pub connections: Option<u32>,
-    /// See [`Load::subscribers`]; 1 in `deliver` and `poll` if left out, and in `transfer` where
-    /// the protocol is for delivering.
+    /// See [`Load::subscribers`]; 1 in `deliver` and `poll` if left out, and in `transfer` if the
+    /// protocol can deliver.
     pub subscribers: Option<u32>,
-    /// See [`Load::topology`]; fits the numbers of both if left out.
+    /// See [`Load::topology`]; by the numbers of both sides if left out.
     pub topology: Option<Topology>,
     /// See [`Load::messages`].
     pub messages: Option<u64>,
     /// See [`Load::duration`]; [`DURATION`] if nothing else ends the load.
     pub duration: Option<Nanos>,
-    /// See [`Load::warmup`]; [`WARMUP`] if left out and the load can have one.
+    /// See [`Load::warmup`]; [`WARMUP`] if left out, unless the load cannot have one.
     pub warmup: Option<Nanos>,
     /// See [`Load::arrival`]; constant with a rate, else closed, if left out.
     pub arrival: Option<Arrival>,
@@ -45,7 +44,7 @@ pub struct LoadWords {
     pub poll_wait: Option<Nanos>,
     /// See [`Load::poll_limit`]; [`POLL_LIMIT`] if left out.
     pub poll_limit: Option<u32>,
-    /// See [`Load::stall`]; not at all if left out.
+    /// See [`Load::stall`]; none if left out.
     pub stall: Option<Nanos>,
     /// See [`Load::batch`]; [`BATCH`] if left out.
     pub batch: Option<u32>,
@@ -55,10 +54,10 @@ pub struct LoadWords {
     pub split: Option<Split>,
     /// See [`Load::body`]; filler with a size, else readings, if left out.
     pub body: Option<BodySource>,
-    /// The body, and that it is sealed: instead of `body`.
+    /// The body, to be sealed: instead of `body`.
     #[serde(rename = "body.sealed")]
     pub sealed: Option<BodySource>,
-    /// See [`Seal::recipients`]; 0 leaves the body in the clear, more seal it.
+    /// See [`Seal::recipients`]; 0 leaves the body unencrypted, more seal it.
     #[serde(rename = "body.recipients")]
     pub recipients: Option<u32>,
     /// See [`Seal::cipher`].
@@ -77,10 +76,10 @@ pub struct LoadWords {
 }
 
 impl LoadWords {
-    /// The whole load for a protocol that carries `patterns`, the first its default.
+    /// Resolves the load for a protocol that supports `patterns`, the first by default.
     ///
     /// # Errors
-    /// Everything that contradicts itself.
+    /// All contradictions.
     pub fn decide(&self, protocol: &str, patterns: &[Pattern]) -> Result<Load, Vec<Contradiction>> {
         let pattern = self.pattern.unwrap_or(patterns[0]);
         if !patterns.contains(&pattern) {
@@ -111,7 +110,7 @@ impl LoadWords {
             connections,
             subscribers,
             topology: self.topology.unwrap_or_else(|| match pattern {
-                // What is asked for is one list, for all who ask.
+                // In poll, all consumers read one list.
                 Pattern::Poll if subscribers > 1 => Topology::FanOut,
                 Pattern::Poll => Topology::FanIn,
                 _ => topology(connections, subscribers),
@@ -138,9 +137,9 @@ impl LoadWords {
             size: self.size,
             timeout: self.timeout.unwrap_or(match pattern {
                 Pattern::Transfer => TRANSFER_TIMEOUT,
-                // What is fetched in time has waited for one period at most.
+                // A fetched message has waited for one period at most.
                 Pattern::Poll => TIMEOUT.max(period + period),
-                // What is sent first waits for the whole of a stall, and then behind the others.
+                // The first messages wait for the whole stall, and then for the others.
                 _ => self.stall.filter(|own| own.0 > 0).map_or(TIMEOUT, |own| own + STALL_DRAIN),
             }),
         };
@@ -211,7 +210,7 @@ impl LoadWords {
         .collect()
     }
 
-    /// The same of consumers that ask and messages that leave together.
+    /// Contradictions of polling and batches.
     fn of_exchanges(&self, load: &Load) -> [(bool, Contradiction); 5] {
         let is_hasty = load
             .polling()
@@ -229,7 +228,7 @@ impl LoadWords {
 }
 
 impl LoadWords {
-    /// What contradicts itself in how bodies are sealed.
+    /// Contradictions of seals.
     fn contradictions_of_seal(&self, load: &Load) -> impl Iterator<Item = (bool, Contradiction)> {
         let is_sealed = load.body.seal().is_some();
         let says_how = self.cipher.is_some() || self.signed.is_some() || self.policy.is_some();
@@ -242,7 +241,7 @@ impl LoadWords {
         .into_iter()
     }
 
-    /// The body, sealed as it was said.
+    /// The body, sealed as given.
     fn whole_body(&self) -> BodySource {
         let plain = match self.size {
             Some(_) => BodySource::Filler,
@@ -267,13 +266,13 @@ impl LoadWords {
         BodySource::Sealed(seal, Box::new(content))
     }
 
-    /// True if something is said that only consumers heed that ask.
+    /// True if a key is given that applies only to polling consumers.
     fn says_of_polls(&self) -> bool {
         self.poll_period.is_some() || self.poll_wait.is_some() || self.poll_limit.is_some()
     }
 }
 
-/// The same of what no generator can do, so that it is refused before memory or time is lost.
+/// Loads that no generator can make, rejected before they take memory or time.
 fn of_size(load: &Load) -> [(bool, Contradiction); 2] {
     let total = |rate: &Rate| rate.total_per_second(load.connections);
     let highest = match &load.arrival {
@@ -288,7 +287,7 @@ fn of_size(load: &Load) -> [(bool, Contradiction); 2] {
     ]
 }
 
-/// The same of clients that come group by group, and of shares of a second.
+/// Contradictions of clients that join in groups, and of shares of a second.
 fn of_turns(load: &Load) -> [(bool, Contradiction); 4] {
     let joins = load.join.is_some();
     let is_held = load.pattern == Pattern::Hold;
@@ -324,44 +323,44 @@ fn warmup(pattern: Pattern, arrival: &Arrival) -> Nanos {
     if has_none { Nanos(0) } else { WARMUP }
 }
 
-/// Connections if none are asked for: few enough that neither side of a closed loop fills its
-/// core, see `docs/decisions/0006-two-connections.md`.
+/// Default number of connections: few enough that neither side of a closed loop saturates its core,
+/// see `docs/decisions/0006-two-connections.md`.
 pub const CONNECTIONS: u32 = 2;
 
-/// Measured time if neither a time nor a count is asked for.
+/// Default duration, without a count.
 pub const DURATION: Nanos = Nanos::from_secs(2);
 
-/// Warm-up if none is asked for.
+/// Default warm-up.
 pub const WARMUP: Nanos = Nanos::from_millis(500);
 
-/// The highest rate that is taken, of all clients together. A line of 100 Gbit/s carries 149
-/// million of the smallest Ethernet frames a second (84 B each with gap and preamble), and one
-/// message takes a core longer than 10 ns: nothing that is sent comes near it.
+/// Maximum rate of all clients together. A link of 100 Gbit/s carries 149 million of the smallest
+/// Ethernet frames a second (84 B each with gap and preamble), and a message takes a core longer
+/// than 10 ns, so no real rate comes near it.
 pub const RATE_PER_SECOND_MAX: f64 = 100e6;
 
-/// The largest body that is made whole, bytes: the largest that an MQTT packet holds (MQTT 5.0,
-/// section 1.5.5, is 268,435,455 B). A transfer makes its objects piece by piece.
+/// Maximum size of a body that is not streamed, bytes: the largest that an MQTT packet holds (MQTT
+/// 5.0, section 1.5.5, is 268,435,455 B). A transfer streams its objects.
 pub const BODY_BYTES_MAX: u64 = 1 << 28;
 
-/// From one request of a consumer to its next if nothing else is asked for.
+/// Default time from one request of a consumer to its next.
 pub const POLL_PERIOD: Nanos = Nanos::from_secs(1);
 
-/// The shortest period: below, consumers do nothing but ask, as they do in a long poll.
+/// Minimum poll period: below it, consumers only send requests, as in a long poll.
 pub const POLL_PERIOD_MIN: Nanos = Nanos::from_millis(1);
 
-/// The longest that a request is held.
+/// Maximum time that a request is held.
 pub const POLL_WAIT_MAX: Nanos = Nanos::from_secs(300);
 
-/// Messages in one answer if nothing else is asked for.
+/// Default maximum number of messages in one answer.
 pub const POLL_LIMIT: u32 = 1000;
 
-/// Messages in one exchange of `batch` if nothing else is asked for.
+/// Default number of messages in one exchange of `batch`.
 pub const BATCH: u32 = 100;
 
-/// The same of a transfer, whose objects may be large and their path slow: 1 MB takes 8 s at
+/// Default timeout of a transfer, whose objects may be large and their path slow: 1 MB takes 8 s at
 /// 1 Mbit/s.
 pub const TRANSFER_TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// How long after a stall what was kept for the subscribers may take to reach them, if nothing else
-/// is asked for: as large a queue as a broker keeps, at a few thousand messages a second.
+/// Default time after a stall for queued messages to reach the subscribers: for the largest usual
+/// queue of a broker, at a few thousand messages a second.
 pub const STALL_DRAIN: Nanos = Nanos::from_secs(20);

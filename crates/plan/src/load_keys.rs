@@ -1,7 +1,7 @@
-//! The keys of a load, each written down once: its name, the values it takes, its flag, its
-//! default, what it means and where that is reasoned. The keys of plans, the flags of commands
-//! with a load, the JSON Schema and the table in `docs/guide/choosing-a-load.md` are made from
-//! this list. A new key is an entry here, a field of [`crate::LoadWords`] and what it does.
+//! The keys of a load, each defined once: name, values, flag, default, meaning and the page with
+//! the reasons. The keys of plans, the flags of commands with a load, the JSON Schema and the table
+//! in `docs/guide/choosing-a-load.md` are made from this list. A new key is an entry here, a field
+//! of [`crate::LoadWords`] and the code that uses it.
 
 use weigh_model::seal::{Cipher, RECIPIENTS_MAX};
 
@@ -21,7 +21,7 @@ pub struct LoadKey {
     pub kind: Kind,
     /// What holds where it is left out. A value that is one stands first: `2; 1 in transfer`.
     pub default: &'static str,
-    /// What it means, without the last full stop.
+    /// What it means, without the last full stop; the first sentence stands alone in `-h`.
     pub definition: &'static str,
     /// The flag that sets it; `None` for a key of plans alone.
     pub flag: Option<Flag>,
@@ -36,7 +36,7 @@ pub struct Flag {
     pub long: &'static str,
     /// Its letter behind one dash.
     pub short: Option<char>,
-    /// Another name, and another letter, that the help tells.
+    /// Another name, and another letter, that the help shows.
     pub other: Option<(&'static str, char)>,
     /// A letter of another tool that is understood too.
     pub silent: Option<char>,
@@ -52,7 +52,7 @@ impl LoadKey {
         format!("load.{}", self.name)
     }
 
-    /// All that a plan's editor is told of it.
+    /// Description for the editor of a plan.
     pub fn doc(&self) -> String {
         let mut doc = format!("{}.", self.definition);
         if !self.default.is_empty() {
@@ -64,17 +64,32 @@ impl LoadKey {
         doc
     }
 
-    /// What the help says behind its flag.
+    /// The help of its flag in one line: the first sentence, and the default that usually holds.
+    pub fn short_help(&self) -> String {
+        let first = self.definition.split(". ").next().unwrap_or_default();
+        let usual = self.default.split([';', ',']).next().unwrap_or_default();
+        let is_short = usual.len() <= SHORT_DEFAULT;
+        with_default(first.to_owned(), if is_short { usual } else { "" })
+    }
+
+    /// The whole help of its flag.
     pub fn help(&self) -> String {
         let mut help = self.definition.to_owned();
         if let Some(word) = self.flag.and_then(|flag| flag.switch) {
-            help += &format!("; the flag makes it {word}");
+            help += &format!(". The flag sets {word}");
         }
-        if !self.default.is_empty() {
-            help += &format!(" [default: {}]", self.default);
+        if let Some((long, short)) = self.flag.and_then(|flag| flag.other) {
+            help += &format!(". Also -{short}, --{long}");
         }
-        help
+        with_default(help, self.default)
     }
+}
+
+/// Characters of a default that fits into the short help.
+const SHORT_DEFAULT: usize = 12;
+
+fn with_default(help: String, default: &str) -> String {
+    if default.is_empty() { help } else { format!("{help} [default: {default}]") }
 }
 
 /// What most flags have.
@@ -121,9 +136,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "pattern",
         kind: Kind::Pattern,
-        default: "what the protocol is for",
-        definition: "What one operation is: request, publish, deliver, poll, batch, session, \
-                     transfer or hold",
+        default: "first pattern of the protocol",
+        definition: "Operation: request, publish, deliver, poll, batch, session, transfer or hold",
         flag: Flag::long("pattern"),
         ..KEY
     },
@@ -133,7 +147,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         unit: "connections",
         kind: Kind::Count(1, u32::MAX as u64),
         default: "2; 1 in transfer",
-        definition: "Connections that produce messages",
+        definition: "Number of connections that send messages",
         flag: Some(Flag {
             long: "connections",
             short: Some('c'),
@@ -146,8 +160,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "subscribers",
         unit: "connections",
         kind: Kind::Count(0, u32::MAX as u64),
-        default: "1; none in a transfer over a protocol that is not for delivering",
-        definition: "Subscribers of the patterns deliver and transfer, consumers that ask in poll",
+        default: "1; none in transfer over a protocol that cannot deliver",
+        definition: "Number of subscribers in deliver and transfer, or of polling consumers",
         flag: Flag::short("subscribers", 'y', None),
         ..KEY
     },
@@ -156,8 +170,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         kind: Kind::Topology,
         default: "fan-in; fan-out with one publisher and several subscribers, and in poll with \
                   several consumers; pairs where both are equally many and more than one",
-        definition: "Who hears whom in deliver, poll and transfer: fan-in, fan-out, pairs or \
-                     shared",
+        definition: "Who receives from whom in deliver, poll and transfer: fan-in, fan-out, \
+                     pairs or shared",
         flag: Flag::long("topology"),
         ..KEY
     },
@@ -165,8 +179,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "messages",
         unit: "messages",
         kind: Kind::Count(1, i64::MAX as u64),
-        definition: "Messages in total, warm-up apart, such as 10000 or 1e4 (on a command line \
-                     also 10k); instead of a duration",
+        definition: "Number of messages in total, such as 10000, 10k or 1e4. The warm-up has \
+                     messages of its own; a number replaces the duration",
         flag: Flag::short("messages", 'n', Some('a')),
         ..KEY
     },
@@ -174,7 +188,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "duration",
         unit: "s",
         default: "2s, where nothing else ends the load",
-        definition: "How long to measure, warm-up apart, such as 10s or 2m",
+        definition: "Time to measure after the warm-up, such as 10s or 2m",
         flag: Flag::short("duration", 'd', Some('z')),
         ..KEY
     },
@@ -182,8 +196,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "rate",
         unit: "messages/s",
         kind: Kind::Rate,
-        definition: "Messages per second of all clients together (1000/s, 5k/s, 50/1s) or of each \
-                     (1/s/client)",
+        definition: "Messages per second: 1k/s or 600/m of all clients, 1/s/client of each. \
+                     Without a rate each client waits for an answer before it sends again",
         flag: Flag::short("rate", 'R', None),
         source: "decisions/0004-closed-loops-and-the-lag-gate.md",
         ..KEY
@@ -202,7 +216,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "join",
         kind: Kind::Join,
         default: "all connect before the load",
-        definition: "Clients connect and begin group by group, in pairs with their subscribers: \
+        definition: "Groups in which clients connect and start, in pairs with their subscribers: \
                      100 every 500ms",
         source: "decisions/0036-emulated-figures.md",
         ..KEY
@@ -211,8 +225,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "window",
         unit: "messages",
         kind: Kind::Count(1, u32::MAX as u64),
-        default: "1 in closed loops and transfers, else no limit",
-        definition: "Most messages in flight per connection, in batch exchanges",
+        default: "1 in closed loops and transfers, otherwise no limit",
+        definition: "Largest number of messages in flight per connection. In batch it counts \
+                     exchanges",
         flag: Flag::long("window"),
         ..KEY
     },
@@ -221,8 +236,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         others: &["poll.period"],
         unit: "s",
         default: "1s; none in a long poll",
-        definition: "From one request of a consumer to its next in poll, in a long poll from the \
-                     answer to the next request",
+        definition: "Time from one request of a polling consumer to its next. In a long poll it \
+                     begins with the answer",
         flag: Flag::long("period"),
         source: "decisions/0022-consumers-that-ask.md",
         ..KEY
@@ -231,8 +246,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "poll_wait",
         others: &["poll.wait"],
         unit: "s",
-        definition: "Makes poll a long poll: how long the server holds a request to which it has \
-                     nothing new",
+        definition: "Time that the server holds a request while it has nothing new, which makes \
+                     poll a long poll",
         flag: Flag::long("wait"),
         source: "decisions/0022-consumers-that-ask.md",
         ..KEY
@@ -243,17 +258,17 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         unit: "messages",
         kind: Kind::Count(1, 10_000),
         default: "1000",
-        definition: "Messages in one answer of poll at most; a full one is followed by the next \
-                     request at once",
+        definition: "Largest number of messages in one answer of poll. A full answer is followed \
+                     by the next request at once",
         flag: Flag::long("poll-limit"),
         source: "decisions/0022-consumers-that-ask.md",
     },
     LoadKey {
         name: "stall",
         unit: "s",
-        default: "not at all",
-        definition: "For so long from the beginning of the measured window the subscribers of \
-                     deliver read nothing, as one whose program hangs",
+        default: "none",
+        definition: "Time from the start of the measured window in which subscribers of deliver \
+                     read nothing, like a program that hangs",
         flag: Some(Flag { long: "stalled-subscriber", is_of_all: false, ..FLAG }),
         source: "decisions/0032-brokers-as-data.md",
         ..KEY
@@ -263,7 +278,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         unit: "messages",
         kind: Kind::Count(1, 100_000),
         default: "100",
-        definition: "Messages in one exchange of batch",
+        definition: "Number of messages in one exchange of batch",
         flag: Flag::long("batch"),
         source: "guide/polling.md",
         ..KEY
@@ -272,8 +287,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "writes",
         kind: Kind::Choice(&["coalesced", "single"]),
         default: "coalesced",
-        definition: "How messages that are due together reach the socket: coalesced (as many to a \
-                     write as there are), or single (each in a write of its own)",
+        definition: "How messages that are due together reach the socket: coalesced (as few \
+                     writes as possible) or single (one write each)",
         flag: Some(Flag { long: "single-writes", switch: Some("single"), ..FLAG }),
         source: "decisions/0036-emulated-figures.md",
         ..KEY
@@ -290,8 +305,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "warmup",
         unit: "s",
-        default: "500ms; none in transfer and hold, of a burst, ramp or trace, or with join",
-        definition: "The same load before the measurement, left out of every figure",
+        default: "500ms; none in transfer and hold, for a burst, ramp or trace, or with join",
+        definition: "Warm-up time, excluded from the results",
         flag: Flag::long("warmup"),
         ..KEY
     },
@@ -299,7 +314,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "split",
         kind: Kind::Split,
         default: "exact",
-        definition: "How a total is split over clients: exact, or ceil (rounded up per client)",
+        definition: "How a total is divided among clients: exact, or ceil (rounded up per client)",
         flag: Flag::long("split"),
         ..KEY
     },
@@ -307,8 +322,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "size",
         unit: "B",
         kind: Kind::Size,
-        default: "that of the content",
-        definition: "Size of every body, such as 64B, 1KiB (1,024 bytes) or 1KB (1,000)",
+        default: "the size of the content",
+        definition: "Size of every body, such as 64B, 1KiB or 1KB (1,000 bytes)",
         flag: Flag::short("size", 's', None),
         source: "decisions/0003-the-mark.md",
         ..KEY
@@ -317,18 +332,19 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "body",
         kind: Kind::Body,
         default: "readings; filler with a size",
-        definition: "readings, filler, text:TEXT, template:TEXT ({seq} {client} {time}), \
-                     lines:FILE (CSV or JSON lines), file:FILE, or any of these sealed: \
-                     sealed:BODY, with sealed,recipients=N,cipher=NAME,unsigned,policy:BODY; \
-                     files are looked for in the folder that weigh is started in",
+        definition: "Content of every body: readings, filler, text:TEXT, template:TEXT ({seq} \
+                     {client} {time}), lines:FILE (CSV or JSON lines) or file:FILE. sealed:BODY \
+                     seals any of these, with \
+                     sealed,recipients=N,cipher=NAME,unsigned,policy:BODY. File names are \
+                     relative to the current folder",
         flag: Flag::long("body"),
         ..KEY
     },
     LoadKey {
         name: "body.sealed",
         kind: Kind::Body,
-        definition: "The same, and every body is sealed as a COSE object: \
-                     body = { sealed = \"readings\" }",
+        definition: "Content of every body, sealed as a COSE object: body = { sealed = \
+                     \"readings\" }",
         source: "decisions/0024-sealed-payload.md",
         ..KEY
     },
@@ -336,8 +352,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "body.recipients",
         unit: "participants",
         kind: Kind::Count(0, RECIPIENTS_MAX as u64),
-        default: "1 of a sealed body",
-        definition: "For how many participants every body is sealed; 0 leaves it in the clear",
+        default: "1 for a sealed body",
+        definition: "Number of recipients that every body is sealed for; 0 leaves it unencrypted",
         flag: Flag::long("seal-to"),
         source: "decisions/0024-sealed-payload.md",
         ..KEY
@@ -346,7 +362,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "body.cipher",
         kind: Kind::Choice(&Cipher::NAMES),
         default: "aes-128-gcm",
-        definition: "How a sealed body is encrypted",
+        definition: "Cipher of sealed bodies",
         source: "decisions/0024-sealed-payload.md",
         ..KEY
     },
@@ -354,7 +370,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "body.signed",
         kind: Kind::Flag,
         default: "true",
-        definition: "Whether the sender signs a sealed body",
+        definition: "Whether sealed bodies are signed",
         source: "decisions/0024-sealed-payload.md",
         ..KEY
     },
@@ -362,7 +378,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "body.policy",
         kind: Kind::Flag,
         default: "false",
-        definition: "Whether a policy that names every participant is bound to a sealed body",
+        definition: "Whether a policy that names every recipient is bound to sealed bodies",
         source: "decisions/0024-sealed-payload.md",
         ..KEY
     },
@@ -371,7 +387,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         unit: "s",
         default: "5s; 60s in transfer, two periods in poll if that is longer, 20s more than a \
                   stall; more on slow paths: 10 x the round trips of a message",
-        definition: "A message delivered later than this after its due time is late",
+        definition: "Time after its due time from which a delivered message counts as late",
         flag: Flag::long("timeout"),
         source: "decisions/0042-slow-paths-and-radios.md",
         ..KEY

@@ -1,8 +1,8 @@
-//! A plan's text with its secrets covered, for errors that show the line they are about: terminals
-//! scroll back, and logs are kept.
+//! Masks secrets in the text of a plan, for errors that show a line: terminals scroll back, and
+//! logs are kept.
 
-/// The same text with a star for every byte of a secret, so that every place stays where it is:
-/// the user and password of a URL, and the value of a key that holds a password or secret headers.
+/// Returns the text with a star for every byte of a secret, so that places stay valid: user and
+/// password of a URL, and the value of a key with a password or secret headers.
 pub(crate) fn masked(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut is_in_list = false;
@@ -27,7 +27,7 @@ fn is_secret_key(key: &str) -> bool {
     SECRET_KEYS.iter().any(|secret| key.ends_with(secret))
 }
 
-/// RFC 3986, 3.2: what stands between `//` and an `@` before the authority ends.
+/// Masks the user information of RFC 3986, 3.2: the part between `//` and `@` in an authority.
 fn without_userinfo(line: &str) -> String {
     let mut masked = String::with_capacity(line.len());
     let mut rest = line;
@@ -42,7 +42,7 @@ fn without_userinfo(line: &str) -> String {
     masked + rest
 }
 
-/// A star for every byte but those that end a line.
+/// A star for every byte except line ends.
 fn starred(text: &str) -> String {
     text.bytes()
         .map(|byte| if matches!(byte, b'\r' | b'\n') { byte as char } else { '*' })

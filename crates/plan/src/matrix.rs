@@ -1,5 +1,5 @@
-//! From typed cases to the words that plans and journals hold, and back: what all cases share
-//! stands once in the plan's load and background, what differs stands in the case.
+//! Converts typed cases to the words of plans and journals, and back: keys that all cases share are
+//! once in the plan's load and background, the others are in the cases.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::background;
 use crate::background_keys::is_own;
 use crate::case::{Case, map};
 
-/// The load that `cases` share, and the keys of each.
+/// Returns the load that `cases` share, and the keys of each.
 ///
 /// # Errors
-/// If a load or a case cannot be written.
+/// A load or a case that cannot be written.
 pub fn matrix(cases: &[Case]) -> Result<(Load, Vec<Point>), Invalid> {
     let mut loads = cases.iter().map(|case| table(&case.load)).collect::<Result<Vec<_>, _>>()?;
     tell_seals(&mut loads);
@@ -30,13 +30,13 @@ pub fn matrix(cases: &[Case]) -> Result<(Load, Vec<Point>), Invalid> {
     };
     let varying: Vec<&String> = all.into_iter().filter(|key| !is_shared(key)).collect();
     let mut base = loads.first().cloned().unwrap_or_default();
-    // A key that some cases are without cannot be taken away by a case: it stands in none.
+    // A case cannot remove a key of the base, so a key that some cases lack is not in it.
     base.retain(|key, _| loads.iter().all(|load| load.contains_key(key)));
-    // A body in the clear says nothing of the seal that the others share.
+    // An unencrypted body does not affect the seal that the others share.
     let sealed = loads.iter().filter_map(|load| load.get(RECIPIENTS));
     let sealed = sealed.max_by_key(|recipients| recipients.as_i64());
     base.extend(sealed.map(|recipients| (RECIPIENTS.to_owned(), recipients.clone())));
-    // Nobody asks how many subscribers a request has: cases without them need not tell it.
+    // Requests have no subscribers, so cases without them need not record their number.
     let without = cases.iter().position(|case| !case.load.delivers());
     for key in OF_DELIVER {
         let value = without.and_then(|index| loads[index].get(key));
@@ -52,11 +52,10 @@ pub fn matrix(cases: &[Case]) -> Result<(Load, Vec<Point>), Invalid> {
     Ok((load(base)?, keys))
 }
 
-/// The case of a resolved plan that is written so.
+/// Reads a case of a resolved plan.
 ///
 /// # Errors
-/// If it has a key of `load` or of a background that there is not, or a value that the key does
-/// not take.
+/// An unknown key of `load` or of a background, or an invalid value.
 pub fn case_of(plan: &Plan, point: &Point) -> Result<Case, Invalid> {
     let mut merged = table(&plan.load)?;
     let mut own = Map::new();
@@ -97,7 +96,7 @@ fn table(load: &Load) -> Result<Map<String, Value>, Invalid> {
     Ok(table)
 }
 
-/// The keys of a seal, so that cases can differ in each: in a load they are one text.
+/// Keys of a seal, so that cases can differ in each: in a load they are one text.
 fn seal_keys(seal: Seal) -> [(&'static str, Value); 4] {
     [
         (RECIPIENTS, seal.recipients.into()),
@@ -107,8 +106,8 @@ fn seal_keys(seal: Seal) -> [(&'static str, Value); 4] {
     ]
 }
 
-/// What one case says of its seal all others say too. A body in the clear has 0 recipients, and
-/// differs in nothing else from sealed ones that are all made in the same way.
+/// Gives all cases the same keys of seals. An unencrypted body has 0 recipients, and is otherwise
+/// equal to sealed ones.
 fn tell_seals(loads: &mut [Map<String, Value>]) {
     for (key, usual) in seal_keys(Seal { recipients: 0, ..Seal::default() }) {
         if !loads.iter().any(|load| load.contains_key(key)) {
@@ -133,7 +132,7 @@ fn tell_seals(loads: &mut [Map<String, Value>]) {
     }
 }
 
-/// Puts the keys of a seal back into the text of the body.
+/// Adds the keys of a seal to the text of the body again.
 fn join_seal(table: &mut Map<String, Value>) -> Result<(), String> {
     let taken = [RECIPIENTS, CIPHER, SIGNED, POLICY].map(|key| table.remove(key));
     let body = table.get(BODY).and_then(Value::as_str).unwrap_or_default();
@@ -170,19 +169,18 @@ fn load(mut table: Map<String, Value>) -> Result<Load, Invalid> {
     })
 }
 
-/// What a body is made of, and how it is sealed.
+/// The key of the body, with its seal.
 const BODY: &str = "body";
 const RECIPIENTS: &str = "body.recipients";
 const CIPHER: &str = "body.cipher";
 const SIGNED: &str = "body.signed";
 const POLICY: &str = "body.policy";
 
-/// What the keys of a load begin with.
+/// Prefix of the keys of a load.
 const LOAD: &str = "load.";
 
-/// Keys of the load that every point has, so that points of different runs can be put side by
-/// side.
+/// Keys of the load in every point, so that points of different runs can be compared.
 const ALWAYS_TOLD: [&str; 4] = ["pattern", "connections", "arrival", "rate"];
 
-/// Keys that mean something where there are subscribers only.
+/// Keys that apply only with subscribers.
 const OF_DELIVER: [&str; 2] = ["subscribers", "topology"];

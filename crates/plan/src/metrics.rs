@@ -1,5 +1,5 @@
-//! The figures that a condition or a precision may speak of: a sentence about one that nobody
-//! measures would never hold, or never fail.
+//! Checks the figures in conditions and precisions: a condition on an unknown figure would never
+//! hold, or never fail.
 
 use weigh_model::condition::{Condition, HEADLINE, Limit, SHORT, quantile_of};
 use weigh_model::metrics::{METRICS, Metric, PARTS, find, time_names};
@@ -8,10 +8,10 @@ use weigh_model::nearest::nearest;
 
 use crate::wrong::Wrong;
 
-/// Reads a condition about a figure that trials can have.
+/// Parses a condition on a figure that trials can have.
 ///
 /// # Errors
-/// If it cannot be read, or if no trial has such a figure, with the nearest name.
+/// An invalid condition; an unknown figure, with the nearest name.
 pub fn condition(text: &str) -> Result<Condition, Wrong> {
     let read = text.trim().parse::<Condition>();
     let read = read.map_err(|said| misnamed(text.trim()).unwrap_or_else(|| Wrong::split(&said)))?;
@@ -19,26 +19,26 @@ pub fn condition(text: &str) -> Result<Condition, Wrong> {
     Ok(read)
 }
 
-/// Reads a condition that one run alone can decide: a change needs another run.
+/// Parses a condition that one run alone can decide.
 ///
 /// # Errors
-/// As [`condition`] has them, and for a change.
+/// Errors of [`condition`]; a change, which needs another run.
 pub fn absolute(text: &str) -> Result<Condition, Wrong> {
     let read = condition(text)?;
     match read.limit {
         Limit::Value(_) => Ok(read),
         Limit::Change(_) => Err(Wrong::new(
-            format!("{text:?} is a change against another run, and there is one run here"),
+            format!("{text:?} compares with another run, and there is only one run here"),
             "type a value with its unit, such as \"p99 > 50ms\", or compare two runs with \
              weigh diff A B --fail-if",
         )),
     }
 }
 
-/// Whether a trial can have this figure.
+/// Checks that a trial can have this figure.
 ///
 /// # Errors
-/// If none has, with the nearest name.
+/// An unknown figure, with the nearest name.
 pub fn check(metric: &str) -> Result<(), Wrong> {
     let (quantity, part) = metric.split_once('.').unwrap_or((metric, ""));
     let is_of_family = FAMILIES.contains(&quantity) && !part.is_empty();
@@ -48,7 +48,7 @@ pub fn check(metric: &str) -> Result<(), Wrong> {
     if is_headline || is_of_family || is_whole_name(metric) {
         return Ok(());
     }
-    let text = format!("no trial has a figure {metric:?}");
+    let text = format!("unknown figure {metric:?}");
     if is_known_time {
         return Err(Wrong::new(text, format!("its parts are: {}", PARTS.join(", "))));
     }
@@ -65,8 +65,8 @@ pub fn check(metric: &str) -> Result<(), Wrong> {
     Err(Wrong::new(text, mend))
 }
 
-/// What is wrong with the name of the figure that a sentence begins with, where something is: its
-/// limit cannot be read without knowing the unit.
+/// The error for an unknown figure at the start of a condition, if it is unknown: its limit cannot
+/// be parsed without its unit.
 pub fn misnamed(sentence: &str) -> Option<Wrong> {
     let end = sentence.find(['<', '>', '=', '!', ' ', '.']).unwrap_or(sentence.len());
     let word = &sentence[..end];
@@ -82,7 +82,7 @@ pub fn misnamed(sentence: &str) -> Option<Wrong> {
         return None;
     }
     let near = nearest(word, &mut names)?;
-    Some(Wrong::new(format!("no trial has a figure {word:?}"), format!("did you mean {near}?")))
+    Some(Wrong::new(format!("unknown figure {word:?}"), format!("did you mean {near}?")))
 }
 
 /// The first few of these names.
@@ -91,30 +91,30 @@ fn few(names: &[&str]) -> String {
     shown.join(" or ") + if shown.len() < names.len() { " or another" } else { "" }
 }
 
-/// Whether a metric outside the families has this name.
+/// True if a metric outside the families has this name.
 fn is_whole_name(name: &str) -> bool {
     find(name).is_some_and(|metric| !FAMILIES.contains(&metric.family()))
 }
 
-/// The names of metrics outside the families that are no recorded times.
+/// Names of metrics outside the families, except recorded times.
 fn whole_names() -> Vec<String> {
     let metrics = METRICS.iter().filter(|metric| !FAMILIES.contains(&metric.family()));
     metrics.flat_map(Metric::names).filter(|name| !name.contains('{')).collect()
 }
 
-/// What a sentence may begin with beside names of figures.
+/// Words at the start of a condition besides names of figures.
 const WORDS: [&str; 3] = ["first", "latency", HEADLINE];
 
-/// What most conditions are about, where a name is like none.
+/// Frequent figures, suggested if no name is similar.
 const MOST_ASKED: &str = "type p99, response_time p(95), loss, errors, throughput_out, cpu or \
      memory; docs/guide/conditions.md lists all figures";
 
-/// Names that one message shows.
+/// Maximum number of names in one message.
 const NAMES_MAX: usize = 3;
 
-/// What figures of path, wire, TCP, relay, stages, a background and a target's own counters begin
-/// with. Which of them there are depends on testbed and target, so their names are not checked: one
-/// that a trial lacks was not measured.
+/// Prefixes of figures of path, wire, TCP, relay, stages, a background and a target's own counters.
+/// They depend on testbed and target, so their names are not checked: a missing one was not
+/// measured.
 const FAMILIES: [&str; 7] = ["wire", "path", "tcp", "relay", "stage", "background", "counter"];
 
 #[cfg(test)]

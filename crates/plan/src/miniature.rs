@@ -1,4 +1,4 @@
-//! A plan cut down to seconds: to see that all of it runs, not to measure anything.
+//! Shortens a plan to seconds, to check that all of it runs, not to measure.
 
 use toml::Value;
 use weigh_model::Nanos;
@@ -7,7 +7,7 @@ use weigh_model::units::parse_duration;
 
 use crate::row::{Given, Row};
 
-/// Leaves the first and the last value of an axis.
+/// Keeps the first and the last value of an axis.
 pub(crate) fn ends(values: &mut Vec<Given>) {
     if values.len() > 2 {
         values.drain(1..values.len() - 1);
@@ -35,7 +35,7 @@ pub(crate) fn shorten(repeat: &mut Repeat, fixed: &mut Row) {
 
 const REPETITIONS: u32 = 2;
 
-/// How long the parts of a trial are at most.
+/// Maximum lengths of the parts of a trial.
 const LONGEST: [(&str, Nanos); 3] = [
     ("load.duration", Nanos::from_millis(300)),
     ("load.warmup", Nanos::from_millis(100)),

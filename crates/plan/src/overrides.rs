@@ -1,5 +1,5 @@
-//! Keys of a plan that are set from outside (`--set load.rate=500/s`): they take the place of what
-//! the plan says of them, under the same checks.
+//! Keys of a plan that flags set (`--set load.rate=500/s`): they replace the plan's values, with
+//! the same checks.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use crate::keys::Keys;
 use crate::problem::{Problem, Problems};
 use crate::row::{Given, Row};
 
-/// Keys and the words that they are set to.
+/// Keys and their new values.
 pub type Sets = [(String, String)];
 
-/// The sets as text of a plan that begins behind `text`, so that every place in it is beyond the
-/// end of the plan: one line each.
+/// Formats the sets as text of a plan, a line each. It starts after `text`, so that its places are
+/// after the end of the plan.
 ///
 /// # Errors
-/// Keys that there are not, with the nearest, and words that they do not take.
+/// Unknown keys, with the nearest known one, and invalid values.
 pub(crate) fn layer(text: &str, sets: &Sets, keys: &Keys) -> Result<String, Problems> {
     let mut problems = Problems::default();
     let mut layer = " ".repeat(text.len());
@@ -32,18 +32,18 @@ pub(crate) fn layer(text: &str, sets: &Sets, keys: &Keys) -> Result<String, Prob
     problems.or(layer)
 }
 
-/// Where the sets of a plan begin in its places, and what each of them says.
+/// Start of each set in the places of a plan, and its words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin(Vec<(usize, String, String)>);
 
 impl Origin {
-    /// Of this layer.
+    /// Finds the sets in this layer.
     pub(crate) fn of(layer: &str, sets: &Sets) -> Origin {
         let lines = layer.match_indices('\n').map(|(at, _)| at);
         Origin(lines.zip(sets).map(|(at, (key, word))| (at, key.clone(), word.clone())).collect())
     }
 
-    /// What is wrong with a set is told by the set: it stands in no line of the plan.
+    /// Reports errors of a set by its flag, because no line of the plan has it.
     pub(crate) fn told(&self, problems: Problems) -> Problems {
         let mut told = Problems::default();
         for problem in problems.iter() {
@@ -62,8 +62,8 @@ impl Origin {
     }
 }
 
-/// A key that is set is no axis any more, also where explicit cases give it; cases that differed in
-/// nothing else are one.
+/// Applies the sets. A key that is set is not an axis any more, even if explicit cases have it;
+/// cases that differed only in it are merged.
 pub(crate) fn apply(document: &mut Document, sets: &Sets, keys: &Keys) {
     let names: Vec<&str> =
         sets.iter().filter_map(|(written, _)| keys.find(written).ok()).map(|k| &*k.name).collect();

@@ -1,37 +1,37 @@
-//! How long a message may take across a path before it is late: the default of `load.timeout` for
-//! paths on which [`crate::load::TIMEOUT`] is too short for what arrives to count as delivered.
+//! Time that a message may take on a path before it is late: the default of `load.timeout` for
+//! paths on which [`crate::load::TIMEOUT`] is too short.
 
 use weigh_model::path::{Direction, Path, Way};
 use weigh_model::{Load, Nanos, Pattern};
 
 use crate::case::Case;
 
-/// What one message takes of a path when nothing is lost.
+/// What a message needs of a path without losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trip {
-    /// Round trips one after the other: handshakes, greeting, exchange.
+    /// Round trips in sequence: handshakes, greeting, exchange.
     pub round_trips: u32,
-    /// Bytes that the line carries to the target until the message is through.
+    /// Bytes to the target until the message is complete.
     pub up_bytes: u64,
-    /// Bytes that it carries back.
+    /// Bytes back.
     pub down_bytes: u64,
 }
 
-/// A timeout and what it is made of.
+/// A timeout and its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// The shortest timeout that does not call slow messages late, in whole seconds.
     pub timeout: Nanos,
-    /// One round trip of the path at its slowest, on the mean.
+    /// Mean round-trip time of the path at its slowest.
     pub round_trip: Nanos,
-    /// How many of them a message takes.
+    /// Number of round trips of a message.
     pub round_trips: u32,
-    /// How long its bytes are on the line.
+    /// Transmission time of its bytes.
     pub on_line: Nanos,
 }
 
 impl Patience {
-    /// What a message of this kind needs on this path.
+    /// Computes the timeout of a message on this path.
     pub fn of(path: &Path, trip: &Trip) -> Patience {
         let over = |way: Way| path.over_time(way).into_iter().map(|(_, direction)| direction);
         let slowest = |way: Way| over(way).map(|own| own.delay + own.jitter.mean()).max();
@@ -55,7 +55,7 @@ impl Patience {
         }
     }
 
-    /// What it is made of, for people: `10 x 5 round trips of 1.6s, 3 x 0.9s on the line`.
+    /// The parts in words: `10 x 5 round trips of 1.6s, 3 x 0.9s on the line`.
     pub fn words(&self) -> String {
         let trips = match self.round_trips {
             1 => format!("{TIMES} x the round trip of {}", self.round_trip),
@@ -68,7 +68,7 @@ impl Patience {
     }
 }
 
-/// Messages of a load that share the line with one another: those in flight of a closed loop.
+/// Messages of a load that share the link: those in flight of a closed loop.
 pub fn in_flight(load: &Load) -> u64 {
     match load.arrival.is_open() {
         true => 1,
@@ -76,9 +76,9 @@ pub fn in_flight(load: &Load) -> u64 {
     }
 }
 
-/// Lengthens the default timeouts of cases whose path needs it. All cases get the same, the longest
-/// that one of them needs: cases with different timeouts could not be compared. `is_given` says
-/// which timeouts the user gave, which stand, and `patience` how long messages of a case need.
+/// Lengthens the default timeouts of cases whose path needs it. All cases get the longest one,
+/// because cases with different timeouts could not be compared. `is_given` is true for timeouts of
+/// the user, which stay; `patience` is the time that messages of a case need.
 pub fn lengthen(
     cases: &mut [Case],
     is_given: impl Fn(usize) -> bool,
@@ -95,18 +95,19 @@ pub fn lengthen(
     }
 }
 
-/// Round trips that a timeout covers: TCP repeats a lost packet after about one round trip, then
-/// after two, four and eight (RFC 6298, section 5.5), so that ten hold three losses in a row.
+/// Round trips in a timeout: TCP repeats a lost packet after about one round trip, then after two,
+/// four and eight (RFC 6298, section 5.5), so ten cover three losses in a row.
 const TIMES: f64 = 10.0;
 
-/// Times on the line: headers and repeated packets at most double it, and others queue (chosen).
+/// Factor for transmission: headers and repeated packets at most double it, and others queue
+/// (chosen).
 const LINE_TIMES: f64 = 3.0;
 
 /// The first retransmission timeout of a connection (RFC 6298, section 2.1): on longer paths the
-/// first packet is sent twice although nothing was lost.
+/// first packet is sent twice without a loss.
 const FIRST_RETRY: Nanos = Nanos::from_secs(1);
 
-/// A window that the protocol sets is not known here.
+/// Assumed window if the protocol sets it.
 const WINDOW_MAX: u32 = 64;
 
 const BITS_PER_BYTE: u64 = 8;

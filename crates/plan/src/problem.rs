@@ -1,4 +1,4 @@
-//! What is wrong with a plan: where in the file, what, and what to type instead.
+//! Errors of a plan: the place in the file, what is wrong, and what to type instead.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use weigh_model::visible::visible;
 
 use crate::masked::masked;
 
-/// One thing that is wrong.
+/// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The bytes of the file that it is about; `None` for something that is not there.
+    /// Its bytes in the file; `None` if something is missing.
     pub place: Option<Range<usize>>,
     /// What is wrong.
     pub text: String,
@@ -20,51 +20,51 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Something wrong at `place`.
+    /// Makes an error at `place`.
     pub fn at(place: Range<usize>, text: impl Into<String>, mend: impl Into<String>) -> Problem {
         Problem { place: Some(place), text: text.into(), mend: mend.into() }
     }
 
-    /// Something wrong about what is not there.
+    /// Makes an error about something that is missing.
     pub fn missing(text: impl Into<String>, mend: impl Into<String>) -> Problem {
         Problem { place: None, text: text.into(), mend: mend.into() }
     }
 }
 
-/// All that is wrong with a plan, in the order of the file.
+/// All errors of a plan, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Adds one, unless the same was said before.
+    /// Adds an error, unless it is a duplicate.
     pub fn add(&mut self, problem: Problem) {
         if !self.0.contains(&problem) {
             self.0.push(problem);
         }
     }
 
-    /// True if nothing is wrong.
+    /// True without errors.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many.
+    /// Number of errors.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Each of them.
+    /// Iterates over the errors.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.0.iter()
     }
 
-    /// `value` if nothing is wrong.
+    /// Returns `value` without errors.
     pub(crate) fn or<T>(self, value: T) -> Result<T, Problems> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
 
-    /// All of them with line, column and the line they are about, as compilers print errors.
-    /// `file` is the name it has for the reader, `text` what it holds.
+    /// Formats all errors with line, column and source line, like a compiler. `file` is its name,
+    /// `text` its contents.
     pub fn render(&self, file: &str, text: &str, with_colour: bool) -> String {
         let renderer = if with_colour { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii);
@@ -94,8 +94,8 @@ impl Problems {
     }
 }
 
-/// The text of a plan as a terminal may have it: what it would obey is a mark that takes as many
-/// bytes, so that every place stays where it is.
+/// Replaces control characters by marks of as many bytes, so that places stay valid and a terminal
+/// does not obey them.
 fn shown(text: &str) -> String {
     let is_unseen = |character: char| {
         !matches!(character, '\n' | '\r' | '\t')
@@ -110,5 +110,5 @@ fn shown(text: &str) -> String {
         .collect()
 }
 
-/// Nobody reads more at once.
+/// Maximum number of errors that are shown.
 const SHOWN_MAX: usize = 20;

@@ -1,32 +1,35 @@
-//! Values that are stepped through: `5..60 step 5`, `64B..1KiB step 64B`, `20..160 times 2`.
+//! Ranges of values: `5..60 step 5`, `64B..1KiB step 64B`, `20..160 times 2`.
 
 use toml::Value;
 use weigh_model::units::{Bytes, Nanos, Rate, parse_duration, parse_rate, parse_size};
 
 use crate::kind::{Kind, Wrong};
 
-/// True for a text that means a range rather than a value.
+/// True for a text that is a range and not a value.
 pub fn is_range(text: &str) -> bool {
     text.contains("..")
 }
 
-/// All values of a range, each as the key takes it.
+/// All values of a range, in the key's canonical form.
 ///
 /// # Errors
-/// If it is no range of this kind, or one whose steps never arrive at its end.
+/// An invalid range, or one whose steps do not reach its end.
 pub fn values(kind: Kind, text: &str) -> Result<Vec<Value>, Wrong> {
     let example = example(kind);
     let wrong = |problem: String| Wrong::new(problem, format!("type for example {example:?}"));
     let (from, rest) =
-        text.split_once("..").ok_or_else(|| wrong(format!("{text:?} is no range")))?;
+        text.split_once("..").ok_or_else(|| wrong(format!("{text:?} is not a range")))?;
     let (to, how) = match rest.trim().split_once(char::is_whitespace) {
         Some((to, how)) => (to, how.trim()),
-        None => return Err(wrong(format!("the range {text:?} does not say its steps"))),
+        None => return Err(wrong(format!("the range {text:?} has no step"))),
     };
     let number = |text: &str| number(kind, text.trim());
     let (from, to) = (number(from)?, number(to)?);
     if from.per_client != to.per_client {
-        return Err(wrong(format!("{text:?} goes from a rate of all to one of each client")));
+        return Err(wrong(format!(
+            "{text:?} starts with a rate of all clients and ends with one \
+                                  per client"
+        )));
     }
     if to.value <= from.value {
         let (low, high) = (show(kind, to), show(kind, from));
@@ -37,7 +40,7 @@ pub fn values(kind: Kind, text: &str) -> Result<Vec<Value>, Wrong> {
         Some(("step", step)) => {
             let step = number(step)?;
             if step.value <= 0.0 {
-                return Err(wrong(format!("{text:?} takes steps of nothing")));
+                return Err(wrong(format!("the steps of {text:?} are 0")));
             }
             Box::new(move |value| value + step.value)
         }
@@ -45,7 +48,7 @@ pub fn values(kind: Kind, text: &str) -> Result<Vec<Value>, Wrong> {
             let factor = factor.trim().parse::<u32>().ok().filter(|factor| *factor >= 2);
             let factor = factor.ok_or_else(|| {
                 Wrong::new(
-                    format!("{text:?} is no range: a factor is a whole number above 1"),
+                    format!("{text:?} is not a range: a factor is a whole number above 1"),
                     "type for example \"10..80 times 2\"",
                 )
             })?;
@@ -54,7 +57,7 @@ pub fn values(kind: Kind, text: &str) -> Result<Vec<Value>, Wrong> {
             }
             Box::new(move |value| value * f64::from(factor))
         }
-        _ => return Err(wrong(format!("the range {text:?} does not say its steps"))),
+        _ => return Err(wrong(format!("the range {text:?} has no step"))),
     };
     walk(kind, text, how, from, to, &*advance)
 }
@@ -72,7 +75,7 @@ fn walk(
     let mut last = from.value;
     loop {
         let next = advance(last);
-        // Rates are decimals: what differs by rounding alone has arrived.
+        // Rates are decimals, so values that differ only by rounding are equal.
         if (next - to.value).abs() <= to.value * 1e-9 {
             values.push(value(kind, to)?);
             return Ok(values);
@@ -81,7 +84,7 @@ fn walk(
             let (low, high) = (show(kind, at(last)), show(kind, at(next)));
             let start = show(kind, from);
             return Err(Wrong::new(
-                format!("the steps of {text:?} never arrive at its end: {low}, then {high}"),
+                format!("the steps of {text:?} do not reach its end: {low}, then {high}"),
                 format!("type {start}..{low} {how}, or {start}..{high} {how}"),
             ));
         }
@@ -96,7 +99,7 @@ fn walk(
     }
 }
 
-/// A value on its scale, and whether it is a rate of each client.
+/// A value on its scale; true if it is a rate per client.
 #[derive(Clone, Copy)]
 struct Number {
     value: f64,
@@ -121,8 +124,8 @@ fn number(kind: Kind, text: &str) -> Result<Number, Wrong> {
             .map(|rate| Number { value: rate.per_second, per_client: rate.per_client })
             .map_err(said),
         _ => Err(Wrong::new(
-            format!("{text:?} begins no range: the values of this key have no order"),
-            "write every value into a list",
+            format!("{text:?} cannot be a range: the values of this key have no order"),
+            "type a list of all values",
         )),
     }
 }
@@ -148,7 +151,7 @@ fn show(kind: Kind, number: Number) -> String {
     }
 }
 
-/// Without the error that adding decimals leaves: nine digits are more than a rate has.
+/// Removes the error of adding decimals: rates have fewer than nine digits.
 fn tidied(value: f64) -> f64 {
     format!("{value:.9e}").parse().unwrap_or(value)
 }
@@ -162,7 +165,7 @@ fn example(kind: Kind) -> &'static str {
     }
 }
 
-/// More values on one axis than anybody wants.
+/// Maximum number of values on one axis.
 const VALUES_MAX: usize = 100_000;
 
 #[cfg(test)]
@@ -193,17 +196,17 @@ mod tests {
     #[test]
     fn what_is_no_range_is_told_what_to_type() {
         for (kind, text, part) in [
-            (COUNT, "5..60", "does not say its steps"),
+            (COUNT, "5..60", "has no step"),
             (COUNT, "5..60 step 7", "type 5..54 step 7, or 5..61 step 7"),
             (COUNT, "60..5 step 5", "5..60 step 5"),
-            (COUNT, "5..60 step 0", "steps of nothing"),
+            (COUNT, "5..60 step 0", "are 0"),
             (COUNT, "5..60 times 1", "above 1"),
-            (COUNT, "5..60 by 5", "does not say its steps"),
+            (COUNT, "5..60 by 5", "has no step"),
             (COUNT, "0..5 step 1", "from 1 to"),
             (COUNT, "a..b step c", "\"a\" is not a whole number"),
             (COUNT, "1..4000000000 step 1", "take larger steps"),
             (Kind::Size, "64..128 step 64", "\"64\" has no unit"),
-            (Kind::Rate, "1/s..5/s/client step 1/s", "each client"),
+            (Kind::Rate, "1/s..5/s/client step 1/s", "per client"),
             (Kind::Arrival, "a..b step c", "have no order"),
         ] {
             let wrong = values(kind, text).expect_err(text);

@@ -1,4 +1,4 @@
-//! From what a plan says to the resolved plan: every case with its whole load, checked.
+//! Turns the contents of a plan into the resolved plan: every case with its complete load, checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use crate::row::{Given, Row, anything, below, told};
 use crate::tables::{self, Length};
 use crate::world::World;
 
-/// A plan that was read and whose cases can be counted, before they are made.
+/// A plan whose cases can be counted, before they are made.
 pub struct Draft<'w> {
     document: Document,
     lanes: Vec<LaneRows>,
@@ -31,28 +31,28 @@ pub struct Draft<'w> {
     origin: Origin,
 }
 
-/// A plan in which nothing is left open.
+/// A complete plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// What may be written to files.
+    /// The part that may be written to files.
     pub plan: Plan,
-    /// Values of secret keys, which may not.
+    /// Values of secret keys, which may not be written.
     pub secrets: BTreeMap<String, String>,
 }
 
 /// Reads the text of a plan.
 ///
 /// # Errors
-/// Everything that is wrong with it, as far as it can be seen without making its cases.
+/// All errors that can be found without making its cases.
 pub fn read<'w>(text: &str, world: &'w dyn World) -> Result<Draft<'w>, Problems> {
     let table = tables::parse(text)?;
     draft(&table, &Keys::new(world.protocols()), Length::Whole, world)
 }
 
-/// Reads the text of a plan in which `sets` take the place of what it says of their keys.
+/// Reads the text of a plan in which `sets` replace values.
 ///
 /// # Errors
-/// Everything that is wrong with it, as far as it can be seen without making its cases.
+/// All errors that can be found without making its cases.
 pub fn read_set<'w>(
     text: &str,
     sets: &overrides::Sets,
@@ -75,11 +75,11 @@ pub fn read_set<'w>(
     }
 }
 
-/// Reads a plan from tables of a document that lie over each other: what a later one says takes
-/// the place of what an earlier one says of the same key. Places are those of the document.
+/// Reads a plan from several tables of a document: a later one replaces the keys of an earlier one.
+/// Places are those of the document.
 ///
 /// # Errors
-/// Everything that is wrong with it, as far as it can be seen without making its cases.
+/// All errors that can be found without making its cases.
 pub fn read_tables<'w>(
     layers: &[&DeTable<'_>],
     length: Length,
@@ -111,12 +111,12 @@ fn drafted<'w>(
 }
 
 impl Draft<'_> {
-    /// How many cases it has.
+    /// Number of its cases.
     pub fn cases(&self) -> u64 {
         self.lanes.iter().map(LaneRows::count).fold(0, u64::saturating_add)
     }
 
-    /// How many trials it may take at most.
+    /// Maximum number of its trials.
     pub fn trials_max(&self) -> u64 {
         let Document { fixed, axes, has_baseline, repeat, .. } = &self.document;
         let rows = std::iter::once(fixed).chain(axes.iter().flat_map(|axis| &axis.rows));
@@ -124,10 +124,10 @@ impl Draft<'_> {
         self.cases().saturating_mul(states).saturating_mul(u64::from(repeat.most()))
     }
 
-    /// Makes the cases. `name` is what the run is called if the plan does not say.
+    /// Makes the cases. `name` is the default name of the run.
     ///
     /// # Errors
-    /// Everything that is wrong with single cases, and rules about axes that there are not.
+    /// All errors of single cases, and rules about axes that do not exist.
     pub fn resolve(self, name: &str) -> Result<Resolved, Problems> {
         let origin = self.origin.clone();
         self.resolved(name).map_err(|problems| origin.told(problems))
@@ -159,7 +159,7 @@ impl Draft<'_> {
             problems.add(Problem::missing("the plan has no case", "name a protocol"));
         }
         if cases.is_empty() {
-            // No load is shared by no cases: what is wrong with them is all there is to tell.
+            // Without cases there is no load, and only their errors are reported.
             self.check_stop(&[], &mut problems);
             return Err(problems);
         }
@@ -206,7 +206,7 @@ impl Draft<'_> {
         let words: LoadWords = match below(row, "load.").try_into() {
             Ok(words) => words,
             Err(error) => {
-                problems.add(Problem::missing(error.to_string(), "write the load differently"));
+                problems.add(Problem::missing(error.to_string(), "change the load"));
                 return None;
             }
         };
@@ -242,10 +242,10 @@ impl Draft<'_> {
         };
         if let Err(invalid) = self.world.check(&case) {
             let key = invalid.place.as_str();
-            // A size that is missing is missing to the body.
+            // A missing size is an error of the body.
             let body = row.get("load.body").filter(|_| key == "load.size");
-            // What is wrong with a setting is told without its protocol at times, and what is wrong
-            // with no key of the load is wrong with what is weighed.
+            // Errors of settings may have keys without their protocol; errors without a key of the
+            // load are about protocol or target.
             let own = row.get(&format!("{}.{key}", case.protocol));
             let named = lane.named.get(key).or_else(|| lane.named.get("target"));
             let given = row.get(key).or(own).or(body).or(named);
@@ -259,14 +259,14 @@ impl Draft<'_> {
         Some(case)
     }
 
-    /// Values that no file may hold. They are the same for all cases, so that a run can be told
-    /// them again.
+    /// Values that no file may hold. They are the same for all cases, so that they can be given
+    /// again for a resumption.
     fn secrets(&self, problems: &mut Problems) -> BTreeMap<String, String> {
         let rows = self.document.axes.iter().flat_map(|axis| &axis.rows);
         for (key, given) in rows.flatten().filter(|(key, given)| self.is_secret(key, given)) {
             problems.add(Problem::at(
                 given.place.clone(),
-                format!("{key} is never recorded, so that cases cannot differ in it"),
+                format!("{key} is never recorded, so cases cannot differ in it"),
                 "write it once, above the cases",
             ));
         }
@@ -279,7 +279,7 @@ impl Draft<'_> {
         self.world.is_secret(key, &given.text())
     }
 
-    /// A rule leaves out what lies beyond in cases that differ in nothing else: there must be some.
+    /// Checks that a stop rule has an axis: it leaves out cases that differ only in its key.
     fn check_stop(&self, cases: &[Point], problems: &mut Problems) {
         for rule in &self.document.stop {
             let rows = self.document.axes.iter().flat_map(|axis| &axis.rows);
@@ -288,21 +288,21 @@ impl Draft<'_> {
             if values.len() < 2 {
                 problems.add(Problem::at(
                     rule.place.clone(),
-                    format!("{} is no axis of this plan, so that nothing lies beyond", rule.key),
-                    "give it a list below [vary], or leave the rule out",
+                    format!("{} is not an axis of this plan, so the rule has no effect", rule.key),
+                    "add its list below [vary], or leave the rule out",
                 ));
             } else if problems.is_empty() && !varies_alone(&rule.key, cases) {
                 problems.add(Problem::at(
                     rule.place.clone(),
-                    format!("no two cases differ in {} alone, so that none lies beyond", rule.key),
-                    "leave the rule out, or give the key an axis that is not zipped",
+                    format!("no two cases differ only in {}, so the rule has no effect", rule.key),
+                    "leave the rule out, or add an axis of the key that is not zipped",
                 ));
             }
         }
     }
 }
 
-/// Whether two cases differ in `key` and in nothing else.
+/// True if two cases differ only in `key`.
 fn varies_alone(key: &str, cases: &[Point]) -> bool {
     let mut lanes = BTreeSet::new();
     cases.iter().filter(|case| case.contains_key(key)).any(|case| {
@@ -312,12 +312,12 @@ fn varies_alone(key: &str, cases: &[Point]) -> bool {
     })
 }
 
-/// What is wrong with a case that another one is equal to.
+/// The error for a duplicate case.
 fn repeated(row: &Row) -> Problem {
     let place = row.values().map(|given| given.place.clone()).next_back();
-    let mend = "leave one out: repetitions are asked for by [repeat]".to_owned();
+    let mend = "leave one out; set repetitions in [repeat]".to_owned();
     Problem { place, text: "two cases are the same".into(), mend }
 }
 
-/// The key of the timeout: where it is given it stands, however slow the path is.
+/// The key of the timeout; a given value stays, however slow the path is.
 const TIMEOUT: &str = "load.timeout";

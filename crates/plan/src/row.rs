@@ -1,4 +1,4 @@
-//! What a plan says of one case, each value with its place.
+//! Keys and values of one case, each with its place.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::case::{setting_text, word};
 use crate::contradiction::Contradiction;
 use crate::problem::Problem;
 
-/// A value, and the bytes of the file it was read from.
+/// A value, and its bytes in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Given {
     pub(crate) value: Value,
@@ -17,7 +17,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// Its value as it is typed on a command line; empty for what is no single value.
+    /// The value as typed on a command line; empty unless it is a single value.
     pub(crate) fn text(&self) -> String {
         setting_text(&word(&self.value)).unwrap_or_default()
     }
@@ -31,8 +31,8 @@ pub(crate) fn spelt(row: &Row) -> String {
     row.iter().map(|(key, given)| format!("{key}={};", given.value)).collect()
 }
 
-/// What contradicts itself, at the first of its keys that was given; the keys are those of a load
-/// behind `prefix`.
+/// Reports a contradiction at the first of its given keys; the keys are those of a load after
+/// `prefix`.
 pub(crate) fn told(contradiction: &Contradiction, row: &Row, prefix: &str) -> Problem {
     let wrong = contradiction.in_plan();
     let keys = contradiction.keys();
@@ -43,12 +43,12 @@ pub(crate) fn told(contradiction: &Contradiction, row: &Row, prefix: &str) -> Pr
     Problem { place, text: format!("{prefix}{name}: {}", wrong.text), mend }
 }
 
-/// Some place of a case, for what is wrong with all of it.
+/// Some place of a case, for errors of the whole case.
 pub(crate) fn anything(row: &Row) -> Option<Range<usize>> {
     row.values().next().map(|given| given.place.clone())
 }
 
-/// The values of the keys that begin with `prefix`, by the rest of their names.
+/// Values of the keys that start with `prefix`, by the rest of their names.
 pub(crate) fn below(row: &Row, prefix: &str) -> Table {
     let own = |(key, given): (&String, &Given)| {
         Some((key.strip_prefix(prefix)?.to_owned(), given.value.clone()))

@@ -1,5 +1,5 @@
-//! The JSON Schema of plans, for editors that complete and check while one types. Made from the
-//! same table of keys that reads them.
+//! The JSON Schema of plans, for editors that complete and check. Generated from the table of keys
+//! that the reader uses.
 
 use serde_json::{Map, Value, json};
 use weigh_model::metering::SHUNT_CHIPS;
@@ -9,7 +9,7 @@ use weigh_model::{Pattern, Protocol};
 use crate::keys::{Key, Keys};
 use crate::kind::Kind;
 
-/// The schema of a plan over these protocols.
+/// The schema of plans with these protocols.
 pub fn json_schema(protocols: &'static [&'static dyn Protocol]) -> String {
     let keys = Keys::new(protocols);
     let mut schema = Schema { keys: &keys, definitions: Map::new() };
@@ -25,14 +25,14 @@ pub fn json_schema(protocols: &'static [&'static dyn Protocol]) -> String {
         ("vary", vary, "Every list is an axis; the matrix is their product."),
         ("case", cases, "Cases one by one; axes multiply them."),
         ("zip", zip, "Axes of [vary] that advance together."),
-        ("stop", stop, "Conditions after which the larger values of an axis are not weighed."),
+        ("stop", stop, "Conditions after which the larger values of an axis are not measured."),
     ] {
         top.insert(name.to_owned(), described(table, doc));
     }
     let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "weigh/plan/1",
-        "description": "A plan of Weighbridge: what `weigh run` weighs.",
+        "description": "A plan of Weighbridge, for `weigh run`.",
         "type": "object",
         "properties": top,
         "additionalProperties": false,
@@ -41,7 +41,7 @@ pub fn json_schema(protocols: &'static [&'static dyn Protocol]) -> String {
     format!("{document:#}\n")
 }
 
-/// A schema while it is made: what a key takes is written once, under its name.
+/// A schema in progress: each key is defined once, under its name.
 struct Schema<'k> {
     keys: &'k Keys,
     definitions: Map<String, Value>,
@@ -67,7 +67,8 @@ impl Schema<'_> {
         properties
     }
 
-    /// The same, and each key also as resolved plans write it: in quotation marks, with its dots.
+    /// The keys at their places, and also as resolved plans write them: in quotation marks, with
+    /// dots.
     fn table(
         &mut self,
         kind: &str,
@@ -93,7 +94,7 @@ fn insert(properties: &mut Map<String, Value>, name: &str, schema: Value) {
     };
     let entry = properties.entry(first).or_insert_with(|| object(Map::new()));
     if entry.get("properties").is_none() && entry.get("anyOf").is_none() {
-        // A target is a name, or a table of a name and what else is said of it.
+        // A target is a name, or a table of a name and other keys.
         *entry = json!({ "anyOf": [entry.clone(), object(Map::new())] });
     }
     let table = if entry.get("anyOf").is_some() { &mut entry["anyOf"][1] } else { entry };
@@ -135,10 +136,13 @@ fn axis(key: &Key) -> Value {
 fn one(kind: Kind) -> Value {
     let text = |pattern: &str| json!({ "type": "string", "pattern": pattern });
     match kind {
-        Kind::Count(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
-        Kind::Size => text(r"^[0-9.]+ *([kKMGT]i?)?[bB]$"),
-        Kind::Duration => text(r"^([0-9]+ *[a-zµ]+ *)+$"),
-        Kind::Rate => text(r"^[0-9.]+[kM]?/[0-9]*[a-z]+(/client)?$"),
+        Kind::Count(low, high) => json!({
+            "type": ["integer", "string"], "minimum": low, "maximum": high,
+            "pattern": r"^[0-9.]+(e[0-9]+|[kKmM])$",
+        }),
+        Kind::Size => text(r"^[0-9.]+(e[0-9]+)? *([kKMGT]i?[bB]?|[bB])$"),
+        Kind::Duration => text(r"^([0-9.]+(e[0-9]+)? *[a-zµ]+ *)+$"),
+        Kind::Rate => text(r"^[0-9.]+(e[0-9]+|[kKmM])?/[0-9]*[a-z]+(/client)?$"),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => {
             let numbers = words.iter().filter_map(|word| word.parse::<i64>().ok());

@@ -1,5 +1,5 @@
-//! Plans that stand in tables of one document, and tables that lie over each other: what all
-//! plans of a file share, the plan itself, what is shorter in a quick run.
+//! Plans in several tables of one document, each replacing keys of the previous one: keys of all
+//! plans of a file, the plan itself, shorter values for a quick run.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,20 +11,20 @@ use crate::entries::{entries, in_order};
 use crate::keys::Keys;
 use crate::problem::{Problem, Problems};
 
-/// How much of a plan is meant.
+/// The length of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Length {
-    /// All of it.
+    /// The whole plan.
     #[default]
     Whole,
-    /// The first and the last value of each axis, two short repetitions: to see that it runs.
+    /// First and last value of each axis, two short repetitions: to check that it runs.
     Miniature,
 }
 
-/// The document that `text` is.
+/// Parses a TOML document.
 ///
 /// # Errors
-/// If it is no TOML.
+/// Text that is not valid TOML.
 pub fn parse(text: &str) -> Result<DeTable<'_>, Problems> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut problems = Problems::default();
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<DeTable<'_>, Problems> {
     problems.or(table.into_inner())
 }
 
-/// What to do about text that is no TOML; the parser says only what it found.
+/// The fix for invalid TOML; the parser reports only what it found.
 fn syntax_mend(message: &str) -> &'static str {
     if message.contains("duplicate key") {
         "leave one of them out"
@@ -45,11 +45,11 @@ fn syntax_mend(message: &str) -> &'static str {
     }
 }
 
-/// One table that says what `layers` say together, the last one first. A key that a later layer
-/// fixes is no axis any more, and one that it varies has no fixed value any more.
+/// Merges `layers`, the last one first. A key that a later layer fixes is not an axis any more, and
+/// one that it varies has no fixed value any more.
 ///
 /// # Errors
-/// If a layer says something twice.
+/// A key that a layer gives twice.
 pub(crate) fn over_each_other<'d>(
     layers: &[&'d DeTable<'d>],
     keys: &Keys,
@@ -84,24 +84,24 @@ pub(crate) fn over_each_other<'d>(
     problems.or(table)
 }
 
-/// Where a table says something of the key of this name, fixed or as an axis.
+/// Place of a key in a table, fixed or as an axis.
 pub fn place_of(table: &DeTable<'_>, name: &str, keys: &Keys) -> Option<Range<usize>> {
     let said = told(table, keys);
     let own = said.into_iter().find(|one| one.name == name && one.part != Part::Below(STOP));
     own.map(|one| one.key)
 }
 
-/// What a layer says of one key.
+/// A key of a layer.
 struct Said<'d> {
     part: Part,
-    /// The one name of the key, whichever way it is written.
+    /// Its canonical name.
     name: String,
     written: String,
     key: Range<usize>,
     value: Spanned<DeValue<'d>>,
 }
 
-/// Where a key stands: for all cases, or in a table of its own kind.
+/// The table of a key: for all cases, or of its own kind.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Top,
@@ -130,7 +130,7 @@ fn told<'d>(layer: &'d DeTable<'d>, keys: &Keys) -> Vec<Said<'d>> {
         };
         let (part, prefix, table) = table;
         for entry in entries(prefix, table) {
-            // A rule about an axis is another thing than the axis.
+            // A stop rule about an axis is a separate entry.
             let name = one_name(&entry.name, keys);
             let name = if part == Part::Below(STOP) { format!("{STOP} {name}") } else { name };
             let value = Spanned::new(entry.place.clone(), entry.value.clone());

@@ -1,6 +1,6 @@
-//! A value that a key does not take: what is wrong with it, and what to type instead.
+//! The error of a value that a key does not take.
 
-/// A value that a key does not take.
+/// The error of a value that a key does not take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     /// What is wrong with it.
@@ -10,7 +10,7 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// From the way the model says it: what is wrong, a colon, what to type.
+    /// Splits a message of the model: what is wrong, a colon, what to type.
     pub fn split(said: &str) -> Wrong {
         match said.rsplit_once(": type ") {
             Some((text, mend)) => Wrong::new(text, format!("type {mend}")),
@@ -18,7 +18,7 @@ impl Wrong {
         }
     }
 
-    /// So much is wrong, and so it is mended.
+    /// Makes an error with its fix.
     pub fn new(text: impl Into<String>, mend: impl Into<String>) -> Wrong {
         Wrong { text: text.into(), mend: mend.into() }
     }

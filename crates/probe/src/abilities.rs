@@ -102,7 +102,7 @@ pub struct NoAbilities {
 }
 
 impl Abilities {
-    /// Reads a file as it was written by `weigh targets probe -o`: TOML, or JSON if its name ends
+    /// Reads a file as it was written by `weigh probe -o`: TOML, or JSON if its name ends
     /// so. `file` is named in errors.
     ///
     /// # Errors

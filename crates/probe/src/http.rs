@@ -2,14 +2,17 @@
 //! RFC 9112.
 
 use std::time::Instant;
-use weigh_protocols::urls;
 
 use weigh_protocols::basic_authorization;
+use weigh_protocols::http1::answer::{self, Body};
+use weigh_protocols::http1::chunked::Chunked;
+use weigh_protocols::urls;
 
 use crate::abilities::{Ability, How, Status};
 use crate::finding::{Asking, Found, Question, ask_all, question};
+use crate::link::{Link, raw};
 use crate::mqtt::Bounds;
-use crate::reach::{Link, Reach, Trouble, random};
+use crate::reach::{Reach, Trouble, unused_name};
 use crate::search::largest_passing;
 use crate::stranger::{self, Speaker};
 
@@ -22,7 +25,7 @@ pub(crate) fn probe(
     bounds: Bounds,
     tell: &mut dyn FnMut(&Ability),
 ) -> Result<Vec<Ability>, Trouble> {
-    let mut scene = Scene { reach: reach.clone(), bounds, found: Vec::new() };
+    let mut scene = Scene::new(reach, bounds);
     let first = scene.once("GET", b"")?;
     if first.status == UNAUTHORIZED {
         return Err(Trouble::Refused("it answers 401 Unauthorized".to_owned()));
@@ -51,10 +54,11 @@ const QUESTIONS: &[Question<Scene>] = &[
     question("tls_on_port", |scene| stranger::tls_on_port(&scene.reach)),
 ];
 
-struct Scene {
-    reach: Reach,
-    bounds: Bounds,
-    found: Vec<Ability>,
+/// A server of HTTP, of any version, that is asked.
+pub(crate) struct Scene {
+    pub(crate) reach: Reach,
+    pub(crate) bounds: Bounds,
+    pub(crate) found: Vec<Ability>,
 }
 
 impl Asking for Scene {
@@ -70,31 +74,25 @@ impl Asking for Scene {
 /// What a server answered.
 struct Answer {
     status: u16,
-    reason: String,
-    /// Field names in lower case, and their values.
-    fields: Vec<(String, String)>,
-}
-
-impl Answer {
-    fn field(&self, name: &str) -> Option<&str> {
-        let found = self.fields.iter().find(|(own, _)| own == name);
-        found.map(|(_, value)| value.as_str())
-    }
-
-    fn words(&self) -> String {
-        format!("{} {}", self.status, self.reason).trim_end().to_owned()
-    }
-
-    /// Whether the connection may be used again (RFC 9112, section 9.3).
-    fn keeps(&self) -> bool {
-        !self.field("connection").unwrap_or_default().eq_ignore_ascii_case("close")
-    }
+    /// Status and reason: `404 Not Found`.
+    words: String,
+    /// The methods that it allows, where it names them (section 10.2.1).
+    allow: Option<String>,
+    /// Whether the connection may be used again.
+    keeps: bool,
+    body: Body,
 }
 
 impl Scene {
+    /// A server that has not been asked yet.
+    pub(crate) fn new(reach: &Reach, bounds: Bounds) -> Scene {
+        Scene { reach: reach.clone(), bounds, found: Vec::new() }
+    }
+
     /// A request with a body of a known length, up to the fields' end.
     fn head(&self, method: &str, path: &str, more: &str) -> String {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.reach.authority());
+        let mut head =
+            format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.reach.endpoint.authority());
         if let Some(value) = basic_authorization(&self.reach.endpoint) {
             head.push_str(&format!("Authorization: {value}\r\n"));
         }
@@ -135,91 +133,64 @@ fn asked(scene: &Scene, method: &str, request: &[u8]) -> Result<Answer, Trouble>
 
 /// Reads an answer whole; interim ones (section 15.2) are passed over.
 fn read_answer(link: &mut Link, method: &str, until: Instant) -> Result<Answer, Trouble> {
-    loop {
-        let (answer, length) = read_head(link, until)?;
-        link.buffer.drain(..length);
-        if (100..200).contains(&answer.status) && answer.status != SWITCHING {
-            continue;
+    let answer = loop {
+        let answer = read_head(link, method, until)?;
+        if !(100..200).contains(&answer.status) || answer.status == SWITCHING {
+            break answer;
         }
-        let is_bare = method == "HEAD" || matches!(answer.status, 204 | 304);
-        let is_chunked = answer.field("transfer-encoding").is_some_and(|of| of.contains("chunked"));
-        let length = answer.field("content-length").and_then(|text| text.parse::<usize>().ok());
-        match length {
-            _ if is_bare => {}
-            _ if is_chunked => skip_chunks(link, until)?,
-            Some(length) => skip(link, length, until)?,
-            None => while link.read(until).is_ok() {},
+    };
+    match answer.body {
+        Body::Length(mut left) => loop {
+            let here = link.buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            link.buffer.drain(..here);
+            left -= here as u64;
+            if left == 0 {
+                break;
+            }
+            link.read(until)?;
+        },
+        Body::Chunked => {
+            let mut chunked = Chunked::START;
+            loop {
+                let advance = chunked.advance(&link.buffer, &mut |_| {}).map_err(foreign)?;
+                link.buffer.drain(..advance.taken);
+                if advance.is_whole {
+                    break;
+                }
+                link.read(until)?;
+            }
         }
-        return Ok(answer);
+        Body::UntilClose => {
+            while link.read(until).is_ok() {
+                link.buffer.clear();
+            }
+        }
     }
+    Ok(answer)
 }
 
-/// The head at the front of what came, and its bytes.
-fn read_head(link: &mut Link, until: Instant) -> Result<(Answer, usize), Trouble> {
-    loop {
-        let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-        let mut head = httparse::Response::new(&mut fields);
-        match head.parse(&link.buffer) {
-            Ok(httparse::Status::Complete(length)) => {
-                let fields = head.headers.iter().map(|field| {
-                    let value = String::from_utf8_lossy(field.value).into_owned();
-                    (field.name.to_ascii_lowercase(), value)
-                });
-                let answer = Answer {
-                    status: head.code.unwrap_or(0),
-                    reason: head.reason.unwrap_or_default().to_owned(),
-                    fields: fields.collect(),
-                };
-                return Ok((answer, length));
-            }
-            Ok(httparse::Status::Partial) => {}
-            Err(error) => {
-                return Err(Trouble::Foreign(format!("its answer is no HTTP/1: {error}")));
-            }
+/// Takes the head at the front of what came.
+fn read_head(link: &mut Link, method: &str, until: Instant) -> Result<Answer, Trouble> {
+    let (read, bytes) = loop {
+        match answer::read(&link.buffer, method == "HEAD").map_err(foreign)? {
+            Some(read) => break read,
+            None => link.read(until)?,
         }
-        link.read(until)?;
-    }
+    };
+    let head = String::from_utf8_lossy(&link.buffer[..bytes]).into_owned();
+    link.buffer.drain(..bytes);
+    let mut lines = head.lines();
+    let words = lines.next().and_then(|line| line.split_once(' ')).map_or("", |(_, words)| words);
+    let allow = lines.find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("allow").then(|| value.trim().to_owned())
+    });
+    let answer::Answer { status, body, keeps_alive } = read;
+    Ok(Answer { status, words: words.trim().to_owned(), allow, keeps: keeps_alive, body })
 }
 
-fn skip(link: &mut Link, bytes: usize, until: Instant) -> Result<(), Trouble> {
-    let mut left = bytes;
-    loop {
-        let here = left.min(link.buffer.len());
-        link.buffer.drain(..here);
-        left -= here;
-        if left == 0 {
-            return Ok(());
-        }
-        link.read(until)?;
-    }
-}
-
-/// Chunks, up to the last and its trailer (RFC 9112, section 7.1).
-fn skip_chunks(link: &mut Link, until: Instant) -> Result<(), Trouble> {
-    loop {
-        let line = loop {
-            match httparse::parse_chunk_size(&link.buffer) {
-                Ok(httparse::Status::Complete(found)) => break found,
-                Ok(httparse::Status::Partial) => link.read(until)?,
-                Err(_) => return Err(Trouble::Foreign("a chunk has no size".to_owned())),
-            }
-        };
-        let (head, size) = line;
-        let size = usize::try_from(size).unwrap_or(usize::MAX - 2 - head);
-        if size > 0 {
-            skip(link, head + size + 2, until)?;
-            continue;
-        }
-        skip(link, head, until)?;
-        loop {
-            let end = link.buffer.windows(2).position(|pair| pair == b"\r\n");
-            match end {
-                Some(0) => return skip(link, 2, until),
-                Some(line) => skip(link, line + 2, until)?,
-                None => link.read(until)?,
-            }
-        }
-    }
+fn foreign(error: impl std::fmt::Display) -> Trouble {
+    Trouble::Foreign(format!("its answer is no HTTP/1: {error}"))
 }
 
 /// Whether a method is taken at the path of the URL: a status below 400.
@@ -230,8 +201,8 @@ fn method(scene: &mut Scene, method: &str) -> Result<Found, Trouble> {
 
 /// The same below the path under a name by chance, where there is nothing to be lost.
 fn method_elsewhere(scene: &mut Scene, method: &str) -> Result<Found, Trouble> {
-    let tag: String = random::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
-    let path = format!("{}/weigh-probe-{tag}", scene.reach.path().trim_end_matches('/'));
+    let root = scene.reach.path().trim_end_matches('/');
+    let path = format!("{root}/weigh-probe-{}", unused_name());
     let found = method_at(scene, method, &path)?;
     if method == "PUT" && found.status == Status::Yes {
         // What it made there, it is asked to take away again.
@@ -243,16 +214,21 @@ fn method_elsewhere(scene: &mut Scene, method: &str) -> Result<Found, Trouble> {
 fn method_at(scene: &mut Scene, method: &str, path: &str) -> Result<Found, Trouble> {
     let body: &[u8] = if matches!(method, "POST" | "PUT" | "PATCH") { b"{}" } else { b"" };
     let answer = scene.once_at(method, path, body)?;
-    let mut evidence = format!("{method} {path} was answered {}", answer.words());
-    if let Some(allowed) = answer.field("allow") {
+    let mut evidence = format!("{method} {path} was answered {}", answer.words);
+    if let Some(allowed) = answer.allow {
         evidence.push_str(&format!(" (Allow: {allowed})"));
     }
-    let found = Found::number(answer.status.into(), "", How::Tried, evidence);
-    Ok(match answer.status {
+    Ok(by_status(answer.status, evidence))
+}
+
+/// What the status of an answer says of a method.
+pub(crate) fn by_status(status: u16, evidence: String) -> Found {
+    let found = Found::number(status.into(), "", How::Tried, evidence);
+    match status {
         0..400 => found,
         METHOD_NOT_ALLOWED | NOT_IMPLEMENTED => found.with(Status::Refused),
         _ => found.with(Status::No),
-    })
+    }
 }
 
 /// Two requests on one connection.
@@ -262,8 +238,8 @@ fn keep_alive(scene: &mut Scene) -> Result<Found, Trouble> {
     let request = scene.whole("GET", scene.reach.path(), b"");
     link.send(&request, until)?;
     let first = read_answer(&mut link, "GET", until)?;
-    if !first.keeps() {
-        return Ok(Found::flag(false, "its answer says Connection: close"));
+    if !first.keeps {
+        return Ok(Found::flag(false, "its answer ends the connection"));
     }
     link.send(&request, until)?;
     read_answer(&mut link, "GET", until)?;
@@ -287,12 +263,20 @@ fn pipelining(scene: &mut Scene) -> Result<Found, Trouble> {
 /// What POST is answered at the path, which all questions about bodies are held against.
 fn usual(scene: &Scene) -> Result<Answer, Trouble> {
     let usual = scene.once("POST", b"{}")?;
-    match usual.status {
-        METHOD_NOT_ALLOWED | NOT_IMPLEMENTED => {
-            let text = format!("POST is answered {}: give a path that takes it", usual.words());
-            Err(Trouble::Inapplicable(text))
-        }
-        _ => Ok(usual),
+    takes_post(usual.status, &usual.words)?;
+    Ok(usual)
+}
+
+/// Nothing can be learnt of bodies where POST is answered by such a status.
+///
+/// # Errors
+/// [`Trouble::Inapplicable`], with the status in words.
+pub(crate) fn takes_post(status: u16, words: &str) -> Result<(), Trouble> {
+    match status {
+        METHOD_NOT_ALLOWED | NOT_IMPLEMENTED => Err(Trouble::Inapplicable(format!(
+            "POST is answered {words}: give a path that takes it"
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -305,7 +289,7 @@ fn chunked_request(scene: &mut Scene) -> Result<Found, Trouble> {
     request.push_str("2\r\n{}\r\n0\r\n\r\n");
     link.send(request.as_bytes(), until)?;
     let answer = read_answer(&mut link, "POST", until)?;
-    let evidence = format!("answered {}, with a length it is {}", answer.words(), usual.words());
+    let evidence = format!("answered {}, with a length it is {}", answer.words, usual.words);
     Ok(Found::flag(answer.status == usual.status, evidence))
 }
 
@@ -318,9 +302,9 @@ fn continue_100(scene: &mut Scene) -> Result<Found, Trouble> {
     let head = scene.head("POST", scene.reach.path(), more);
     link.send(head.as_bytes(), until)?;
     let half = until - scene.reach.patience / 2;
-    Ok(match read_head(&mut link, half) {
-        Ok((answer, _)) => {
-            let evidence = format!("before the body came {}", answer.words());
+    Ok(match read_head(&mut link, "POST", half) {
+        Ok(answer) => {
+            let evidence = format!("before the body came {}", answer.words);
             Found::flag(answer.status == CONTINUE, evidence)
         }
         Err(Trouble::Silent(_)) => Found::flag(false, "nothing came before the body"),
@@ -363,7 +347,7 @@ fn target_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
 
 /// An answer with the status that small requests get.
 fn like(usual: u16, answer: Answer) -> Result<(), Trouble> {
-    if answer.status == usual { Ok(()) } else { Err(Trouble::Refused(answer.words())) }
+    if answer.status == usual { Ok(()) } else { Err(Trouble::Refused(answer.words)) }
 }
 
 /// HTTP/2 without TLS (RFC 9113, section 3.3): its preface, and a SETTINGS frame.
@@ -386,12 +370,9 @@ fn http2_alpn(scene: &mut Scene) -> Result<Found, Trouble> {
     if !urls::is_secure(&scene.reach.endpoint) {
         return Err(Trouble::Inapplicable("there is no TLS: type https://".to_owned()));
     }
-    let link = scene.reach.open_with(&[b"h2", b"http/1.1"])?;
+    let link = Link::open(&scene.reach, raw(), &[b"h2", b"http/1.1"])?;
     Ok(match link.alpn() {
-        Some(name) => {
-            let evidence = format!("of h2 and http/1.1 it chose {}", name.escape_ascii());
-            Found::flag(name == b"h2", evidence)
-        }
+        Some(name) => Found::flag(name == "h2", format!("of h2 and http/1.1 it chose {name}")),
         None => Found::flag(false, "it chose neither h2 nor http/1.1"),
     })
 }
@@ -401,7 +382,7 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\
 
 const CONTINUE: u16 = 100;
 const SWITCHING: u16 = 101;
-const UNAUTHORIZED: u16 = 401;
+pub(crate) const UNAUTHORIZED: u16 = 401;
 const METHOD_NOT_ALLOWED: u16 = 405;
 const NOT_IMPLEMENTED: u16 = 501;
 
@@ -409,6 +390,3 @@ const PIPELINED: usize = 3;
 
 /// Longest field and target that are tried, bytes; RFC 9110, section 4.1, asks for 8,000.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
-
-/// Fields of an answer that are read.
-const FIELDS_MAX: usize = 128;

@@ -8,28 +8,14 @@ use weigh_protocols::grpc::{COUNT, SERVICE};
 use weigh_protocols::urls;
 
 use crate::abilities::{Ability, How, Status};
-use crate::finding::{Asking, Found, Question, ask_all, question};
+use crate::finding::{Found, Question, ask_all, question};
+use crate::http::{Scene, UNAUTHORIZED, by_status, takes_post};
 use crate::http2_link::{Reply, Session};
+use crate::link::{Link, raw};
 use crate::mqtt::Bounds;
 use crate::reach::{Reach, Trouble};
 use crate::search::largest_passing;
 use crate::stranger;
-
-struct Scene {
-    reach: Reach,
-    bounds: Bounds,
-    found: Vec<Ability>,
-}
-
-impl Asking for Scene {
-    fn found(&mut self) -> &mut Vec<Ability> {
-        &mut self.found
-    }
-
-    fn is_over(&self) -> bool {
-        self.reach.until().is_err()
-    }
-}
 
 /// Asks a server of HTTP/2 everything.
 ///
@@ -40,9 +26,9 @@ pub(crate) fn probe(
     bounds: Bounds,
     tell: &mut dyn FnMut(&Ability),
 ) -> Result<Vec<Ability>, Trouble> {
-    let mut scene = Scene { reach: reach.clone(), bounds, found: Vec::new() };
+    let mut scene = Scene::new(reach, bounds);
     let first = scene.request("GET", Bytes::new())?;
-    if first.status.as_u16() == 401 {
+    if first.status.as_u16() == UNAUTHORIZED {
         return Err(Trouble::Refused("it answers 401 Unauthorized".to_owned()));
     }
     ask_all(&mut scene, QUESTIONS, tell);
@@ -58,7 +44,7 @@ pub(crate) fn probe_grpc(
     bounds: Bounds,
     tell: &mut dyn FnMut(&Ability),
 ) -> Result<Vec<Ability>, Trouble> {
-    let mut scene = Scene { reach: reach.clone(), bounds, found: Vec::new() };
+    let mut scene = Scene::new(reach, bounds);
     match scene.call(COUNT, b"", false)?.0 {
         UNAUTHENTICATED | PERMISSION_DENIED => {
             return Err(Trouble::Refused("it answers UNAUTHENTICATED".to_owned()));
@@ -93,7 +79,7 @@ const GRPC_QUESTIONS: &[Question<Scene>] = &[
 impl Scene {
     fn builder(&self, method: &str, path: &str) -> http::request::Builder {
         let scheme = if urls::is_secure(&self.reach.endpoint) { "https" } else { "http" };
-        let uri = format!("{scheme}://{}{path}", self.reach.authority());
+        let uri = format!("{scheme}://{}{path}", self.reach.endpoint.authority());
         let builder = Request::builder().method(method).uri(uri).version(Version::HTTP_2);
         match basic_authorization(&self.reach.endpoint) {
             Some(value) => builder.header("authorization", value),
@@ -103,8 +89,8 @@ impl Scene {
 
     /// One request on a connection of its own.
     fn request(&self, method: &str, body: Bytes) -> Result<Reply, Trouble> {
-        let request = self.builder(method, self.reach.path()).body(()).map_err(wrong)?;
-        Session::open(&self.reach)?.send(&self.reach, request, body)
+        let request = self.builder(method, self.reach.path()).body(body).map_err(wrong)?;
+        Session::open(&self.reach)?.send(request)
     }
 
     /// One call of gRPC on a connection of its own: its status, and what was said.
@@ -117,12 +103,12 @@ impl Scene {
         if is_gzip {
             builder = builder.header("grpc-encoding", "gzip");
         }
-        let request = builder.body(()).map_err(wrong)?;
         // A flag for compression, four bytes of length, the message ("Length-Prefixed-Message").
         let mut body = vec![u8::from(is_gzip)];
         body.extend((message.len() as u32).to_be_bytes());
         body.extend_from_slice(message);
-        let reply = Session::open(&self.reach)?.send(&self.reach, request, body.into())?;
+        let request = builder.body(body.into()).map_err(wrong)?;
+        let reply = Session::open(&self.reach)?.send(request)?;
         match reply.field("grpc-status").and_then(|status| status.parse().ok()) {
             Some(status) => Ok((status, reply)),
             None => Err(Trouble::Foreign(format!(
@@ -224,10 +210,7 @@ fn unknown_field(bytes: usize) -> Vec<u8> {
 }
 
 fn concurrent_streams(scene: &mut Scene) -> Result<Found, Trouble> {
-    let request = scene.builder("GET", scene.reach.path()).body(()).map_err(wrong)?;
-    let mut session = Session::open(&scene.reach)?;
-    session.send(&scene.reach, request, Bytes::new())?;
-    Ok(match session.streams() {
+    Ok(match scene.request("GET", Bytes::new())?.streams {
         Some(most) => {
             let evidence = "SETTINGS_MAX_CONCURRENT_STREAMS";
             Found::number(most, "streams", How::Announced, evidence)
@@ -241,20 +224,12 @@ fn method(scene: &mut Scene, method: &str) -> Result<Found, Trouble> {
     let reply = scene.request(method, body)?;
     let status = reply.status;
     let evidence = format!("{method} was answered {status} with {} bytes", reply.body_bytes);
-    let found = Found::number(status.as_u16().into(), "", How::Tried, evidence);
-    Ok(match status.as_u16() {
-        0..400 => found,
-        405 | 501 => found.with(Status::Refused),
-        _ => found.with(Status::No),
-    })
+    Ok(by_status(status.as_u16(), evidence))
 }
 
 fn body_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
     let usual = scene.request("POST", Bytes::from_static(b"{}"))?.status;
-    if matches!(usual.as_u16(), 405 | 501) {
-        let text = format!("POST is answered {usual}: give a path that takes it");
-        return Err(Trouble::Inapplicable(text));
-    }
+    takes_post(usual.as_u16(), &usual.to_string())?;
     let most = scene.bounds.payload_bytes.max(2);
     let body = Bytes::from(vec![b' '; most as usize]);
     let (edge, why) = largest_passing((2, most), |bytes| {
@@ -269,8 +244,8 @@ fn http2_alpn(scene: &mut Scene) -> Result<Found, Trouble> {
     if !urls::is_secure(&scene.reach.endpoint) {
         return Err(Trouble::Inapplicable("there is no TLS".to_owned()));
     }
-    let link = scene.reach.open_with(&[b"h2"])?;
-    let is_agreed = link.alpn().as_deref() == Some(b"h2");
+    let link = Link::open(&scene.reach, raw(), &[b"h2"])?;
+    let is_agreed = link.alpn().as_deref() == Some("h2");
     let evidence = if is_agreed { "it chose h2" } else { "it did not choose h2" };
     Ok(Found::flag(is_agreed, evidence))
 }

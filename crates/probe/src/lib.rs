@@ -9,6 +9,7 @@ mod http;
 mod http2;
 #[cfg(feature = "library")]
 mod http2_link;
+mod link;
 mod mqtt;
 mod reach;
 mod search;
@@ -121,7 +122,7 @@ fn told(reach: &Reach, asker: &Asker, trouble: &Trouble) -> Unusable {
             let speaker = identify(reach);
             let words = match speaker == asker.speaker {
                 true => "check the path, and who may connect".to_owned(),
-                false => speaker.words(&reach.authority()),
+                false => speaker.words(&reach.endpoint.authority()),
             };
             let scheme = endpoint.scheme.to_uppercase();
             Unusable::Stranger(format!("{endpoint}: no {scheme} came about ({other}): {words}"))

@@ -1,13 +1,11 @@
 //! Who answers on a port, where it is not who was expected: a server of HTTP, one that speaks TLS,
 //! a broker, one that greets in words of its own, or nobody.
 
-use std::io::{ErrorKind, Read, Write};
-use std::time::Instant;
+use weigh_engine::layer::websocket::upgrade::{self, Upgrade};
 use weigh_protocols::urls;
 
-use weigh_engine::layer::websocket::upgrade::{self, Upgrade};
-
 use crate::finding::Found;
+use crate::link::{Link, raw};
 use crate::reach::{Reach, Trouble, random};
 
 /// What speaks on a port.
@@ -103,7 +101,7 @@ pub(crate) fn tls_on_port(reach: &Reach) -> Result<Found, Trouble> {
 /// Where no answer came.
 pub fn speaks_websocket(reach: &Reach) -> Result<Result<(), String>, Trouble> {
     let key = random();
-    let request = upgrade::request(&reach.authority(), "/mqtt", "mqtt", key);
+    let request = upgrade::request(&reach.endpoint.authority(), "/mqtt", "mqtt", key);
     let answer = ask(reach, request.as_bytes())?;
     Ok(match upgrade::read_answer(&answer, key, "mqtt") {
         Ok(Upgrade::Done(..)) => Ok(()),
@@ -121,29 +119,14 @@ pub fn speaks_websocket(reach: &Reach) -> Result<Result<(), String>, Trouble> {
     })
 }
 
-/// The first bytes of an answer to these.
+/// The first bytes of an answer to these, outside all layers.
 pub(crate) fn ask(reach: &Reach, question: &[u8]) -> Result<Vec<u8>, Trouble> {
-    let mut socket = reach.open_plain()?;
+    let mut link = Link::bare(reach, &raw())?;
     let until = reach.until()?;
-    let left = until.saturating_duration_since(Instant::now());
-    let _ = socket.set_read_timeout(Some(left));
-    let _ = socket.set_write_timeout(Some(left));
     // A server that closes at once may have said why before.
-    let _ = socket.write_all(question);
-    let mut answer = vec![0; ANSWER_BYTES];
-    match socket.read(&mut answer) {
-        Ok(0) => Err(Trouble::Closed("it closed the connection".to_owned())),
-        Ok(count) => {
-            answer.truncate(count);
-            Ok(answer)
-        }
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-            Err(Trouble::Silent(reach.patience))
-        }
-        // By a signal, which is no word of the server.
-        Err(error) if error.kind() == ErrorKind::Interrupted => Err(Trouble::OutOfTime),
-        Err(error) => Err(Trouble::Closed(format!("the connection failed: {error}"))),
-    }
+    let _ = link.send(question, until);
+    link.read(until)?;
+    Ok(link.buffer)
 }
 
 /// What begins so.
@@ -193,8 +176,6 @@ fn client_hello() -> Vec<u8> {
     hello.extend(body);
     hello
 }
-
-const ANSWER_BYTES: usize = 4096;
 
 /// As much of foreign bytes as is shown.
 const SHOWN_BYTES: usize = 24;

@@ -1,10 +1,11 @@
-//! Header fields that a user adds to every request, those of gRPC (metadata) too: read from the two
+//! Header fields that a user adds to every request, also those of gRPC (metadata): read from the
+//! two
 //! keys that hold them, and which of them are secrets.
 
 use weigh_model::protocol::{Invalid, Setting, SettingKind};
 use weigh_model::trial::Settings;
 
-/// The key of fields that everybody may see.
+/// Key of fields that may be recorded.
 pub const HEADERS: Setting = Setting {
     key: "headers",
     kind: SettingKind::Text,
@@ -12,15 +13,15 @@ pub const HEADERS: Setting = Setting {
     doc: "Further header fields, separated by |: \"X-Site: 7|Accept: */*\"; \\| stands for a |.",
 };
 
-/// The key of fields that nobody records.
+/// Key of fields that must not be recorded.
 pub const SECRET_HEADERS: Setting = Setting {
     key: "secret_headers",
     kind: SettingKind::Text,
     default: "",
-    doc: "The same, never printed or recorded: \"X-Api-Key: 7fe1\".",
+    doc: "Further secret header fields, never printed or recorded: \"X-Api-Key: 7fe1\".",
 };
 
-/// True if the value of [`HEADERS`] holds a field that is a secret whatever one calls it, so that
+/// True if the value of [`HEADERS`] holds a field that is a secret by its name, so that
 /// none of it may be recorded.
 pub fn has_secret(headers: &str) -> bool {
     split(headers).iter().any(|field| is_secret(field))
@@ -32,13 +33,13 @@ pub fn is_secret(field: &str) -> bool {
     SECRET_NAMES.contains(&name.as_str())
 }
 
-/// The value of a key that held `before` and gets one more field.
+/// Adds a field to the value `before` of a key.
 pub fn joined(before: &str, field: &str) -> String {
     let field = field.replace('|', "\\|");
     if before.trim().is_empty() { field } else { format!("{before}|{field}") }
 }
 
-/// The fields of both keys as names and values. `taken` are the names, in small letters, that the
+/// The fields of both keys as names and values. `taken` are the names, in lower case, that the
 /// protocol sets itself, and what to do instead.
 pub(crate) fn read(
     settings: &Settings,
@@ -49,7 +50,7 @@ pub(crate) fn read(
     let mut fields = Vec::new();
     for key in [HEADERS.key, SECRET_HEADERS.key] {
         let place = format!("{protocol}.{key}");
-        // What is secret is not shown where it is wrong either.
+        // A secret is not shown even if it is wrong.
         let is_shown = key == HEADERS.key && !has_secret(settings.text(key));
         for text in split(settings.text(key)) {
             let shown = |text: &str| match is_shown {
@@ -58,25 +59,25 @@ pub(crate) fn read(
             };
             let wrong = |problem: String, mend: &str| Err(Invalid::new(&*place, problem, mend));
             let Some((name, value)) = text.split_once(':') else {
-                let mend = "type NAME: VALUE, several separated by |";
-                return wrong(format!("{} is no field", shown(&text)), mend);
+                let mend = "type NAME: VALUE, and separate several by |";
+                return wrong(format!("{} is not a header field", shown(&text)), mend);
             };
             let (name, value) = (name.trim(), value.trim());
             if !is_token(name.as_bytes()) {
                 let mend = "type letters, digits and hyphens";
-                return wrong(format!("{} is no field name", shown(name)), mend);
+                return wrong(format!("{} is not a field name", shown(name)), mend);
             }
             if value.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {
-                let mend = "leave out line ends and other control characters";
+                let mend = "remove line ends and other control characters";
                 return wrong(format!("{} has a control character", shown(value)), mend);
             }
             let lower = name.to_ascii_lowercase();
             if let Some((_, mend)) = taken.iter().find(|(own, _)| *own == lower) {
-                return wrong(format!("{name} is not free to choose"), mend);
+                return wrong(format!("{name} cannot be set"), mend);
             }
             if lower == "authorization" && has_credentials {
-                let mend = "leave it or the credentials away";
-                return wrong("Authorization twice".to_owned(), mend);
+                let mend = "remove it or the credentials";
+                return wrong("Authorization is set twice".to_owned(), mend);
             }
             fields.push((name.to_owned(), value.to_owned()));
         }
@@ -100,13 +101,13 @@ fn split(text: &str) -> Vec<String> {
     fields
 }
 
-/// RFC 9110, section 5.6.2: what a field's name is made of.
+/// Characters of a field name (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(text: &[u8]) -> bool {
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     !text.is_empty() && text.iter().all(is_token)
 }
 
-/// Fields whose values let somebody in.
+/// Fields whose values are credentials.
 const SECRET_NAMES: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
 #[cfg(test)]
@@ -141,9 +142,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_and_no_secret_is_shown() {
         for (headers, told) in [
-            ("x", "\"x\" is no field"),
+            ("x", "\"x\" is not a header field"),
             ("a b: c", "field name"),
-            ("Host: x", "not free"),
+            ("Host: x", "cannot be set"),
             ("X: a\u{1}b", "control character"),
         ] {
             assert!(of(headers, "").unwrap_err().to_string().contains(told), "{headers}");

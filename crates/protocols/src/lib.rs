@@ -5,7 +5,6 @@ use weigh_model::protocol::Invalid;
 
 #[cfg(feature = "library")]
 pub mod adapter;
-pub mod census;
 pub mod fields;
 #[cfg(feature = "library")]
 pub mod grpc;
@@ -13,9 +12,10 @@ pub mod http1;
 #[cfg(feature = "library")]
 pub mod http2;
 pub mod mqtt;
-pub mod passage;
-mod places;
+mod name_pattern;
+pub mod pass_through;
 mod requests;
+pub mod server_counts;
 mod statuses;
 pub mod tcp;
 pub mod urls;
@@ -52,8 +52,8 @@ fn unknown(name: &str, wanted: &str) -> Invalid {
     let nearest = nearest(wanted, PROTOCOLS.iter().flat_map(|protocol| names_of(*protocol)));
     let all: Vec<&str> = PROTOCOLS.iter().map(|protocol| protocol.name()).collect();
     let mend = match nearest {
-        Some(own) => format!("did you mean {own}? There are: {}", all.join(", ")),
+        Some(own) => format!("did you mean {own}? Expected one of: {}", all.join(", ")),
         None => format!("type one of {}", all.join(", ")),
     };
-    Invalid::new("protocol", format!("{name:?} is not known"), mend)
+    Invalid::new("protocol", format!("unknown protocol {name:?}"), mend)
 }

@@ -1,4 +1,4 @@
-//! Requests of HTTP, whichever version they are spoken in (RFC 9110): settings, credentials, and an
+//! Requests of HTTP, in any of its versions (RFC 9110): settings, credentials, and an
 //! answer in TLS.
 
 use base64::Engine as _;
@@ -33,14 +33,14 @@ pub(crate) fn streams(trial: &Trial) -> u32 {
     trial.load.window.map_or(setting, |window| window.max(setting))
 }
 
-/// Who we are to a target, as HTTP says it (RFC 7617); `None` where we are nobody.
+/// Credentials for a target in HTTP's form (RFC 7617); `None` without credentials.
 pub fn basic_authorization(endpoint: &Endpoint) -> Option<String> {
     let who = endpoint.credentials.as_ref()?;
     let plain = format!("{}:{}", who.user, who.password);
     Some(format!("Basic {}", STANDARD.encode(plain)))
 }
 
-/// What to say of a server whose first bytes are a record of TLS: an alert, since what we said was
+/// Message for a server whose first bytes are a record of TLS: an alert, since the request was
 /// none (RFC 8446, section 5.1). `None` where they are not.
 pub(crate) fn answers_in_tls(head: &[u8]) -> Option<String> {
     let is_record = matches!(head, [0x14..=0x17, 3, 0..=4, ..]);

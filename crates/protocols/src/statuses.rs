@@ -1,4 +1,4 @@
-//! Which statuses of an answer confirm a message (RFC 9110, section 15).
+//! Statuses of an answer that confirm a message (RFC 9110, section 15).
 
 #[cfg(feature = "library")]
 use weigh_model::connection::STREAM_ERROR;
@@ -34,7 +34,7 @@ impl Statuses {
         };
         let ranges = text.split(',').map(one).collect::<Option<Vec<_>>>();
         ranges.map(Statuses).ok_or_else(|| {
-            let problem = format!("{text:?} names no statuses");
+            let problem = format!("{text:?} is not a list of statuses");
             Invalid::new(place, problem, "type numbers from 200 to 599, or 2xx: 200,204,3xx")
         })
     }
@@ -53,22 +53,20 @@ pub(crate) fn error(code: u16) -> ErrorWords {
             "redirects are not followed: type the URL that the server names (curl -i shows it)"
         }
         401 | 403 | 407 => {
-            "the server wants other credentials: type --user NAME with WEIGH_PASSWORD, or a header \
-             with -H"
+            "the server requires other credentials: type --user NAME with WEIGH_PASSWORD, or a \
+             header with -H"
         }
         404 | 410 => "there is nothing at this path: check the URL",
-        405 | 501 => {
-            "the server does not take this method: type --method GET, or the one that it takes"
-        }
+        405 | 501 => "the server does not support this method: type --method GET, or another one",
         413 => "the body is too large for the server: type a smaller -s",
-        415 => "the server does not take this kind of body: type -H \"content-type: ...\"",
+        415 => "the server does not support this kind of body: type -H \"content-type: ...\"",
         429 | 503 => {
-            "the server refuses load: lower -R or -c, or raise its limit; errors have times of \
-             their own (error_time_ns)"
+            "the server refuses load: lower -R or -c, or raise its limit; the times of errors are \
+            separate (error_time_ns)"
         }
         500..=599 => {
-            "the server failed: see its log; errors are in no response time, they have times of \
-             their own (error_time_ns)"
+            "the server failed: see its log; response times do not include errors, whose times are \
+            separate (error_time_ns)"
         }
         _ => ErrorWords::ADVICE,
     };

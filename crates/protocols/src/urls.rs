@@ -1,4 +1,4 @@
-//! What the schemes of URLs say: which protocol, which port, which layers around it.
+//! Schemes of URLs: protocol, port, and layers.
 
 use weigh_model::protocol::Scheme;
 use weigh_model::{Endpoint, Protocol};
@@ -51,7 +51,7 @@ fn unknown(scheme: &str) -> String {
         if named.is_empty() { last } else { format!("{} or {last}", named.join(", ")) }
     };
     format!(
-        "the scheme {scheme:?} is not known: type {}, {} for TLS, or {} for WebSocket",
+        "unknown scheme {scheme:?}: type {}, {} for TLS, or {} for WebSocket",
         listed(|own| !own.is_secure && !own.is_websocket),
         listed(|own| own.is_secure && !own.is_websocket),
         listed(|own| own.is_websocket),
@@ -80,6 +80,6 @@ mod tests {
         }
         assert!(endpoint("tls+tcp://h").unwrap_err().contains("no port"));
         let text = endpoint("ftp://h").unwrap_err();
-        assert!(text.contains("is not known") && text.contains("ws:// or wss://"), "{text}");
+        assert!(text.contains("unknown scheme") && text.contains("ws:// or wss://"), "{text}");
     }
 }

@@ -71,7 +71,7 @@ fn impossible_settings_are_refused_with_the_mend() {
         assert!(error.contains(place), "{given:?}: {error}");
     }
     let twice = refused("http://me:x@h", &[("headers", "Authorization: Basic eA==")]);
-    assert!(twice.contains("Authorization twice"), "{twice}");
+    assert!(twice.contains("Authorization is set twice"), "{twice}");
     assert!(refused("http://h/a b", &[]).contains("target"));
     let mut unknown = trial(&Http1, Pattern::Request, Topology::FanIn, URL, &[]).unwrap();
     unknown.endpoint = None::<Endpoint>;

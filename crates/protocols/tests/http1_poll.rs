@@ -156,9 +156,9 @@ fn a_bad_cursor_is_answered_with_the_reason() {
     let mut shard = Shard::of(&Http1, &[]);
     shard.answer(post("{}").as_bytes());
     for (query, why) in [
-        ("since=abc", "no cursor"),
-        ("since=-1", "no cursor"),
-        ("since=2", "ahead"),
+        ("since=abc", "unknown cursor"),
+        ("since=-1", "unknown cursor"),
+        ("since=2", "beyond the list's end"),
         ("limit=x", "whole number"),
         ("since=1&wait=9", "unit"),
         ("since=1&wait=6m", "5m"),
@@ -207,8 +207,8 @@ fn shards_tell_each_other_of_readings() {
     let hold = "GET /readings?since=0&wait=30s HTTP/1.1\r\nHost: h\r\n\r\n";
     other.feed(5, hold.as_bytes()).unwrap();
     one.answer(post("{}").as_bytes());
-    assert_eq!(one.desk.poked, [1]);
-    other.server.poked(Nanos(0), &mut other.desk);
+    assert_eq!(one.desk.notified, [1]);
+    other.server.notified(Nanos(0), &mut other.desk);
     assert!(text(other.staged(5)).ends_with("{\"readings\":[{}],\"next\":\"1\"}"));
     other.server.closed(ConnectionId(5), Nanos(0), &mut other.desk);
 }

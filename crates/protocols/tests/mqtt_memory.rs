@@ -58,7 +58,7 @@ impl Outlets for Void {
 
     fn close(&mut self, _which: ConnectionId) {}
     fn abort(&mut self, _which: ConnectionId) {}
-    fn poke(&mut self, _shard: u16) {}
+    fn notify_shard(&mut self, _shard: u16) {}
 }
 
 fn trial(version: &str) -> Trial {

@@ -130,8 +130,8 @@ fn shards_hand_messages_to_each_other() {
     producer.send(2, b"y");
     exchange(&mut producer, &mut left, 0, &[]);
     assert_eq!(producer.heard, [Heard::Ready, Heard::Done(1), Heard::Done(2)]);
-    assert_eq!(left.desk.poked, [1]);
-    right.server.poked(weigh_model::Nanos(0), &mut right.desk);
+    assert_eq!(left.desk.notified, [1]);
+    right.server.notified(weigh_model::Nanos(0), &mut right.desk);
     exchange(&mut consumer, &mut right, 0, &[]);
     let topic = vec![0, 0, 0, 4];
     let messages =

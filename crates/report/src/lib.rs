@@ -1,5 +1,5 @@
-//! Shows what was measured. Everything here is made from the events of a run: live or read back
-//! from its journal, the result is the same.
+//! Turns the events of a run into results: events of a live run and those read back from its
+//! journal give the same result.
 //!
 //! ```text
 //!   events ──► journal ──► events             one event a line, folders of runs and studies
@@ -7,7 +7,7 @@
 //!     ▼
 //!  summary ──► Summary                        cells, estimates, comparisons, thresholds, limits
 //!     │           │
-//!     │           ├──► diff ────► checks      two runs compared; what a program is told
+//!     │           ├──► diff ────► checks      two runs compared; results for programs
 //!     │           ├──► exports                CSV, JTL, OpenMetrics, Parquet, HdrHistogram
 //!     │           ├──► pictures ──┐           options of the chart library
 //!     │           └──► view ──────┼──► page   rows and sentences that table and page share
@@ -16,8 +16,8 @@
 //!  results ──► summary.json, report.html, cells.csv, hdr/ in the folder of the run
 //! ```
 //!
-//! Rooms meet at [`Summary`] alone. Below all of them are `figures` (numbers as text) and
-//! `terminal` (width, colours, ruled tables), which know no run.
+//! The modules share only [`Summary`]. Below all of them are `figures` (numbers as text) and
+//! `terminal` (width, colours, ruled tables), which are independent of runs.
 
 pub mod charts;
 pub mod checks;

@@ -1,5 +1,5 @@
-//! What is made from the journal of a run and lies beside it in its folder: summary, page, cells as
-//! CSV and recorded times. It can be made again at any time.
+//! The files made from the journal of a run in its folder: summary, page, cells as CSV and recorded
+//! times. They can be made again at any time.
 
 use weigh_model::event::Event;
 

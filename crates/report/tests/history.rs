@@ -158,7 +158,7 @@ fn an_index_that_is_broken_old_or_gone_is_made_again() {
         fs::write(runs.index(), broken).unwrap();
         let listing = runs.list();
         assert_eq!((listing.read, &listing.entries), (4, &entries));
-        let said = listing.notes.iter().any(|note| note.contains("made again"));
+        let said = listing.notes.iter().any(|note| note.contains("rebuilt"));
         assert!(said || !is_said, "{:?}", listing.notes);
         assert_eq!(runs.list().read, 0);
     }

@@ -1,4 +1,4 @@
-//! The coefficients that modelled energy rests on.
+//! Coefficients of modelled energy.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use weigh_testbed::catalogue::texts_in;
 
 use crate::exit::Stop;
 
-/// Every device and radio there is, with those of `DATA/devices` and `DATA/radios`.
+/// All built-in devices and radios, and those of `DATA/devices` and `DATA/radios`.
 ///
 /// # Errors
-/// If a file cannot be read, or is none.
+/// A file that cannot be read, or is invalid.
 pub fn catalogue(data: Option<&Path>) -> Result<Catalogue, Stop> {
     let mut files = Vec::new();
     for kind in [Kind::Device, Kind::Radio] {
@@ -25,18 +25,18 @@ pub fn catalogue(data: Option<&Path>) -> Result<Catalogue, Stop> {
     Catalogue::load(&files).map_err(Stop::usage)
 }
 
-/// What the modelled figures of a plan rest on, where it asks for any.
+/// Coefficients for the modelled figures of a plan, if it asks for any.
 ///
 /// # Errors
-/// The key of what there is not.
+/// The key of an unknown name.
 pub fn basis(plan: &Plan, data: Option<&Path>) -> Result<Option<Box<EnergyBasis>>, Stop> {
     let Some(asked) = &plan.energy else { return Ok(None) };
     let basis = catalogue(data)?.basis(asked);
     Ok(Some(Box::new(basis.map_err(invalid)?)))
 }
 
-/// The plan with its wire listened on where energy is modelled, because a radio carries headers
-/// too. Servers that somebody else runs are on no wire of ours: there the figures are absent.
+/// Turns packet capture on in a plan that models energy, because a radio transmits headers too.
+/// External servers have no wire that Weighbridge can capture, so their figures are absent.
 pub fn heard(plan: Plan) -> Plan {
     let mut plan = plan;
     let is_foreign = |case: &weigh_model::trial::Point| {
@@ -46,7 +46,7 @@ pub fn heard(plan: Plan) -> Plan {
     plan
 }
 
-/// What a catalogue says of a wrong name, by its key.
+/// Turns a catalogue's error for a wrong name into one at its key.
 pub fn invalid((key, said): (&'static str, String)) -> Invalid {
     let (problem, mend) = said.split_once(": ").unwrap_or((&said, ""));
     Invalid::new(format!("energy.{key}"), problem, mend)

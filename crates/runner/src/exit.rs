@@ -1,6 +1,7 @@
-//! How the program ends; `docs/exit-codes.md` lists the codes.
+//! Exit codes of the program; `docs/exit-codes.md` lists them.
 
 use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
 
 use weigh_model::protocol::Invalid;
@@ -10,7 +11,7 @@ use weigh_model::protocol::Invalid;
 pub enum Exit {
     /// Done; losses are a result, not an error.
     Done,
-    /// Our own fault.
+    /// A fault of Weighbridge.
     Internal,
     /// The flags or the plan are wrong; nothing was run.
     Usage,
@@ -22,9 +23,9 @@ pub enum Exit {
     Undecided,
     /// A threshold failed, or an audit found something.
     Finding,
-    /// SIGINT: what was measured is kept.
+    /// SIGINT; results so far are kept.
     Interrupted,
-    /// SIGTERM: what was measured is kept.
+    /// SIGTERM; results so far are kept.
     Terminated,
 }
 
@@ -44,20 +45,20 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// How to get a build that has every part.
+/// How to build with all features.
 pub const FULL_BUILD: &str = "build it with `cargo build --release --features full`";
 
-/// Why the program ends early: what it says, and with which code.
+/// Why the program ends early: its message and its exit code.
 #[derive(Debug)]
 pub struct Stop {
     exit: Exit,
     text: String,
-    /// True for a text that has colours, of which everything else is visible already.
+    /// True for a text that has its own colours and needs no styling.
     is_rendered: bool,
 }
 
 impl Stop {
-    /// Ends with `exit` after saying `text`.
+    /// Ends with the code `exit` and the message `text`.
     pub fn new(exit: Exit, text: impl fmt::Display) -> Stop {
         Stop { exit, text: text.to_string(), is_rendered: false }
     }
@@ -67,22 +68,27 @@ impl Stop {
         Stop::new(Exit::Usage, text)
     }
 
+    /// A file or folder of the record cannot be written.
+    pub fn unwritten(path: &Path, error: &std::io::Error) -> Stop {
+        Stop::new(Exit::Record, format!("{}: cannot be written: {error}", path.display()))
+    }
+
     /// Names a part that this build does not have, and how to get it.
     pub fn unbuilt(part: &str) -> Stop {
         Stop::usage(format!("this build of weigh has no {part}; {FULL_BUILD}"))
     }
 
-    /// A plan is wrong: what compilers would print, with their colours.
+    /// A plan is wrong: diagnostics like a compiler's, in colour.
     pub fn rendered(text: String) -> Stop {
         Stop { exit: Exit::Usage, text, is_rendered: true }
     }
 
-    /// The code it ends with.
+    /// The exit code.
     pub fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Whether its text has colours of its own, see [`Stop::rendered`].
+    /// True if the text has its own colours, see [`Stop::rendered`].
     pub fn is_rendered(&self) -> bool {
         self.is_rendered
     }
@@ -96,7 +102,8 @@ impl fmt::Display for Stop {
 
 impl From<Invalid> for Stop {
     fn from(invalid: Invalid) -> Stop {
-        Stop::usage(invalid)
+        let Invalid { place, problem, mend } = invalid;
+        Stop::usage(format!("{place}: {problem}\nhelp: {mend}"))
     }
 }
 

@@ -1,39 +1,39 @@
-//! Files that a flag or a plan names for input, read whole and never without end: a device such as
-//! `/dev/zero`, or a file of some gigabytes that was named by mistake, must not fill the memory.
+//! Reads input files that a flag or a plan names, with a size limit: a device such as `/dev/zero`,
+//! or a huge file named by mistake, must not fill the memory.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// Bytes of a plan, a list of header fields, a password and the like at most: the largest plan that
-/// can be carried out (10,000 cases, each spelt out) has 2 MB.
+/// Size limit of plans, header lists, passwords and similar, bytes: the largest plan that can run
+/// (10,000 cases, each written out) has 2 MB.
 pub const TEXT_BYTES_MAX: u64 = 16 << 20;
 
-/// Bytes at most of what messages are made of, of due times, and of foreign figures: the largest
-/// body that is made whole ([`weigh_plan::load::BODY_BYTES_MAX`]).
+/// Size limit of bodies, due times and imported figures, bytes: the largest body that is not
+/// streamed ([`weigh_plan::load::BODY_BYTES_MAX`]).
 pub const CONTENT_BYTES_MAX: u64 = weigh_plan::load::BODY_BYTES_MAX;
 
-/// The whole file, if it has at most `bytes_max` bytes.
+/// Reads a file of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// If it cannot be read, or is longer.
+/// A file that cannot be read, or is longer.
 pub fn bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     read(File::open(path)?, bytes_max)
 }
 
-/// The same of a text in UTF-8.
+/// Reads a UTF-8 file of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// If it cannot be read, is longer, or no text.
+/// A file that cannot be read, is longer, or is not UTF-8.
 pub fn text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let wrong = |_| io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8");
     String::from_utf8(bytes(path, bytes_max)?).map_err(wrong)
 }
 
-/// All that comes from `input`, if that is at most `bytes_max` bytes.
+/// Reads at most `bytes_max` bytes from `input`.
 ///
 /// # Errors
-/// If it cannot be read, or there is more.
+/// An input that cannot be read, or is longer.
 pub fn read(input: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -43,9 +43,9 @@ pub fn read(input: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     Err(too_long(bytes_max))
 }
 
-/// What is said of a file with more bytes than that.
+/// The error for input over the size limit.
 pub fn too_long(bytes_max: u64) -> io::Error {
-    let text = format!("it has more than {} MiB, the most that is read", bytes_max >> 20);
+    let text = format!("it has more than {} MiB, the size limit", bytes_max >> 20);
     io::Error::new(ErrorKind::FileTooLarge, text)
 }
 

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: once to finish the record, twice to end it now.
+//! Handles Ctrl-C and SIGTERM: the first one finishes the record, the second one ends at once.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,46 +11,46 @@ use weigh_testbed::patience;
 use crate::exit::Exit;
 use crate::watcher::Watcher;
 
-/// Something that stops what is running now.
+/// A function that stops the current work.
 type Stopper = Box<dyn Fn() + Send>;
 
-/// What the signals have asked for so far.
+/// The signals so far.
 #[derive(Default)]
 pub struct Interrupts {
     count: AtomicU32,
     signal: AtomicU32,
     stopper: Mutex<Option<Stopper>>,
-    /// True once everything is in the journal and only the report is still written.
+    /// True when the journal is complete and only the report is being written.
     is_reporting: AtomicBool,
 }
 
 impl Interrupts {
-    /// Listens from now on; `watcher` hears what a signal does.
+    /// Starts to listen for signals; `watcher` shows their effect.
     ///
     /// # Errors
-    /// If signals cannot be listened for.
-    pub fn listen(watcher: impl Watcher + 'static) -> std::io::Result<Arc<Interrupts>> {
+    /// Signal handlers that cannot be installed.
+    pub fn listen(watcher: Box<dyn Watcher>) -> std::io::Result<Arc<Interrupts>> {
         let interrupts = Arc::new(Interrupts::default());
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let heard = Arc::clone(&interrupts);
         std::thread::Builder::new().name("weigh-signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
-                heard.hear(signal as u32, &watcher);
+                heard.hear(signal as u32, &*watcher);
             }
         })?;
         Ok(interrupts)
     }
 
-    /// Does what can be done again from the journal, so that a signal ends the program at once.
+    /// Runs work that can be repeated from the journal, so that a signal ends the program at once.
     pub fn reporting<T>(&self, work: impl FnOnce() -> T) -> T {
         self.is_reporting.store(true, Ordering::SeqCst);
         let done = work();
-        // Of several runs of one program the next one is about to begin.
+        // The program may start another run.
         self.is_reporting.store(false, Ordering::SeqCst);
         done
     }
 
-    /// Stops what is running, as a first signal does: for a reason of our own.
+    /// Stops the current work like a first signal, for an internal reason.
     pub fn ask(&self) {
         let stopper = self.stopper.lock();
         self.count.fetch_add(1, Ordering::SeqCst);
@@ -62,18 +62,18 @@ impl Interrupts {
     }
 
     fn hear(&self, signal: u32, watcher: &dyn Watcher) {
-        // The lock keeps a stopper that is armed in this moment from being called twice.
+        // The lock prevents two calls of a stopper that is being armed.
         let stopper = self.stopper.lock();
         self.signal.store(signal, Ordering::SeqCst);
         patience::end();
         let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;
         if count == 1 && self.is_reporting.load(Ordering::SeqCst) {
             watcher.say(
-                "interrupted; the journal is whole: weigh report latest --html writes the rest",
+                "interrupted; the journal is complete: weigh report latest --html writes the rest",
             );
             std::process::exit(self.code());
         }
-        let advice = "finishing the record; once more ends it now";
+        let advice = "finishing the record; press Ctrl-C again to end now";
         let next = if count == 1 { advice } else { "ending now" };
         watcher.say(&format!("interrupted, {next}"));
         if let Ok(stopper) = &stopper
@@ -86,8 +86,8 @@ impl Interrupts {
         }
     }
 
-    /// Ends the process if it does not end by itself, because it waits for a target, say. Targets
-    /// end with us, and what was finished stands in the journal.
+    /// Ends the process after a delay if it hangs, such as in a wait for a target. Targets end with
+    /// it, and finished trials are in the journal.
     fn end_soon(&self) {
         let code = self.code();
         let end = move || {
@@ -107,13 +107,12 @@ impl Interrupts {
         }
     }
 
-    /// True once a second signal asked to end now.
+    /// True after a second signal.
     pub fn are_urgent(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 1
     }
 
-    /// Has `stop` called at every signal until [`Interrupts::disarm`]; at once if signals came
-    /// before.
+    /// Calls `stop` at every signal until [`Interrupts::disarm`]; at once after earlier signals.
     pub fn arm(&self, stop: impl Fn() + Send + 'static) {
         if let Ok(mut stopper) = self.stopper.lock() {
             for _ in 0..self.count.load(Ordering::SeqCst) {
@@ -123,14 +122,14 @@ impl Interrupts {
         }
     }
 
-    /// Nothing runs that a signal could stop.
+    /// Disarms: there is nothing left to stop.
     pub fn disarm(&self) {
         if let Ok(mut stopper) = self.stopper.lock() {
             *stopper = None;
         }
     }
 
-    /// The exit code the signals ask for, if any came.
+    /// The exit code for the signals so far, if any.
     pub fn exit(&self) -> Option<Exit> {
         match (self.count.load(Ordering::SeqCst), self.signal.load(Ordering::SeqCst) as i32) {
             (0, _) => None,
@@ -140,5 +139,5 @@ impl Interrupts {
     }
 }
 
-/// How long after the second signal the record may still be written.
+/// Time after the second signal to finish the record.
 const END_WITHIN: Duration = Duration::from_secs(2);

@@ -1,6 +1,6 @@
-//! Carries out what a plan asks: cases are made of it, each trial gets its target, its load and its
-//! probes, and everything measured is an event in a journal. The command line is one user of it; a
-//! program of yours can be another:
+//! Runs plans: resolves them to cases, gives each trial its target, its load and its probes, and
+//! records every measurement as an event in a journal. The command line uses it, and other programs
+//! can:
 //!
 //! ```no_run
 //! # fn main() -> Result<(), weigh_runner::exit::Stop> {
@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! The library prints nothing (see [`watcher`]). What it starts of Weighbridge itself is the
-//! program that it is given.
+//! The library prints nothing (see [`watcher`]). Built-in servers and generators run in processes
+//! of the program that it is given.
 
 pub mod case;
 pub mod discharges;

@@ -1,5 +1,5 @@
-//! A probe: one thing that is observed of a trial beside its messages. It is called at fixed
-//! moments of the trial, in the order that its line in [`crate::probes::PROBES`] states.
+//! A probe observes one thing of a trial besides its messages. It is called at fixed moments, in
+//! the order that its line in [`crate::probes::PROBES`] states.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,10 +12,10 @@ use crate::case::Case;
 use crate::exit::Stop;
 use crate::trial::context::TrialContext;
 
-/// Observes one thing of a trial. Every trial has probes of its own.
+/// Observes one thing of a trial. Every trial has its own probes.
 ///
-/// A probe is called at those moments only at which its [`Entry`] gives it a rank. What it finds
-/// goes into the record of the trial; what other probes or the runner need of it goes into
+/// A probe is called only at the moments for which its [`Entry`] has a rank. Its findings are added
+/// to the record of the trial; findings that other probes or the runner need are in
 /// [`TrialContext::found`].
 pub trait Probe: Send {
     /// Checks a whole plan, before anything starts.
@@ -26,44 +26,44 @@ pub trait Probe: Send {
         Ok(())
     }
 
-    /// The target is up, and the clock of the trial does not run yet.
+    /// The target is up, and the clock of the trial has not started.
     ///
     /// # Errors
-    /// If the trial cannot take place.
+    /// A trial that cannot run.
     fn prepare(&mut self, _trial: &mut TrialContext<'_>) -> Result<(), Stop> {
         Ok(())
     }
 
-    /// The clock of the trial runs, and there is no load yet.
+    /// The clock of the trial has started, and there is no load yet.
     ///
     /// # Errors
-    /// If what must be observed cannot be.
+    /// A required observation that cannot start.
     fn begin(&mut self, _trial: &mut TrialContext<'_>) -> Result<(), Stop> {
         Ok(())
     }
 
-    /// The measurement window has reached a border, `now` on the clock of the trial. Called in a
-    /// thread beside the load, so that it makes no message late.
+    /// The measurement window has reached a border at `now` on the clock of the trial. Called in a
+    /// thread besides the load, so that no message is delayed.
     fn window(&mut self, _edge: Edge, _now: Nanos) {}
 
-    /// The generator is done. Without an outcome it has failed.
+    /// The generator has ended. Without an outcome it has failed.
     fn end(&mut self, _trial: &mut TrialContext<'_>, _outcome: Option<&mut Outcome>) {}
 
     /// The trial has an outcome, and the target was reached.
     ///
     /// # Errors
-    /// If the trial is worth nothing without what could not be observed.
+    /// A missing observation that makes the trial worthless.
     fn settle(&mut self, _trial: &mut TrialContext<'_>, _out: &mut Outcome) -> Result<(), Stop> {
         Ok(())
     }
 
-    /// The target is idle: nothing of the trial is under way any more.
+    /// The target is idle: nothing of the trial is in flight.
     fn leave(&mut self, _trial: &mut TrialContext<'_>, _outcome: &mut Outcome) {}
 
-    /// Puts the figures into the record that the verdict on the generator's pace needs.
+    /// Adds the figures that the verdict on the generator's send lag needs to the record.
     fn record(&mut self, _trial: &mut TrialContext<'_>, _finished: &mut TrialFinished) {}
 
-    /// Puts all other figures into the record, or takes out what this probe makes invalid.
+    /// Adds all other figures to the record, or removes those that this probe makes invalid.
     fn amend(&mut self, _trial: &mut TrialContext<'_>, _finished: &mut TrialFinished) {}
 }
 
@@ -74,7 +74,7 @@ pub enum Edge {
     Began,
     /// The load of an open loop has ended; answers may still come.
     LoadEnded,
-    /// Everything is accounted for, and no connection is closed yet.
+    /// Every message is accounted for, and the connections are still open.
     Ended,
 }
 
@@ -119,15 +119,15 @@ impl Phase {
 /// A line of the list of probes.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// What the probe is called.
+    /// Name of the probe.
     pub name: &'static str,
-    /// Makes one for a trial.
+    /// Makes the probe of a trial.
     pub make: fn() -> Box<dyn Probe>,
-    /// Its place in the order of each phase of [`Phase::ALL`], from 1; 0 where it is not called.
+    /// Its rank in each phase of [`Phase::ALL`], from 1; 0 if it is not called.
     pub ranks: [u8; Phase::ALL.len()],
 }
 
-/// A line of the list of probes, see [`Entry`].
+/// Makes a line of the list of probes, see [`Entry`].
 pub const fn entry(
     name: &'static str,
     make: fn() -> Box<dyn Probe>,
@@ -136,17 +136,17 @@ pub const fn entry(
     Entry { name, make, ranks }
 }
 
-/// Makes a probe that begins with nothing known.
+/// Makes a probe in its default state.
 pub fn fresh<P: Probe + Default + 'static>() -> Box<dyn Probe> {
     Box::<P>::default()
 }
 
-/// The names of those that are called in a phase, in their order.
+/// Names of the probes of a phase, in order.
 pub fn order(entries: &[Entry], phase: Phase) -> Vec<&'static str> {
     places(entries, phase).into_iter().map(|place| entries[place].name).collect()
 }
 
-/// The places in the list of those that are called in a phase, in their order.
+/// Positions in the list of the probes of a phase, in order.
 fn places(entries: &[Entry], phase: Phase) -> Vec<usize> {
     let rank = |place: &usize| entries[*place].ranks[phase as usize];
     let mut called: Vec<usize> = (0..entries.len()).filter(|place| rank(place) > 0).collect();
@@ -157,21 +157,21 @@ fn places(entries: &[Entry], phase: Phase) -> Vec<usize> {
 /// The probes of one trial. The generator's threads call them at the borders of the window.
 pub struct Probes {
     all: Vec<Mutex<Box<dyn Probe>>>,
-    /// Places in `all`, by phase.
+    /// Positions in `all`, by phase.
     orders: [Vec<usize>; Phase::ALL.len()],
 }
 
 impl Probes {
-    /// One of each line of a list.
+    /// Makes one probe for each line of a list.
     pub fn of(entries: &[Entry]) -> Arc<Probes> {
         let all = entries.iter().map(|entry| Mutex::new((entry.make)())).collect();
         Arc::new(Probes { all, orders: Phase::ALL.map(|phase| places(entries, phase)) })
     }
 
-    /// Has every probe check a plan.
+    /// Lets every probe check a plan.
     ///
     /// # Errors
-    /// The first objection.
+    /// The first error of a probe.
     pub fn check(&self, plan: &Plan, cases: &[Case]) -> Result<(), Stop> {
         self.try_each(Phase::Check, |probe| probe.check(plan, cases))
     }
@@ -186,7 +186,7 @@ impl Probes {
         mut work: impl FnMut(&mut dyn Probe) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         self.orders[phase as usize].iter().try_for_each(|place| {
-            // A probe that panicked has been reported; its state is its own.
+            // A panic of a probe has been reported and does not affect the others.
             let mut probe = self.all[*place].lock().unwrap_or_else(PoisonError::into_inner);
             work(&mut **probe)
         })

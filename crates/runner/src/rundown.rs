@@ -1,5 +1,4 @@
-//! Runs a battery down: sessions without end, and where they stand written to the card every
-//! second.
+//! Runs a battery down: endless sessions, with their counts written to storage every second.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
@@ -21,56 +20,56 @@ use weigh_testbed::pinning::Pinning;
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
+use crate::probes::battery::Power;
 use crate::probes::metering::Metering;
-use crate::probes::power::Power;
-use crate::targets::kept::Targets;
-use crate::targets::stage::Stage;
-use crate::targets::watching::Lookouts;
+use crate::targets::hosts::Stage;
+use crate::targets::observers::Observers;
+use crate::targets::pool::Targets;
 use crate::trial::context::TrialOptions;
 use crate::trial::identity::Trials;
 use crate::trial::measure;
 use crate::trial::news::TrialNews;
 use crate::watcher::Watcher;
 
-/// What is run down, and on what.
+/// Inputs of a rundown.
 pub struct Rundown<'r> {
     /// The plan.
     pub plan: &'r Plan,
     /// Its cases.
     pub cases: &'r [Case],
-    /// Which of them.
+    /// Index of the case.
     pub place: usize,
     /// The real servers that can be started.
     pub catalogue: &'r Catalogue,
-    /// Who runs where.
+    /// Cores of target and generator.
     pub pinning: Pinning,
     /// Threads of the generator.
     pub shards: u32,
-    /// Ends it after so long, for practice.
+    /// Ends it after this time, for practice.
     pub lasts: Option<Nanos>,
-    /// Where the power comes from.
+    /// The power source.
     pub power: Power,
-    /// Signals that may end it.
+    /// Signals that end it.
     pub interrupts: &'r Interrupts,
-    /// Hears what the user must know.
+    /// Receives notices.
     pub watcher: &'r dyn Watcher,
     /// The program `weigh`, started for reference servers.
     pub program: &'r Path,
 }
 
-/// How a rundown ended while there was power.
+/// The end of a rundown without a power cut.
 pub struct RunDown {
-    /// Why.
+    /// The reason.
     pub reason: EndReason,
-    /// Where it stood.
+    /// The counts at the end.
     pub standing: Standing,
 }
 
 impl Rundown<'_> {
-    /// Goes on until the power goes, or a reason comes to end before.
+    /// Runs until the power goes, or until another reason ends it.
     ///
     /// # Errors
-    /// If the target was never reached, or the log cannot be written any more.
+    /// A target that was never reached; a log that cannot be written.
     pub fn run(self, log: DischargeLog) -> Result<RunDown, Stop> {
         let news = News::default();
         let (sender, heard) = channel();
@@ -85,12 +84,12 @@ impl Rundown<'_> {
         let folder = scribe.log.folder().join("targets");
         let (made, kept) = std::thread::scope(|scope| {
             let scribe = scope.spawn(move || scribe.keep_to_the_end(&heard));
-            // A panic waits until the log says that it was no power cut.
+            // After a panic, the log first records that it was not a power cut.
             let made =
                 catch_unwind(AssertUnwindSafe(|| self.make_sessions(&folder, &news, sender)));
             (made, scribe.join())
         });
-        // Targets have no logs that matter here.
+        // Logs of targets are not needed here.
         let _ = std::fs::remove_dir_all(&folder);
         let internal = || Stop::new(Exit::Internal, "the thread that keeps the log panicked");
         let (mut log, standing, early) = kept.map_err(|_| internal())?;
@@ -101,7 +100,7 @@ impl Rundown<'_> {
         });
         let reason = match early {
             Some(Early::Unwritten(error)) => {
-                // The card may take again what it refused then.
+                // The storage may accept a line again.
                 log.give_up(at_ns);
                 return Err(Stop::new(Exit::Record, error));
             }
@@ -126,7 +125,7 @@ impl Rundown<'_> {
         }
     }
 
-    /// Segment after segment. Returns why the target was never reached, if it was not.
+    /// Runs segment after segment. Returns why the target was never reached, if so.
     fn make_sessions(
         &self,
         folder: &Path,
@@ -139,7 +138,7 @@ impl Rundown<'_> {
         let mut targets =
             Targets::new(TargetLife::Kept, self.catalogue, self.shards, folder, self.program);
         // The battery is the meter.
-        let (unmetered, unwatched) = (Metering::default(), Lookouts::default());
+        let (unmetered, unwatched) = (Metering::default(), Observers::default());
         let options = TrialOptions {
             pinning: &self.pinning,
             shards: self.shards,
@@ -169,7 +168,7 @@ impl Rundown<'_> {
                 Err(stop) if self.interrupts.exit().is_some() => {
                     self.watcher.say(&stop.to_string());
                 }
-                // Nobody wants to find an empty battery and not one session.
+                // Without a single session, an error now is better than an empty battery.
                 Err(stop) if news.sessions.load(Ordering::SeqCst) == 0 => return Some(stop),
                 Err(stop) => {
                     news.trouble(&stop.to_string());
@@ -180,7 +179,7 @@ impl Rundown<'_> {
         None
     }
 
-    /// Before the target is tried again.
+    /// Pauses before the target is tried again.
     fn pause(&self) {
         let end = Instant::now() + TRY_AGAIN_AFTER;
         while Instant::now() < end && self.interrupts.exit().is_none() {
@@ -189,15 +188,15 @@ impl Rundown<'_> {
     }
 }
 
-/// The load of a segment: nothing is left out as warm-up, for it all comes from the battery.
+/// The load of a segment: without a warm-up, because all of it uses the battery.
 fn endless(load: &Load, length: Nanos) -> Load {
     Load { messages: None, duration: Some(length), warmup: Nanos(0), ..load.clone() }
 }
 
-/// What the thread that makes sessions and the one that keeps the log tell each other.
+/// State shared by the threads of sessions and log.
 #[derive(Default)]
 struct News {
-    /// Messages that the target took so far.
+    /// Messages that the target accepted so far.
     sessions: AtomicU64,
     trouble: Mutex<Option<String>>,
 }
@@ -217,7 +216,7 @@ enum Early {
     Panicked,
 }
 
-/// Keeps the log.
+/// Writes the log.
 struct Scribe<'s> {
     log: DischargeLog,
     standing: Standing,
@@ -228,7 +227,7 @@ struct Scribe<'s> {
 }
 
 impl Scribe<'_> {
-    /// Keeps the log, and gives it back even where that panics: it must say that no power went.
+    /// Writes the log, and returns it even after a panic: it must record that the power did not go.
     fn keep_to_the_end(
         mut self,
         heard: &Receiver<TrialNews>,
@@ -236,14 +235,14 @@ impl Scribe<'_> {
         let kept = catch_unwind(AssertUnwindSafe(|| self.keep(heard)));
         let early = kept.unwrap_or_else(|_| {
             self.interrupts.ask();
-            // Nobody runs a battery down for figures that are not written.
+            // Without a log, the sessions are useless.
             heard.iter().for_each(drop);
             Some(Early::Panicked)
         });
         (self.log, self.standing, early)
     }
 
-    /// Writes down where it stands until the sessions end.
+    /// Writes the counts until the sessions end.
     fn keep(&mut self, heard: &Receiver<TrialNews>) -> Option<Early> {
         let mut early = None;
         let mut next = Instant::now();
@@ -297,16 +296,16 @@ impl Scribe<'_> {
     }
 }
 
-/// How often shards tell what they did, so that at most this much is not yet in a line.
+/// Interval of shards' reports: at most this much is not yet in a line.
 const TOLD_EVERY: Nanos = Nanos::from_millis(150);
 
-/// Together with [`TOLD_EVERY`], and the moment that a card takes, a second.
+/// Together with [`TOLD_EVERY`], and the time that storage takes, a second.
 const WRITE_EVERY: Duration = Duration::from_millis(800);
 
-/// The ledger of a trial grows with it: a rundown is made of trials of this length.
+/// A trial's ledger grows with it, so a rundown consists of trials of this length.
 const SEGMENT: Nanos = Nanos::from_secs(600);
 
-/// No trial is shorter.
+/// Minimum length of a trial.
 const SEGMENT_MIN: Nanos = Nanos::from_millis(10);
 
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);

@@ -1,57 +1,80 @@
-//! The front door of the library: a plan in, its results out.
+//! Entry point of the library: takes a plan, returns its results. The checks before a run are here,
+//! for programs and for the command line.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
+use weigh_model::event::Setup;
+use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::Plan;
 use weigh_testbed::catalogue::Catalogue;
 
-use crate::case::decide;
 use crate::case::known::Known;
+use crate::case::lanes::Against;
 use crate::case::secrets::Secrets;
+use crate::case::{Case, decide};
 use crate::energy;
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;
-use crate::preflight::{self, due};
+use crate::preflight::{self, due, patience};
 use crate::run::experiment::{Experiment, Finished, Place, RunContext};
-use crate::run::resumption;
-use crate::targets::stage::Privileges;
+use crate::run::resumption::{self, Begun};
+use crate::targets::hosts::Privileges;
 use crate::watcher::{Silent, Watch, Watcher};
 
-/// Runs plans of this program, one after another.
-pub struct Runner {
-    program: PathBuf,
-    runs: PathBuf,
-    catalogue: Catalogue,
-    watch: Watch,
-    may_load: bool,
+/// Runs plans of this program, one after another. [`Runner::new`] has the defaults.
+pub struct Runner<'c> {
+    /// The program `weigh`, started for reference servers, relays and backgrounds.
+    pub program: PathBuf,
+    /// The folder of runs.
+    pub runs: PathBuf,
+    /// The targets that can be started.
+    pub catalogue: Cow<'c, Catalogue>,
+    /// A folder with targets, devices and radios of the user.
+    pub data: Option<PathBuf>,
+    /// Threads of the generator; `None` for as many as the connections need.
+    pub shards: Option<u32>,
+    /// True confirms that you are authorised to load-test remote hosts.
+    pub may_load: bool,
+    /// True suppresses progress.
+    pub is_quiet: bool,
+    /// Makes the watcher of each run; nothing is printed otherwise.
+    pub watch: Watch,
 }
 
-impl Runner {
+/// A plan that can be run, with its cases.
+pub struct Checked {
+    /// The plan.
+    pub plan: Plan,
+    /// Its cases.
+    pub cases: Vec<Case>,
+    energy: Option<Box<EnergyBasis>>,
+}
+
+impl Runner<'static> {
     /// A runner that keeps runs in the folder `runs`. Reference servers, relays and backgrounds are
     /// processes of `program`, which is `weigh`.
     ///
     /// # Errors
     /// If the built-in targets cannot be read.
-    pub fn new(program: impl Into<PathBuf>, runs: impl Into<PathBuf>) -> Result<Runner, Stop> {
+    pub fn new(
+        program: impl Into<PathBuf>,
+        runs: impl Into<PathBuf>,
+    ) -> Result<Runner<'static>, Stop> {
         Ok(Runner {
             program: program.into(),
             runs: runs.into(),
-            catalogue: Catalogue::load(None).map_err(Stop::usage)?,
-            watch: Silent::watch,
+            catalogue: Cow::Owned(Catalogue::load(None).map_err(Stop::usage)?),
+            data: None,
+            shards: None,
             may_load: false,
+            is_quiet: false,
+            watch: Silent::watch,
         })
     }
+}
 
-    /// Has `watch` make who is told how each run goes; nothing is printed otherwise.
-    pub fn watched_by(self, watch: Watch) -> Runner {
-        Runner { watch, ..self }
-    }
-
-    /// Confirms that you are authorised to load-test remote hosts.
-    pub fn allowed_to_load(self) -> Runner {
-        Runner { may_load: true, ..self }
-    }
-
+impl Runner<'_> {
     /// Runs a plan in TOML, as `weigh run` does. Signals end it early and leave a run folder that
     /// can be resumed.
     ///
@@ -59,7 +82,7 @@ impl Runner {
     /// If the plan is wrong, or a run cannot begin or be recorded. Trials that failed are in
     /// [`Finished::first_failure`].
     pub fn run(&self, name: &str, plan: &str) -> Result<Finished, Stop> {
-        let watcher = (self.watch)(false);
+        let watcher = self.watcher();
         let known = Known::new(&self.catalogue, &*watcher);
         let resolved = weigh_plan::read(plan, &known).and_then(|draft| draft.resolve(name));
         let resolved =
@@ -69,36 +92,123 @@ impl Runner {
             settings: resolved.secrets,
             ..Secrets::default()
         };
-        self.experiment(resolved.plan, &secrets, &*watcher)?.run()
+        self.begin(self.check(resolved.plan, &secrets)?, &secrets)?.run()
     }
 
-    /// What `weigh run` checks before anything starts.
-    fn experiment(
+    /// Checks what can be known of a plan without this machine, and starts nothing.
+    ///
+    /// # Errors
+    /// An invalid plan.
+    pub fn check(&self, plan: Plan, secrets: &Secrets) -> Result<Checked, Stop> {
+        let watcher = self.watcher();
+        let energy = energy::basis(&plan, self.data.as_deref())?;
+        let plan = energy::heard(plan);
+        let cases = self.cases(&plan, secrets)?;
+        due::check(&cases)?;
+        due::warn_of_few(&plan, &cases, &*watcher);
+        preflight::check_log(plan.observe.meter.as_ref(), &*watcher)?;
+        Ok(Checked { plan, cases, energy })
+    }
+
+    /// Checks whether this machine can run a plan, and makes the run. To be called while there is
+    /// one thread.
+    ///
+    /// # Errors
+    /// A plan that the machine cannot run, or that lacks a permission.
+    pub fn begin(&self, checked: Checked, secrets: &Secrets) -> Result<Experiment<'_>, Stop> {
+        let Checked { plan, cases, energy } = checked;
+        let watcher = self.watcher();
+        patience::warnings(&cases).iter().for_each(|line| watcher.say(line));
+        let (privileges, shards) = self.ready(&cases, &cases, self.shards)?;
+        let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
+        Ok(Experiment { energy, ..self.experiment(plan, cases, setup, privileges)? })
+    }
+
+    /// Makes a run with trials at other loads than those of the plan's cases; the largest are
+    /// `examined` as cases of their own.
+    ///
+    /// # Errors
+    /// As [`Runner::check`] and [`Runner::begin`].
+    pub fn search(
         &self,
         plan: Plan,
         secrets: &Secrets,
-        watcher: &dyn Watcher,
+        examined: impl FnOnce(&[Case]) -> Vec<Case>,
     ) -> Result<Experiment<'_>, Stop> {
-        let energy = energy::basis(&plan, None)?;
-        let plan = energy::heard(plan);
-        let cases = decide(&plan, &self.catalogue, secrets)?;
-        due::check(&cases)?;
-        due::warn_of_few(&plan, &cases, watcher);
-        preflight::check_log(plan.observe.meter.as_ref(), watcher)?;
-        let privileges = Privileges::take(&cases, watcher)?;
-        preflight::may_load(&cases, self.may_load)?;
-        let shards = preflight::shards(&cases, None);
-        preflight::examine(&self.catalogue, &cases, shards)?;
-        let setup = resumption::setup(shards, None, secrets, &cases)?;
+        let cases = self.cases(&plan, secrets)?;
+        let (privileges, shards) = self.ready(&cases, &examined(&cases), self.shards)?;
+        let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
+        self.experiment(plan, cases, setup, privileges)
+    }
+
+    /// Resumes a run that ended early. Everything but passwords is as it was when it was started.
+    ///
+    /// # Errors
+    /// If it cannot be resumed, or be recorded.
+    pub fn resume(&self, begun: Begun, secrets: &Secrets) -> Result<Finished, Stop> {
+        let (plan, setup) = (begun.started.plan.clone(), begun.started.setup.clone());
+        let cases = self.cases(&plan, secrets)?;
+        begun.check_material(&cases)?;
+        let (privileges, shards) = self.ready(&cases, &cases, begun.shards())?;
+        let setup = Setup { shards, ..setup };
+        self.experiment(plan, cases, setup, privileges)?.resume(begun)
+    }
+
+    fn cases(&self, plan: &Plan, secrets: &Secrets) -> Result<Vec<Case>, Stop> {
+        let cases = decide(plan, &self.catalogue, secrets)?;
+        check_user(secrets, &cases)?;
+        Ok(cases)
+    }
+
+    /// Takes the privileges of these cases, and checks that this machine can do the `largest`: with
+    /// as many threads.
+    fn ready(
+        &self,
+        cases: &[Case],
+        largest: &[Case],
+        shards: Option<u32>,
+    ) -> Result<(Privileges, u32), Stop> {
+        let privileges = Privileges::take(cases, &*self.watcher())?;
+        preflight::may_load(largest, self.may_load)?;
+        let shards = preflight::shards(largest, shards);
+        preflight::examine(&self.catalogue, largest, shards)?;
+        Ok((privileges, shards))
+    }
+
+    fn experiment(
+        &self,
+        plan: Plan,
+        cases: Vec<Case>,
+        setup: Setup,
+        privileges: Privileges,
+    ) -> Result<Experiment<'_>, Stop> {
         let around = RunContext {
             catalogue: &self.catalogue,
             place: Place::Below(&self.runs),
-            interrupts: Interrupts::listen(Silent)?,
+            interrupts: Interrupts::listen(self.watcher())?,
             privileges,
-            is_quiet: false,
+            is_quiet: self.is_quiet,
             watch: self.watch,
             program: self.program.clone(),
         };
-        Ok(Experiment { energy, ..Experiment::new(plan, cases, setup, around)? })
+        Experiment::new(plan, cases, setup, around)
     }
+
+    fn watcher(&self) -> Box<dyn Watcher> {
+        (self.watch)(self.is_quiet)
+    }
+}
+
+/// Rejects credentials without a target that uses them.
+///
+/// # Errors
+/// A plan without targets given by URL.
+pub fn check_user(secrets: &Secrets, cases: &[Case]) -> Result<(), Stop> {
+    let has_foreign = cases.iter().any(|case| matches!(case.lane.against, Against::Foreign(_)));
+    if secrets.user.is_some() && !has_foreign {
+        return Err(Stop::usage(
+            "--user: is for targets given by URL: name one, such as mqtt://HOST:PORT",
+        ));
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Who seals the bodies of a load, and what that came to in a trial.
+//! Seals the bodies of a load, and reports the cost.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,24 +10,23 @@ use weigh_seal::BodySealer;
 
 use crate::exit::{Exit, Stop};
 
-/// Who seals the bodies of `load`, with keys of his own that are made now; `None` where they are
-/// not sealed.
+/// Makes the sealer of the bodies of `load`, with new keys; `None` if they are not sealed.
 ///
 /// # Errors
-/// If there are no random bytes.
+/// A system without random bytes.
 pub fn sealer(load: &Load) -> Result<Option<Arc<BodySealer>>, Stop> {
     let Some(seal) = load.body.seal() else { return Ok(None) };
     let made = BodySealer::new(seal, now_s(), own_thread_ns);
     made.map(|sealer| Some(Arc::new(sealer))).map_err(|error| Stop::new(Exit::Internal, error))
 }
 
-/// Seconds since 1970, which policies of seals are held against.
+/// Unix time in seconds, for policies of seals.
 pub fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// Adds what sealing and opening cost to the figures of a trial.
+/// Adds the costs of sealing and opening to the figures of a trial.
 pub fn tell(sealer: &BodySealer, finished: &mut TrialFinished) {
     let figures = sealer.figures();
     for (name, value) in [

@@ -1,5 +1,4 @@
-//! Who is told how a run goes while it goes: a terminal, or no one. The library itself prints
-//! nothing.
+//! Interface for progress of a run, such as a terminal. The library itself prints nothing.
 
 use std::time::Instant;
 
@@ -10,26 +9,26 @@ use weigh_model::{Load, Pattern};
 
 use crate::trial::ticks::Tick;
 
-/// Is told how a run goes.
+/// Receives the progress of a run.
 pub trait Watcher: Send + Sync {
-    /// Something the user must see now.
+    /// Shows a line that the user must see now.
     fn say(&self, text: &str);
-    /// Something the user may want to know while waiting.
+    /// Shows a line that may interest a waiting user.
     fn note(&self, _text: &str) {}
-    /// A trial begins.
+    /// A trial starts.
     fn trial(&self, _standing: Standing) {}
-    /// This many connections of the trial stand, of so many.
+    /// `_open` of `_all` connections of the trial are open.
     fn opening(&self, _open: u64, _all: u64) {}
-    /// What the trial did in the last moment, at most a second.
+    /// Counts of the trial in the last period, at most a second.
     fn tick(&self, _tick: &Tick) {}
-    /// A trial is over.
+    /// A trial has ended.
     fn trial_done(&self) {}
 }
 
-/// Makes who watches a run, which may be one that wants to say nothing on the way.
+/// Makes the watcher of a run, which may suppress progress.
 pub type Watch = fn(is_quiet: bool) -> Box<dyn Watcher>;
 
-/// Watches nothing: a run that only leaves its folder and its result.
+/// A watcher that shows nothing, for runs that only leave a folder and a result.
 pub struct Silent;
 
 impl Silent {
@@ -43,28 +42,28 @@ impl Watcher for Silent {
     fn say(&self, _text: &str) {}
 }
 
-/// Where a run stands when a trial begins.
+/// Position in a run when a trial starts.
 #[derive(Clone)]
 pub struct Standing {
-    /// What the trial is called, on one line.
+    /// Name of the trial, on one line.
     pub name: String,
     /// Its number, from 1.
     pub number: u64,
-    /// How many there will be, at least and at most.
+    /// Total number of trials, at least and at most.
     pub of: (u64, u64),
-    /// How long it all takes from here, at least and at most; 0 where nothing is known.
+    /// Time left, at least and at most; 0 if unknown.
     pub left: (Nanos, Nanos),
-    /// How long it sends, if time is its limit, and how many messages, if that is.
+    /// Duration of its load, if time limits it, and number of messages, if that does.
     pub planned: (Option<Nanos>, Option<u64>),
-    /// What its messages are.
+    /// Pattern of its load.
     pub pattern: Pattern,
-    /// When it began.
+    /// Its start.
     pub since: Instant,
 }
 
 impl Standing {
-    /// Before the trial `name` of this load, the next of `sequence`; so much time is left of the
-    /// plan's budget, if it has one.
+    /// Before the trial `name` of this load, the next of `sequence`; `budget_left` is what remains
+    /// of the plan's time budget, if it has one.
     pub fn new(
         name: &str,
         load: &Load,
@@ -84,7 +83,7 @@ impl Standing {
         }
     }
 
-    /// Before trial `number` of a search, of which nobody knows how many there will be.
+    /// Before trial `number` of a search, whose total is unknown.
     pub fn in_search(name: &str, load: &Load, number: u64) -> Standing {
         Standing {
             name: visible_line(name).into_owned(),
@@ -97,7 +96,7 @@ impl Standing {
         }
     }
 
-    /// `trial 3 of 12 to 20, 2m 5s left`.
+    /// The text, such as `trial 3 of 12 to 20, 2m 5s left`.
     pub fn text(&self) -> String {
         if self.of.1 == 0 {
             return format!("trial {}", self.number);
@@ -116,7 +115,7 @@ impl Standing {
     }
 }
 
-/// A time as somebody who waits wants it: `2h 5m`, `3m 20s`, `12s`.
+/// Formats a duration roughly: `2h 5m`, `3m 20s`, `12s`.
 pub fn rough(time: Nanos) -> String {
     let seconds = time.0.div_ceil(1_000_000_000);
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

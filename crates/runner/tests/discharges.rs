@@ -26,7 +26,7 @@ impl Place {
     /// A discharge of a lane in a start of the machine: this many sessions a second for so long.
     fn discharge(&self, lane: &str, boot: &str, (seconds, rate): (u64, u64)) -> PathBuf {
         let mut log = DischargeLog::create(&self.0, begun(lane, boot), BYTES_MAX).unwrap();
-        // Any line tells the whole discharge so far: two are as good as all.
+        // Any line holds the whole discharge so far: two are as good as all.
         for second in [1, seconds] {
             log.note(&standing(second, second * rate)).unwrap();
         }
@@ -164,8 +164,8 @@ fn the_end_is_told_by_the_machines_next_start() {
     let expected = [
         Ending::Power,
         Ending::ShutDown,
-        Ending::Told(EndReason::Terminated),
-        Ending::Told(EndReason::Mains),
+        Ending::Reported(EndReason::Terminated),
+        Ending::Reported(EndReason::Mains),
         Ending::Killed,
     ];
     assert_eq!(endings, expected);
@@ -197,9 +197,9 @@ fn another_machine_does_not_tell_how_a_discharge_ended() {
         let last = &report.discharges[1];
         assert_eq!((last.ended, last.complete), ("unknown", false));
         let doubt = report.doubts.iter().find(|doubt| doubt.code == "end-unknown").unwrap();
-        assert!(doubt.text.contains("the machine it ran on; read it there"), "{}", doubt.text);
+        assert!(doubt.text.contains("the machine it ran on shows"), "{}", doubt.text);
     }
-    // The kernel draws a boot id once: nobody else has it.
+    // The kernel draws a boot id once: no other boot has it.
     let same_start = Start { machine: None, ..start("two") };
     assert_eq!(endings(&same_start), [Ending::Power, Ending::Killed]);
 }
@@ -250,12 +250,12 @@ fn a_program_that_gave_up_is_no_power_cut() {
     fs::remove_dir(&in_the_way).unwrap();
     let archive = place.read("now");
     let endings: Vec<Ending> = archive.discharges.iter().map(|own| own.ending).collect();
-    let failed = Ending::Told(EndReason::Failed);
-    assert_eq!(endings, [failed, Ending::Told(EndReason::Mains), failed]);
+    let failed = Ending::Reported(EndReason::Failed);
+    assert_eq!(endings, [failed, Ending::Reported(EndReason::Mains), failed]);
     assert!(archive.discharges.iter().all(|own| !own.is_complete()));
 }
 
-/// What is written now is said to go on, and nobody else writes beside it.
+/// A log that is being written is reported as running, and no other process can write to it.
 #[test]
 fn a_discharge_that_goes_on_is_told_as_such() {
     let place = Place::new();
@@ -320,7 +320,7 @@ fn gauges_count_where_every_discharge_has_one() {
     assert!((gauge.value - 9.0 / 100.0).abs() < 1e-12, "{gauge:?}");
     let doubt = |code| report.doubts.iter().find(|doubt| doubt.code == code);
     assert!(doubt("not-full").is_some(), "{:?}", report.doubts);
-    // Killed at three quarters, and the machine started anew before anybody looked.
+    // Killed at three quarters, and the machine rebooted before the log was read.
     let not_empty = doubt("not-empty").expect("a battery that is not empty");
     assert!(not_empty.text.contains("74 % left by the gauge"), "{}", not_empty.text);
 }

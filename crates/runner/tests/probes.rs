@@ -22,9 +22,9 @@ use weigh_runner::interrupts::Interrupts;
 use weigh_runner::probe::{Edge, Entry, Phase, Probe, Probes, entry, fresh, order};
 use weigh_runner::probes::PROBES;
 use weigh_runner::probes::metering::Metering;
-use weigh_runner::targets::kept::Targets;
-use weigh_runner::targets::stage::Stage;
-use weigh_runner::targets::watching::Lookouts;
+use weigh_runner::targets::hosts::Stage;
+use weigh_runner::targets::observers::Observers;
+use weigh_runner::targets::pool::Targets;
 use weigh_runner::trial::context::{TrialContext, TrialOptions};
 use weigh_runner::trial::identity::Trials;
 use weigh_runner::trial::measure::{Weighed, run_with};
@@ -46,7 +46,7 @@ const TABLE: [(Phase, &str); 9] = [
     (Phase::Amend, "counters relay stages messages host background energy added"),
 ];
 
-/// The borders of a trial of so many messages, which ends with the last one.
+/// The borders of a trial with this number of messages, which ends with the last one.
 const EDGES: [Edge; 2] = [Edge::Began, Edge::Ended];
 
 /// The added line.
@@ -200,7 +200,7 @@ fn weighed(entries: &[Entry]) -> Weighed {
         messages: None,
         stage: Stage::default(),
         metering: &Metering::default(),
-        lookouts: &Lookouts::default(),
+        lookouts: &Observers::default(),
         say: &|_| {},
         emulate: &[],
         background: None,

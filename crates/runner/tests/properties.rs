@@ -1,5 +1,5 @@
 //! Whatever the plan and whatever happens in the run: every case gets its repetitions, no trial is
-//! done twice, and a run that died at any event goes on as if it had not.
+//! done twice, and a run that crashed at any event continues as if it had not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -191,7 +191,7 @@ proptest! {
             let is_beyond = ends.iter().any(|(of, at)| *of == lane && value > *at);
             let count = trials.iter().filter(|next| next.case == case).count() as u32;
             if is_beyond {
-                prop_assert_eq!(count, 0, "nothing beyond the end of an axis is weighed");
+                prop_assert_eq!(count, 0, "nothing beyond the end of an axis is measured");
             } else {
                 let most = if shape.within > 0 { shape.at_most } else { shape.at_least };
                 prop_assert!((shape.at_least..=most).contains(&count), "{} of {:?}", count, shape);
@@ -237,7 +237,7 @@ proptest! {
             all.sort();
             all
         };
-        prop_assert_eq!(decisions(&kept), decisions(&events), "each decision is told once");
+        prop_assert_eq!(decisions(&kept), decisions(&events), "each decision is returned once");
     }
 
     /// A line in the middle of a journal was damaged: the trial that it told of is done again, and

@@ -1,5 +1,5 @@
-//! Bodies of messages that are sealed one by one: the objects of this crate, with keys that are
-//! made for one trial, and the account of what they cost.
+//! Sealed message bodies: each body is an object of this crate, with keys made for one trial.
+//! Counts the cost of sealing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ use crate::keys::{OpenerKey, RecipientKey, SignatureKey, SignerKey};
 use crate::object::{ONLY, PlainPart, Sealing, open};
 use crate::policy::{Action, Participant, Policy};
 
-/// Seals and opens the bodies of one trial. Its keys are made with it and are nowhere else; every
+/// Seals and opens the bodies of one trial. Its keys exist only in it; every
 /// body has a content key, a nonce and ephemeral keys of its own.
 #[derive(Debug)]
 pub struct BodySealer {
@@ -21,9 +21,9 @@ pub struct BodySealer {
     signer: Option<(SignerKey, SignatureKey)>,
     participants: Vec<Participant>,
     now_s: i64,
-    /// Processor time of the calling thread, nanoseconds: this crate reads no clock.
+    /// Returns the processor time of the calling thread, nanoseconds: this crate reads no clock.
     cpu_ns: fn() -> u64,
-    /// Bytes beside content and lengths: of all parts, and of the signature around them.
+    /// Bytes besides content and lengths: of all parts, and of the signature around them.
     frame: Frame,
     account: Account,
 }
@@ -34,7 +34,7 @@ struct Frame {
     outer_bytes: usize,
 }
 
-/// What was done so far, warm-up apart.
+/// Counts so far, without the warm-up.
 #[derive(Debug, Default)]
 struct Account {
     sealed: AtomicU64,
@@ -44,20 +44,20 @@ struct Account {
     open_cpu_ns: AtomicU64,
 }
 
-/// What sealing and opening came to, on average over the measured messages.
+/// Cost of sealing and opening, on average over the measured messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
-    /// Processor time to seal one, microseconds; `None` if none was.
+    /// Processor time to seal a body, microseconds; `None` if none was sealed.
     pub seal_cpu_us: Option<f64>,
-    /// Processor time to open one, or to find that it does not open, microseconds.
+    /// Processor time to open a body, or to find that it does not open, microseconds.
     pub open_cpu_us: Option<f64>,
-    /// Bytes of an object beyond those of its content.
+    /// Bytes of an object in addition to its content.
     pub overhead_bytes: Option<f64>,
 }
 
 impl BodySealer {
-    /// With new keys. Policies say that they were made at `now_s`, seconds since 1970; `cpu_ns` is
-    /// the processor time of whichever thread calls it.
+    /// Makes new keys. Policies contain `now_s`, seconds since 1970, as their time of creation;
+    /// `cpu_ns` returns the processor time of the calling thread.
     ///
     /// # Errors
     /// If there are no random bytes.
@@ -90,7 +90,7 @@ impl BodySealer {
         Ok(sealer)
     }
 
-    /// What it cost so far.
+    /// Cost so far.
     pub fn figures(&self) -> Figures {
         let Account { sealed, seal_cpu_ns, overhead_bytes, opened, open_cpu_ns } = &self.account;
         let mean = |sum: &AtomicU64, count: &AtomicU64| {
@@ -121,7 +121,7 @@ impl BodySealer {
         sealing.seal(&[PlainPart { name: ONLY.to_owned(), content: content.to_vec() }])
     }
 
-    /// Of an object without content, so that the size of any other is known before it is made.
+    /// Size of an object without content, from which the size of any other follows.
     fn measure_frame(&self) -> Result<Frame, SealError> {
         let inner = self.object(b"", None)?.len();
         let whole = self.object(b"", self.signer())?.len();
@@ -172,7 +172,7 @@ impl Sealer for BodySealer {
     }
 }
 
-/// Bytes of the head of a byte string of so many bytes (RFC 8949, section 3).
+/// Bytes of the head of a byte string of this length (RFC 8949, section 3).
 fn head(bytes: usize) -> usize {
     match bytes {
         0..24 => 1,

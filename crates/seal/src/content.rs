@@ -1,4 +1,4 @@
-//! The content of a part: encrypted once under a key that was made for it alone.
+//! The content of a part: encrypted once, with a key made only for it.
 //!
 //! A nonce that is used twice under one key breaks both ciphers. Here it cannot happen: a
 //! [`ContentKey`] is random, encrypts one part, and is used up by doing so.
@@ -40,24 +40,24 @@ pub(crate) struct ContentKey {
 }
 
 impl ContentKey {
-    /// A new one, for a part that is about to be sealed.
+    /// Makes a key for a part that is about to be sealed.
     pub(crate) fn random(cipher: Cipher) -> Result<ContentKey, SealError> {
         let mut bytes = Zeroizing::new(vec![0; key_bytes(cipher)]);
         fill_random(&mut bytes)?;
         Ok(ContentKey { cipher, bytes })
     }
 
-    /// The one that a recipient unwrapped.
+    /// Makes it from the bytes that a recipient unwrapped.
     pub(crate) fn unwrapped(cipher: Cipher, bytes: Zeroizing<Vec<u8>>) -> ContentKey {
         ContentKey { cipher, bytes }
     }
 
-    /// What is wrapped for recipients.
+    /// The bytes that are wrapped for recipients.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Encrypts, and uses the key up.
+    /// Encrypts, and consumes the key.
     pub(crate) fn encrypt(self, nonce: &[u8; NONCE_BYTES], content: &[u8], aad: &[u8]) -> Vec<u8> {
         let message = Payload { msg: content, aad };
         let encrypted = match self.cipher {
@@ -70,7 +70,7 @@ impl ContentKey {
         encrypted.expect("contents are far below the ciphers' 64 GiB")
     }
 
-    /// Decrypts, if nothing was changed.
+    /// Decrypts, if the content was not changed.
     pub(crate) fn decrypt(
         &self,
         nonce: &[u8; NONCE_BYTES],
@@ -93,7 +93,7 @@ impl ContentKey {
     }
 }
 
-/// Fills with bytes of the operating system's generator.
+/// Fills the bytes with random bytes of the operating system.
 pub(crate) fn fill_random(bytes: &mut [u8]) -> Result<(), SealError> {
     getrandom::fill(bytes).map_err(|error| SealError::Random(error.to_string()))
 }

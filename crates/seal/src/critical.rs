@@ -1,12 +1,12 @@
-//! What a reader must understand or leave alone (RFC 9052, section 3.1: `crit`), and the labels of
-//! our own: text, which section 1.5 leaves to us.
+//! Headers that a reader must understand (RFC 9052, section 3.1: `crit`), and Weighbridge's own
+//! labels: text, which section 1.5 leaves to applications.
 
 use coset::iana::HeaderParameter;
 use coset::{Header, RegisteredLabelWithPrivate};
 
 use crate::error::SealError;
 
-/// Refuses a header that demands to be understood in what is not understood here.
+/// Refuses a header marked critical that this program does not understand.
 pub(crate) fn check(header: &Header) -> Result<(), SealError> {
     let is_known = |label: &&RegisteredLabelWithPrivate<HeaderParameter>| match label {
         RegisteredLabelWithPrivate::Assigned(parameter) => KNOWN.contains(parameter),
@@ -24,5 +24,5 @@ const KNOWN: [HeaderParameter; 4] =
 
 /// The policy.
 pub(crate) const POLICY: &str = "policy";
-/// Which part of the object it is.
+/// Index and number of the part.
 pub(crate) const PART: &str = "part";

@@ -1,50 +1,50 @@
-//! What can be wrong with a key, a policy or an object.
+//! Errors of keys, policies and objects.
 
 /// Why something was not sealed or not opened. Opening fails closed: with any of these, no byte of
 /// the content is given out.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SealError {
-    /// A key file holds something else.
+    /// A key file has the wrong content.
     #[error("{place}: {problem}; {mend}")]
     Key {
         /// The file.
         place: String,
-        /// What it holds.
+        /// What it contains.
         problem: String,
-        /// What to do.
+        /// What to type.
         mend: &'static str,
     },
-    /// The policy cannot be used.
+    /// The policy is invalid.
     #[error("policy{}: {problem}; {mend}", place(*at))]
     Policy {
-        /// Line and column of its file, from 1, where it was read from one.
+        /// Line and column in its file, from 1, if it was read from one.
         at: Option<(usize, usize)>,
         /// What is wrong.
         problem: String,
-        /// What to do.
+        /// What to type.
         mend: String,
     },
-    /// What was asked for cannot be sealed.
+    /// The requested object is impossible.
     #[error("{problem}; {mend}")]
     Asked {
         /// What is wrong.
         problem: String,
-        /// What to do.
+        /// What to type.
         mend: &'static str,
     },
-    /// The bytes are no sealed object, or end too early.
-    #[error("this is no whole sealed object: {0}")]
+    /// The bytes are not a sealed object, or end too early.
+    #[error("not a complete sealed object: {0}")]
     Format(String),
-    /// The object uses what this program does not.
-    #[error("the object uses {0}, which this program does not open")]
+    /// The object uses a feature that this program does not have.
+    #[error("the object uses {0}, which this program does not support")]
     Unsupported(String),
-    /// The signature is missing, made by somebody else, or not over these bytes.
+    /// The signature is missing, from another signer, or not over these bytes.
     #[error("signature: {0}")]
     Signature(String),
-    /// The key belongs to no recipient.
-    #[error("the key {0} is none of the object's recipients")]
+    /// The key is not that of a recipient.
+    #[error("the key {0} is not one of the object's recipients")]
     NotARecipient(String),
-    /// The key belongs to a recipient, and does not open what is there: something was changed.
+    /// The key belongs to a recipient, but decryption fails: something was changed.
     #[error(
         "part {part:?} does not open with this key: it, its policy or its recipients were changed"
     )]
@@ -52,7 +52,7 @@ pub enum SealError {
         /// The part's name.
         part: String,
     },
-    /// A part is not of this object, or not in its place.
+    /// A part belongs to another object or position.
     #[error("part {part:?} does not belong here: {problem}")]
     Misplaced {
         /// The part's name.

@@ -1,5 +1,5 @@
-//! What can be seen of an object without any key: its policy, who it is for, and what each of its
-//! layers takes.
+//! Inspects an object without any key: its policy, its recipients, and the size of each of its
+//! layers.
 
 use coset::{CborSerializable, CoseEncrypt, TaggedCborSerializable};
 use serde::{Serialize, Serializer};
@@ -12,14 +12,14 @@ use crate::part;
 use crate::policy::Policy;
 use crate::recipient;
 
-/// An object seen from outside. Nothing here is verified.
+/// Visible properties of an object. Nothing here is verified.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Inspection {
     /// Bytes of the object.
     pub bytes: usize,
     /// Bytes that the signature adds; `None` if it is not signed.
     pub signature_bytes: Option<usize>,
-    /// The name of the key that is said to have signed, in hexadecimal digits.
+    /// ID of the key that is named as the signer's, in hexadecimal digits.
     pub signer: Option<String>,
     /// The policy.
     pub policy: Option<Policy>,
@@ -27,7 +27,7 @@ pub struct Inspection {
     pub parts: Vec<PartSizes>,
 }
 
-/// A part from outside. `content + tag + recipients + policy + frame` are its bytes.
+/// Visible properties of a part. `content + tag + recipients + policy + frame` are its bytes.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct PartSizes {
     /// Its name.
@@ -35,26 +35,26 @@ pub struct PartSizes {
     /// How it is encrypted.
     #[serde(serialize_with = "name")]
     pub cipher: Cipher,
-    /// Names of its recipients' keys, in hexadecimal digits.
+    /// IDs of its recipients' keys, in hexadecimal digits.
     pub recipients: Vec<String>,
     /// All its bytes.
     pub bytes: usize,
     /// Bytes of the content.
     pub content_bytes: usize,
-    /// Bytes of the tag that guards it.
+    /// Bytes of the authentication tag.
     pub tag_bytes: usize,
     /// Bytes of all recipients' entries.
     pub recipients_bytes: usize,
-    /// Bytes of policy and place in the protected header.
+    /// Bytes of policy and part number in the protected header.
     pub policy_bytes: usize,
-    /// What is left: algorithm, nonce, lengths.
+    /// Remaining bytes: algorithm, nonce, lengths.
     pub frame_bytes: usize,
 }
 
-/// Looks at an object.
+/// Inspects an object.
 ///
 /// # Errors
-/// If it is none.
+/// If it is not an object.
 pub fn inspect(object: &[u8]) -> Result<Inspection, SealError> {
     let envelope = Envelope::read(object)?;
     let policy = envelope.policy()?;

@@ -1,4 +1,4 @@
-//! Keys as `openssl genpkey` makes them: X25519 for recipients, Ed25519 for signers, in PEM.
+//! Keys as `openssl genpkey` writes them: X25519 for recipients, Ed25519 for signers, in PEM.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use zeroize::Zeroizing;
 use crate::content::fill_random;
 use crate::error::SealError;
 
-/// Names a key without telling it: the first 8 bytes of SHA-256 of the raw public key, as COSE's
-/// `kid`. Two keys share one by chance with a probability of 2⁻⁶⁴.
+/// Identifies a key without revealing it: the first 8 bytes of SHA-256 of the raw public key, as
+/// COSE's `kid`. Two keys have the same ID with a probability of 2⁻⁶⁴.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub [u8; 8]);
 
-/// The public key of a participant, whom parts can be sealed for.
+/// The public key of a participant, for whom parts can be sealed.
 #[derive(Clone)]
 pub struct RecipientKey {
     pub(crate) key: PublicKey,
@@ -31,7 +31,7 @@ pub struct OpenerKey {
     id: KeyId,
 }
 
-/// The public key of an owner, which signatures are held against.
+/// The public key of an owner, which verifies signatures.
 #[derive(Clone)]
 pub struct SignatureKey(pub(crate) VerifyingKey);
 
@@ -46,7 +46,7 @@ impl KeyId {
         KeyId(id)
     }
 
-    /// From 16 hexadecimal digits.
+    /// Parses 16 hexadecimal digits.
     pub fn parse(text: &str) -> Option<KeyId> {
         let mut id = [0; 8];
         if text.len() != 16 || !text.is_ascii() {
@@ -72,10 +72,10 @@ impl fmt::Debug for KeyId {
 }
 
 impl RecipientKey {
-    /// From a public key in PEM (`SubjectPublicKeyInfo`). `place` is named in errors.
+    /// Reads a public key in PEM (`SubjectPublicKeyInfo`). `place` is named in errors.
     ///
     /// # Errors
-    /// If it is no X25519 public key.
+    /// If it is not an X25519 public key.
     pub fn from_pem(text: &str, place: &str) -> Result<RecipientKey, SealError> {
         Ok(RecipientKey::new(PublicKey::from(public(text, place, Curve::X25519)?)))
     }
@@ -91,15 +91,15 @@ impl RecipientKey {
 }
 
 impl OpenerKey {
-    /// From a private key in PEM (`PKCS#8`). `place` is named in errors.
+    /// Reads a private key in PEM (`PKCS#8`). `place` is named in errors.
     ///
     /// # Errors
-    /// If it is no X25519 private key.
+    /// If it is not an X25519 private key.
     pub fn from_pem(text: &str, place: &str) -> Result<OpenerKey, SealError> {
         Ok(OpenerKey::new(StaticSecret::from(*private(text, place, Curve::X25519)?)))
     }
 
-    /// A new one, for as long as it is in memory.
+    /// Makes a key that exists only in memory.
     ///
     /// # Errors
     /// If there are no random bytes.
@@ -123,16 +123,16 @@ impl OpenerKey {
 }
 
 impl SignatureKey {
-    /// From a public key in PEM (`SubjectPublicKeyInfo`). `place` is named in errors.
+    /// Reads a public key in PEM (`SubjectPublicKeyInfo`). `place` is named in errors.
     ///
     /// # Errors
-    /// If it is no Ed25519 public key.
+    /// If it is not an Ed25519 public key.
     pub fn from_pem(text: &str, place: &str) -> Result<SignatureKey, SealError> {
         let raw = public(text, place, Curve::Ed25519)?;
         VerifyingKey::from_bytes(&raw).map(SignatureKey).map_err(|_| SealError::Key {
             place: place.to_owned(),
-            problem: "32 bytes that are no point of the curve Ed25519".into(),
-            mend: "make it anew: openssl pkey -in PRIVATE -pubout",
+            problem: "its 32 bytes are not a point of the curve Ed25519".into(),
+            mend: "make it again: openssl pkey -in PRIVATE -pubout",
         })
     }
 
@@ -143,15 +143,15 @@ impl SignatureKey {
 }
 
 impl SignerKey {
-    /// From a private key in PEM (`PKCS#8`). `place` is named in errors.
+    /// Reads a private key in PEM (`PKCS#8`). `place` is named in errors.
     ///
     /// # Errors
-    /// If it is no Ed25519 private key.
+    /// If it is not an Ed25519 private key.
     pub fn from_pem(text: &str, place: &str) -> Result<SignerKey, SealError> {
         Ok(SignerKey(SigningKey::from_bytes(&*private(text, place, Curve::Ed25519)?)))
     }
 
-    /// A new one, for as long as it is in memory.
+    /// Makes a key that exists only in memory.
     ///
     /// # Errors
     /// If there are no random bytes.
@@ -170,22 +170,22 @@ impl SignerKey {
     }
 }
 
-/// What a file holds that is one of the four kinds of keys, and the key's name.
+/// Kind and ID of a key in a file, one of the four kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyFile {
-    /// The name that a private key and its public key have in common.
+    /// The ID of the key pair.
     pub id: KeyId,
     /// True for the private key.
     pub is_private: bool,
-    /// True for the key of somebody who signs, false for that of a recipient.
+    /// True for the key of a signer, false for that of a recipient.
     pub signs: bool,
 }
 
 impl KeyFile {
-    /// From PEM. `place` is named in errors.
+    /// Reads it from PEM. `place` is named in errors.
     ///
     /// # Errors
-    /// If it is none of the four.
+    /// If it is none of the four kinds.
     pub fn from_pem(text: &str, place: &str) -> Result<KeyFile, SealError> {
         let is_private = text.contains("PRIVATE KEY-----");
         let (opens, signs) = match is_private {
@@ -248,19 +248,19 @@ impl Curve {
     fn check(self, oid: ObjectIdentifier, place: &str) -> Result<(), SealError> {
         let problem = match (Curve::of(oid), self) {
             (Some(found), wanted) if found == wanted => return Ok(()),
-            (Some(Curve::Ed25519), _) => "an Ed25519 key, which signs and cannot open".to_owned(),
-            (Some(Curve::X25519), _) => "an X25519 key, which opens and cannot sign".to_owned(),
+            (Some(Curve::Ed25519), _) => "an Ed25519 key, which can sign but not open".to_owned(),
+            (Some(Curve::X25519), _) => "an X25519 key, which can open but not sign".to_owned(),
             (None, _) => format!("a key of the kind {}", kind(oid)),
         };
         let mend = match self {
-            Curve::X25519 => "participants have X25519 keys: openssl genpkey -algorithm X25519",
-            Curve::Ed25519 => "signers have Ed25519 keys: openssl genpkey -algorithm ED25519",
+            Curve::X25519 => "participants need X25519 keys: openssl genpkey -algorithm X25519",
+            Curve::Ed25519 => "signers need Ed25519 keys: openssl genpkey -algorithm ED25519",
         };
         Err(SealError::Key { place: place.to_owned(), problem, mend })
     }
 }
 
-/// What kind of key an identifier stands for, where it is one that is often met.
+/// Name of a common kind of key, by its identifier.
 fn kind(oid: ObjectIdentifier) -> String {
     let known = [
         ("1.2.840.10045.2.1", "ECDSA or ECDH on a curve such as P-256"),
@@ -282,18 +282,18 @@ fn public(text: &str, place: &str, curve: Curve) -> Result<[u8; 32], SealError> 
     let wrong = |problem: String| SealError::Key {
         place: place.to_owned(),
         problem,
-        mend: "a public key in PEM is wanted: openssl pkey -in PRIVATE -pubout",
+        mend: "give a public key in PEM: openssl pkey -in PRIVATE -pubout",
     };
     if text.contains("PRIVATE KEY-----") {
-        return Err(wrong("a private key, and a public one is wanted here".into()));
+        return Err(wrong("found a private key, expected a public one".into()));
     }
     let (label, document) = Document::from_pem(text)
-        .map_err(|error| wrong(format!("no public key in PEM ({error})")))?;
+        .map_err(|error| wrong(format!("not a public key in PEM ({error})")))?;
     if label != "PUBLIC KEY" {
         return Err(wrong(format!("PEM of the kind {label:?}")));
     }
     let info = SubjectPublicKeyInfoRef::from_der(document.as_bytes())
-        .map_err(|error| wrong(format!("no public key ({error})")))?;
+        .map_err(|error| wrong(format!("not a public key ({error})")))?;
     curve.check(info.algorithm.oid, place)?;
     let raw = info.subject_public_key.as_bytes().unwrap_or_default();
     raw.try_into().map_err(|_| wrong(format!("a key of {} bytes instead of 32", raw.len())))
@@ -303,25 +303,25 @@ fn private(text: &str, place: &str, curve: Curve) -> Result<Zeroizing<[u8; 32]>,
     let wrong = |problem: String| SealError::Key {
         place: place.to_owned(),
         problem,
-        mend: "a private key in PEM without a password is wanted, as openssl genpkey writes it",
+        mend: "give a private key in PEM without a password, as openssl genpkey writes it",
     };
     if text.contains("-----BEGIN PUBLIC KEY") {
-        return Err(wrong("a public key, and a private one is wanted here".into()));
+        return Err(wrong("found a public key, expected a private one".into()));
     }
     if text.contains("ENCRYPTED") {
         return Err(SealError::Key {
             place: place.to_owned(),
-            problem: "a private key under a password, and nobody is asked for one here".into(),
-            mend: "take the password off while it is needed: openssl pkey -in FILE -out PLAIN",
+            problem: "found a private key with a password, which cannot be entered here".into(),
+            mend: "remove the password while the key is needed: openssl pkey -in FILE -out PLAIN",
         });
     }
     let (label, document) = SecretDocument::from_pem(text)
-        .map_err(|error| wrong(format!("no private key in PEM ({error})")))?;
+        .map_err(|error| wrong(format!("not a private key in PEM ({error})")))?;
     if label != "PRIVATE KEY" {
         return Err(wrong(format!("PEM of the kind {label:?}")));
     }
     let info = PrivateKeyInfoRef::from_der(document.as_bytes())
-        .map_err(|error| wrong(format!("no private key ({error})")))?;
+        .map_err(|error| wrong(format!("not a private key ({error})")))?;
     curve.check(info.algorithm.oid, place)?;
     // RFC 8410, section 7: the key is an OCTET STRING inside the OCTET STRING.
     match info.private_key.as_bytes() {

@@ -1,7 +1,8 @@
-//! Objects that protect themselves: encrypted for several participants, bound to a policy, signed
-//! by their owner, the same over every transport and at rest.
+//! Sealed objects: encrypted for several participants, bound to a policy, signed by their owner,
+//! and independent of transport and storage.
 //!
-//! Everything is published: COSE (RFC 9052, RFC 9053) with ECDH-ES on X25519 and AES key wrap for
+//! All formats are public standards: COSE (RFC 9052, RFC 9053) with ECDH-ES on X25519 and AES key
+//! wrap for
 //! each recipient, AES-GCM or ChaCha20-Poly1305 for the content, Ed25519 for the signature. The
 //! policy is data that a reader evaluates, never code that it runs.
 //!
@@ -13,9 +14,8 @@
 //!       recipient, recipient, …    the part's key, wrapped for each participant
 //! ```
 //!
-//! What such an object cannot do, no format can without a key service that is online: be revoked,
-//! count how often it was opened, or protect what a participant does with the content once it is
-//! open.
+//! Without an online key service, no format can revoke such an object, count how many times it
+//! was opened, or protect its content once a participant has opened it.
 
 mod bodies;
 mod content;
@@ -35,5 +35,5 @@ pub use inspect::{Inspection, PartSizes, inspect};
 pub use keys::{KeyFile, KeyId, OpenerKey, RecipientKey, SignatureKey, SignerKey};
 pub use object::{ONLY, Opened, PlainPart, Sealing, open};
 pub use policy::{Action, Effect, Participant, Policy, Rule};
-/// What whoever reads the text of a private key keeps it in: it is wiped when it is let go.
+/// Holds the text of a private key; the text is wiped from memory when dropped.
 pub use zeroize::Zeroizing;

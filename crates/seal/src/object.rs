@@ -1,5 +1,5 @@
-//! The object: parts, one policy, one signature. Sealing takes everything at once; opening checks
-//! everything before it gives out a byte.
+//! An object: parts, one policy, one signature. Sealing takes all parts at once; opening checks
+//! everything before it returns a byte.
 
 use coset::cbor::Value;
 use coset::{
@@ -17,39 +17,39 @@ use crate::keys::{KeyId, OpenerKey, RecipientKey, SignatureKey, SignerKey};
 use crate::part::{self, Place};
 use crate::policy::Policy;
 
-/// One part before it is sealed, or after it was opened.
+/// One part, before it is sealed or after it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainPart {
-    /// Its name, which the policy may speak of.
+    /// Its name, which the policy may use.
     pub name: String,
     /// Its bytes.
     pub content: Vec<u8>,
 }
 
-/// What an object is to be.
+/// Settings of a new object.
 pub struct Sealing<'s> {
     /// How contents are encrypted.
     pub cipher: Cipher,
-    /// For whom. Each part is sealed for those of them whom the policy gives it.
+    /// Recipients. Each part is sealed for those whom the policy allows it.
     pub recipients: &'s [RecipientKey],
-    /// Who signs, if anybody does.
+    /// The signer, if any.
     pub signer: Option<&'s SignerKey>,
     /// The policy. Several parts need one.
     pub policy: Option<&'s Policy>,
 }
 
-/// What came out of an object.
+/// Content of an opened object.
 #[derive(Debug, PartialEq)]
 pub struct Opened {
     /// The parts that this key opens, in the object's order.
     pub parts: Vec<PlainPart>,
     /// Names of the parts that are for others.
     pub withheld: Vec<String>,
-    /// What the reader undertakes by the policy's rules.
+    /// Obligations of the reader by the policy's rules.
     pub obligations: Vec<String>,
     /// The policy.
     pub policy: Option<Policy>,
-    /// Who signed it, if that was checked.
+    /// The signer, if the signature was verified.
     pub signed_by: Option<KeyId>,
 }
 
@@ -58,7 +58,7 @@ impl Sealing<'_> {
     ///
     /// # Errors
     /// Without recipients or parts, with several parts and no policy, with a part that the policy
-    /// gives to nobody, and with participants whose keys were not given.
+    /// does not allow to any participant, and with participants whose keys were not given.
     pub fn seal(&self, parts: &[PlainPart]) -> Result<Vec<u8>, SealError> {
         self.check(parts)?;
         let policy = self.policy.map(Policy::to_cbor);
@@ -94,26 +94,26 @@ impl Sealing<'_> {
         let wrong =
             |problem: &str, mend| Err(SealError::Asked { problem: problem.to_owned(), mend });
         if parts.is_empty() {
-            return wrong("there is nothing to seal", "name a file");
+            return wrong("no file to seal", "name a file");
         }
         if self.recipients.is_empty() {
-            return wrong("nobody could open it", "name a recipient: --to PUBLIC-KEY");
+            return wrong("no recipient, so no key could open it", "name one: --to PUBLIC-KEY");
         }
         if parts.len() > 1 && self.policy.is_none() {
             return wrong(
-                "several parts need a policy, which binds them to one object",
+                "no policy: several parts need one, which binds them to one object",
                 "give one: --policy FILE (an empty file will do)",
             );
         }
         for (place, one) in self.recipients.iter().enumerate() {
             if self.recipients[..place].iter().any(|other| other.id() == one.id()) {
-                return wrong("a recipient is named twice", "name each key once");
+                return wrong("a recipient is given twice", "name each key once");
             }
         }
         for (place, one) in parts.iter().enumerate() {
             if parts[..place].iter().any(|other| other.name == one.name) {
                 return Err(SealError::Asked {
-                    problem: format!("two parts are called {:?}", one.name),
+                    problem: format!("two parts have the name {:?}", one.name),
                     mend: "give one another name: NAME=FILE",
                 });
             }
@@ -121,7 +121,7 @@ impl Sealing<'_> {
         self.policy.map_or(Ok(()), |policy| self.check_policy(policy, parts))
     }
 
-    /// What the policy says must fit the keys and the parts that there are.
+    /// Checks that the policy fits the given keys and parts.
     fn check_policy(&self, policy: &Policy, parts: &[PlainPart]) -> Result<(), SealError> {
         policy.check().map_err(|flaw| flaw.unplaced())?;
         let wrong = |problem: String, mend: &str| {
@@ -130,14 +130,14 @@ impl Sealing<'_> {
         let people = &policy.participants;
         let given = |key: &str| self.recipients.iter().any(|one| one.id().to_string() == key);
         if let Some(missing) = people.iter().find(|one| one.may_open() && !given(&one.key)) {
-            let problem = format!("the participant {} has no key here", missing.key);
+            let problem = format!("the key of the participant {} is missing", missing.key);
             return wrong(problem, "give it with --to");
         }
         let is_named = |key: KeyId| people.iter().any(|one| one.key == key.to_string());
         let stranger = self.recipients.iter().find(|one| !people.is_empty() && !is_named(one.id()));
         if let Some(stranger) = stranger {
-            let problem = format!("the key {} is none of its participants", stranger.id());
-            return wrong(problem, "name it in the policy, or leave its --to out");
+            let problem = format!("the key {} is not that of a participant", stranger.id());
+            return wrong(problem, "name it in the policy, or remove its --to");
         }
         let named = people.iter().flat_map(|one| &one.parts);
         let named =
@@ -145,7 +145,7 @@ impl Sealing<'_> {
         for name in named {
             if !parts.iter().any(|part| part.name == *name) {
                 let known: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-                let problem = format!("it speaks of a part {name:?} that there is not");
+                let problem = format!("it names an unknown part {name:?}");
                 return wrong(problem, &format!("the parts are: {}", known.join(", ")));
             }
         }
@@ -159,7 +159,7 @@ impl Sealing<'_> {
         if recipients.is_empty() {
             return Err(SealError::Policy {
                 at: None,
-                problem: format!("nobody may open the part {part:?}"),
+                problem: format!("no participant may open the part {part:?}"),
                 mend: "name it at a participant who may".into(),
             });
         }
@@ -167,10 +167,11 @@ impl Sealing<'_> {
     }
 }
 
-/// Opens what `key` may open, at the time `now_s` (seconds since 1970).
+/// Opens the parts that `key` may open, at the time `now_s` (seconds since 1970).
 ///
 /// # Errors
-/// Whatever is wrong with object, signature, policy or key. A signed object needs its signer's
+/// If object, signature, policy or key are invalid or do not fit. A signed object needs its
+/// signer's
 /// key, and an object that is not signed opens only without one.
 pub fn open(
     object: &[u8],
@@ -217,7 +218,7 @@ pub fn open(
     Ok(opened)
 }
 
-/// An object that was read and not yet believed.
+/// An object that was read but not verified.
 pub(crate) struct Envelope {
     pub(crate) signature: Option<CoseSign1>,
     pub(crate) parts: Vec<CoseEncrypt>,
@@ -226,11 +227,11 @@ pub(crate) struct Envelope {
 impl Envelope {
     pub(crate) fn read(object: &[u8]) -> Result<Envelope, SealError> {
         let format = |error: coset::CoseError| {
-            // The library says what its decoder met; a user wants to know what to look for.
+            // The library reports its decoder's state; a user needs to know what to look for.
             let said = error.to_string();
             SealError::Format(match said.contains("EndOfFile") {
                 true => "it ends too early".to_owned(),
-                false => format!("{said}; weigh seal makes one"),
+                false => format!("{said}; make one with weigh seal make"),
             })
         };
         let value = Value::from_slice(object).map_err(format)?;
@@ -249,16 +250,16 @@ impl Envelope {
         };
         let part = |value: Value| match value {
             Value::Tag(ENCRYPT, value) => CoseEncrypt::from_cbor_value(*value).map_err(format),
-            _ => Err(SealError::Format("a part is no COSE_Encrypt".into())),
+            _ => Err(SealError::Format("a part is not a COSE_Encrypt".into())),
         };
         let parts = parts.into_iter().map(part).collect::<Result<Vec<_>, _>>()?;
         if parts.is_empty() {
-            return Err(SealError::Format("it has no part".into()));
+            return Err(SealError::Format("it has no parts".into()));
         }
         Ok(Envelope { signature, parts })
     }
 
-    /// Which part each is. They must be all parts of one object, in their order.
+    /// Numbers of the parts. They must be all parts of one object, in order.
     pub(crate) fn places(&self) -> Result<Vec<Place>, SealError> {
         let count = self.parts.len();
         let mut places = Vec::new();
@@ -268,37 +269,37 @@ impl Envelope {
                 None if count == 1 => {
                     Place { name: ONLY.to_owned(), index, count, sealing: part::Sealing::default() }
                 }
-                None => return Err(misplaced("?", "it does not say which part it is")),
+                None => return Err(misplaced("?", "it has no part number")),
             };
             if (place.index, place.count) != (index, count) {
                 let Place { name, index: own, count: own_count, .. } = &place;
                 let says = format!(
-                    "it is part {} of {own_count}, and stands as {} of {count}",
+                    "it is part {} of {own_count}, but is at position {} of {count}",
                     own + 1,
                     index + 1
                 );
                 return Err(misplaced(name, &says));
             }
             if places.first().is_some_and(|first: &Place| first.sealing != place.sealing) {
-                return Err(misplaced(&place.name, "it was sealed into another object"));
+                return Err(misplaced(&place.name, "it belongs to another object"));
             }
             places.push(place);
         }
         Ok(places)
     }
 
-    /// The one policy of all parts.
+    /// The common policy of all parts.
     pub(crate) fn policy(&self) -> Result<Option<Policy>, SealError> {
         let first = part::policy(&self.parts[0])?;
         for (index, other) in self.parts.iter().enumerate().skip(1) {
             let other = part::policy(other)?;
             if other.as_ref().map(|(_, value)| *value) != first.as_ref().map(|(_, value)| *value) {
                 let name = format!("{}", index + 1);
-                return Err(misplaced(&name, "its policy is another object's"));
+                return Err(misplaced(&name, "its policy is that of another object"));
             }
         }
         if first.is_none() && self.parts.len() > 1 {
-            return Err(misplaced("?", "several parts without a policy are no object"));
+            return Err(misplaced("?", "several parts need a policy"));
         }
         Ok(first.map(|(policy, _)| policy))
     }
@@ -309,16 +310,18 @@ impl Envelope {
             (Some(signature), Some(signer)) => (signature, signer),
             (None, None) => return Ok(None),
             (Some(_), None) => {
-                return wrong("the object is signed; name its signer: --signer PUBLIC-KEY");
+                return wrong(
+                    "the object is signed: give its signer's key with --signer PUBLIC-KEY",
+                );
             }
             (None, Some(_)) => {
-                return wrong("the object is not signed, so nothing says that it is the signer's");
+                return wrong("the object is not signed, so its signer cannot be verified");
             }
         };
         critical::check(&signature.protected.header)?;
         let eddsa = Some(coset::Algorithm::Assigned(iana::Algorithm::EdDSA));
         if signature.protected.header.alg != eddsa {
-            return wrong("it is not made with EdDSA, the only way this program checks");
+            return wrong("its algorithm is not EdDSA, the only one supported");
         }
         let checked = signature.verify_signature(&[], |bytes, text| {
             let bytes = Signature::from_slice(bytes).map_err(drop)?;
@@ -326,7 +329,7 @@ impl Envelope {
         });
         match checked {
             Ok(()) => Ok(Some(signer.id())),
-            Err(()) => wrong("it is not this signer's, or the object was changed"),
+            Err(()) => wrong("it is not from this signer, or the object was changed"),
         }
     }
 }
@@ -338,5 +341,5 @@ fn misplaced(part: &str, problem: &str) -> SealError {
 const SIGN1: u64 = iana::CborTag::CoseSign1 as u64;
 const ENCRYPT: u64 = iana::CborTag::CoseEncrypt as u64;
 
-/// What the part of an object without policy is called.
+/// Name of the part of an object without a policy.
 pub const ONLY: &str = "content";

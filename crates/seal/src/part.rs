@@ -15,17 +15,17 @@ use crate::keys::{OpenerKey, RecipientKey};
 use crate::policy::Policy;
 use crate::recipient;
 
-/// Which part of how many; absent where an object is one part and has no policy.
+/// Index and number of parts; absent for an object of one part without a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
     pub(crate) name: String,
     pub(crate) index: usize,
     pub(crate) count: usize,
-    /// What all parts of one object share and no other object has, whatever its policy says.
+    /// ID that all parts of one object share and no other object has, whatever its policy.
     pub(crate) sealing: Sealing,
 }
 
-/// 16 bytes by chance, made each time that an object is sealed.
+/// 16 random bytes, made each time that an object is sealed.
 pub(crate) type Sealing = [u8; 16];
 
 /// Encrypts `content` for `recipients`.
@@ -74,7 +74,7 @@ pub(crate) fn open(part: &CoseEncrypt, name: &str, key: &OpenerKey) -> Result<Ve
     })
 }
 
-/// How the content is encrypted.
+/// The cipher of the content.
 pub(crate) fn cipher(part: &CoseEncrypt) -> Result<Cipher, SealError> {
     match &part.protected.header.alg {
         Some(RegisteredLabelWithPrivate::Assigned(algorithm)) => from_algorithm(*algorithm)
@@ -83,13 +83,13 @@ pub(crate) fn cipher(part: &CoseEncrypt) -> Result<Cipher, SealError> {
     }
 }
 
-/// The policy, as it stands in the protected header.
+/// The policy in the protected header.
 pub(crate) fn policy(part: &CoseEncrypt) -> Result<Option<(Policy, &Value)>, SealError> {
     let Some(value) = protected(part, POLICY) else { return Ok(None) };
     Ok(Some((Policy::from_cbor(value)?, value)))
 }
 
-/// Which part it says it is.
+/// The part's number and name by its own header.
 pub(crate) fn place(part: &CoseEncrypt) -> Result<Option<Place>, SealError> {
     protected(part, PART).map(Place::from_cbor).transpose()
 }
@@ -118,11 +118,11 @@ impl Place {
                 }),
             _ => None,
         };
-        place.ok_or_else(|| SealError::Format("a part does not say which one it is".into()))
+        place.ok_or_else(|| SealError::Format("a part has no part number".into()))
     }
 }
 
-/// Bytes of the part when it is written, with its tag.
+/// Bytes of the encoded part, with its tag.
 pub(crate) fn to_cbor(part: CoseEncrypt) -> Result<Value, SealError> {
     let value = part.to_cbor_value().map_err(|error| SealError::Format(error.to_string()))?;
     Ok(Value::Tag(iana::CborTag::CoseEncrypt as u64, Box::new(value)))

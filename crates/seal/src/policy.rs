@@ -1,6 +1,7 @@
-//! The policy of an object: who may do what with which part, when, and what for. Declarative
-//! data that stands in the protected header of every part, so that a changed policy breaks
-//! decryption. A reader with a key is trusted to follow it; nothing can bind one that is not.
+//! The policy of an object: who may do what with which part, when, and for what purpose.
+//! Declarative
+//! data in the protected header of every part, so that a changed policy breaks
+//! decryption. A reader with a key must be trusted to follow it; it cannot be enforced.
 
 use std::collections::BTreeSet;
 
@@ -11,35 +12,35 @@ use crate::content::fill_random;
 use crate::error::SealError;
 use crate::keys::KeyId;
 
-/// Who may do what, when and what for. [`Policy::from_toml`] reads one from a file.
+/// Who may do what, when and for what purpose. [`Policy::from_toml`] reads one from a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// Of this form: 1.
+    /// Version of the form: 1.
     pub version: u32,
-    /// Names the object: 32 hexadecimal digits by chance, unless the file says otherwise.
+    /// ID of the object: 32 random hexadecimal digits, unless the file gives others.
     pub object: String,
-    /// Who made it.
+    /// Who made the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     /// When it was made: seconds since 1970-01-01T00:00:00Z, as all times here.
     pub created_s: i64,
-    /// Before this it does not open.
+    /// The object cannot be opened before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before_s: Option<i64>,
-    /// From this on it does not open any more.
+    /// The object cannot be opened from this time on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_s: Option<i64>,
-    /// Who takes part. If nobody is named, every recipient may open every part.
+    /// Participants. If there are none, every recipient may open every part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub participants: Vec<Participant>,
-    /// What is allowed and forbidden beyond that. If there are any, one must allow.
+    /// Rules that allow and forbid in addition. If there are any, one must allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// What the object is for.
+    /// Purpose of the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
-    /// Where openings are to be reported. Nothing here reports; the reader is told.
+    /// Where openings are to be reported. Nothing is reported here; the reader is informed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit_endpoint: Option<String>,
     /// SHA-256 of the object that this one follows, in hexadecimal digits.
@@ -53,11 +54,11 @@ pub struct Policy {
 pub struct Participant {
     /// The key's name ([`KeyId`]), 16 hexadecimal digits.
     pub key: String,
-    /// As whom.
+    /// Role of the participant.
     pub role: String,
-    /// What they may do with it.
+    /// What the participant may do with it.
     pub actions: Vec<Action>,
-    /// Names of parts; all of them if none is named.
+    /// Names of parts; empty for all parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
 }
@@ -66,16 +67,16 @@ pub struct Participant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// See the content.
+    /// Read the content.
     Open,
-    /// Hand the object on as it is.
+    /// Pass the object on unchanged.
     Forward,
-    /// Seal the content anew for others.
+    /// Seal the content again for others.
     Share,
 }
 
 impl Action {
-    /// The word of the policy.
+    /// The word in a policy.
     pub fn name(self) -> &'static str {
         match self {
             Action::Open => "open",
@@ -85,7 +86,7 @@ impl Action {
     }
 }
 
-/// One rule. Whoever is forbidden something by one is forbidden it, whatever others allow.
+/// One rule. Rules that deny take precedence over those that allow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -95,17 +96,18 @@ pub struct Rule {
     pub who: String,
     /// A part's name, or `*`.
     pub what: String,
-    /// From when on it holds.
+    /// Time from which it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_s: Option<i64>,
-    /// Until when it holds.
+    /// Time until which it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<i64>,
-    /// Where it holds, in words. A program cannot see where it is: a rule with a place never
+    /// Place where it applies, in words. A program cannot see where it is: a rule with a place
+    /// never
     /// allows, and always denies.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "where")]
     pub place: Option<String>,
-    /// What the reader undertakes by opening; printed when it is opened.
+    /// Obligation of the reader who opens; printed when the object is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obligation: Option<String>,
 }
@@ -121,10 +123,10 @@ pub enum Effect {
 }
 
 impl Policy {
-    /// A policy with nothing but a name and a time.
+    /// A policy with only an ID and a time.
     ///
     /// # Errors
-    /// If there are no random bytes for the name.
+    /// If there are no random bytes for the ID.
     pub fn plain(now_s: i64) -> Result<Policy, SealError> {
         let mut name = [0; 16];
         fill_random(&mut name)?;
@@ -157,14 +159,14 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Whether the owner of `key` may be given `part`. What no rule decides is decided by the
-    /// list of participants.
+    /// Whether the owner of `key` may be given `part`. If no rule decides, the list of participants
+    /// does.
     pub(crate) fn gives(&self, key: KeyId, part: &str) -> bool {
         self.participants.is_empty()
             || self.participant(key).is_some_and(|participant| participant.may_open_part(part))
     }
 
-    /// Refuses to open `part` with `key` at `now_s`, or tells what the reader undertakes.
+    /// Checks that `key` may open `part` at `now_s`. Returns the obligations of the reader.
     pub(crate) fn admit(
         &self,
         key: KeyId,
@@ -173,7 +175,7 @@ impl Policy {
     ) -> Result<Vec<String>, SealError> {
         let forbidden = |why: String| Err(SealError::Forbidden(why));
         if let Some(start) = self.not_before_s.filter(|start| now_s < *start) {
-            return forbidden(format!("it does not open before {}", time(start)));
+            return forbidden(format!("it cannot be opened before {}", time(start)));
         }
         if let Some(end) = self.expires_s.filter(|end| now_s >= *end) {
             return forbidden(format!("it expired at {}", time(end)));
@@ -199,21 +201,21 @@ impl Policy {
         }
         let allows: Vec<&Rule> = allows.into_iter().filter(|rule| rule.place.is_none()).collect();
         if allows.is_empty() {
-            return forbidden(format!("no rule allows {part:?} to {key}, here and now"));
+            return forbidden(format!("no rule allows {part:?} to {key} at this time and place"));
         }
         Ok(allows.iter().filter_map(|rule| rule.obligation.clone()).collect())
     }
 
-    /// What contradicts itself.
+    /// Checks that it does not contradict itself.
     pub(crate) fn check(&self) -> Result<(), Flaw> {
         let wrong = |key, index, problem: String, mend| Err(Flaw { key, index, problem, mend });
         if self.version != VERSION {
-            let problem = format!("version {} is not known", self.version);
+            let problem = format!("unknown version {}", self.version);
             return wrong("version", 0, problem, "write version = 1");
         }
         if !is_hexadecimal(&self.object, 32) {
-            let problem = format!("{:?} names no object", self.object);
-            return wrong("object", 0, problem, "write 32 hexadecimal digits, or leave it out");
+            let problem = format!("{:?} is not the ID of an object", self.object);
+            return wrong("object", 0, problem, "write 32 hexadecimal digits, or remove it");
         }
         if let (Some(start), Some(end)) = (self.not_before_s, self.expires_s)
             && end <= start
@@ -223,19 +225,19 @@ impl Policy {
         }
         let hash = self.previous_object_hash.as_ref();
         if let Some(hash) = hash.filter(|hash| !is_hexadecimal(hash, 64)) {
-            let problem = format!("{hash:?} is no SHA-256");
+            let problem = format!("{hash:?} is not a SHA-256 digest");
             return wrong("previous_object_hash", 0, problem, "write what sha256sum prints");
         }
         let endpoint = self.audit_endpoint.as_ref();
         if let Some(endpoint) = endpoint.filter(|endpoint| !endpoint.contains("://")) {
-            let problem = format!("{endpoint:?} is no place to report to");
+            let problem = format!("{endpoint:?} is not a URL");
             return wrong("audit_endpoint", 0, problem, "write a URL: https://HOST/PATH");
         }
         self.check_participants()?;
         for (index, rule) in self.rules.iter().enumerate() {
             let is_one = |one: &Participant| one.role == rule.who || one.key == rule.who;
             if rule.who != "*" && !self.participants.iter().any(is_one) {
-                let problem = format!("a rule names {:?}, who takes no part", rule.who);
+                let problem = format!("a rule names {:?}, which is not a participant", rule.who);
                 return wrong(
                     "rules",
                     index,
@@ -257,15 +259,15 @@ impl Policy {
             let wrong = |problem, mend| Err(Flaw { key: "participants", index, problem, mend });
             let key = &participant.key;
             if KeyId::parse(key).is_none_or(|id| id.to_string() != *key) {
-                let mend = "write the 16 digits that weigh inspect --key FILE prints";
-                return wrong(format!("{key:?} names no key"), mend);
+                let mend = "write the 16 digits that weigh seal inspect --key FILE prints";
+                return wrong(format!("{key:?} is not the ID of a key"), mend);
             }
             if !seen.insert(key) {
-                return wrong(format!("the key {key} is named twice"), "name it once");
+                return wrong(format!("the key {key} is given twice"), "give it once");
             }
             if participant.actions.is_empty() {
-                let mend = "write actions = [\"open\"], or leave the participant out";
-                return wrong(format!("the participant {key} may do nothing"), mend);
+                let mend = "write actions = [\"open\"], or remove the participant";
+                return wrong(format!("the participant {key} has no actions"), mend);
             }
         }
         Ok(())
@@ -289,7 +291,7 @@ pub(crate) struct Flaw {
 }
 
 impl Flaw {
-    /// The error of a policy that stands in no file.
+    /// Error of a policy that was not read from a file.
     pub(crate) fn unplaced(self) -> SealError {
         SealError::Policy { at: None, problem: self.problem, mend: self.mend.to_owned() }
     }

@@ -1,4 +1,4 @@
-//! Policies as they are written: TOML, and for whatever is wrong its line and column.
+//! Reads policies from TOML. Errors have line and column.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,17 +10,17 @@ use crate::error::SealError;
 use crate::policy::{Effect, Flaw, Participant, Policy, Rule, VERSION};
 
 impl Policy {
-    /// From a policy file. Times are RFC 3339; `version`, `object` and `created` may be left out.
+    /// Reads a policy file. Times are RFC 3339; `version`, `object` and `created` may be left out.
     /// `now_s` is the time of sealing, seconds since 1970.
     ///
     /// # Errors
-    /// Words that a policy does not have, and what contradicts itself, with line and column.
+    /// Unknown keys, and contradictions, with line and column.
     pub fn from_toml(text: &str, now_s: i64) -> Result<Policy, SealError> {
         let file = PolicyFile { text };
         let words: PolicyWords = toml::from_str(text).map_err(|error| {
             let mend = match error.message().contains("unknown field") {
-                true => "write one of these, or leave it out",
-                false => "the guide to sealed payloads shows a whole policy",
+                true => "write one of these, or remove it",
+                false => "see the complete policy in the guide to sealed payloads",
             };
             file.wrong(error.span(), error.message(), mend)
         })?;
@@ -78,8 +78,8 @@ impl PolicyFile<'_> {
         match text.parse::<jiff::Timestamp>() {
             Ok(time) => Ok(Some(time.as_second())),
             Err(_) => {
-                let problem = format!("{key} = {text} is no moment");
-                let mend = "write it with its zone: 2027-01-31T12:00:00Z";
+                let problem = format!("{key} = {text} is not a time");
+                let mend = "write it with a time zone: 2027-01-31T12:00:00Z";
                 Err(self.wrong(Some(given.span()), &problem, mend))
             }
         }

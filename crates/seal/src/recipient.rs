@@ -30,7 +30,7 @@ pub(crate) fn wrap(
     if !shared.was_contributory() {
         return Err(SealError::Asked {
             problem: format!("the key {} is a weak point of the curve", recipient.id),
-            mend: "ask its owner for another one",
+            mend: "ask its owner for another key",
         });
     }
     let protected = HeaderBuilder::new().algorithm(agreement(cipher)).build();
@@ -58,7 +58,7 @@ pub(crate) fn wrap(
         .build())
 }
 
-/// The part's key out of the recipient's entry; `None` if it was changed.
+/// Unwraps the part's key from the recipient's entry; `None` if it was changed.
 pub(crate) fn unwrap(
     entry: &CoseRecipient,
     cipher: Cipher,
@@ -89,13 +89,13 @@ pub(crate) fn unwrap(
     Ok(unwrapped.then(|| ContentKey::unwrapped(cipher, bytes)))
 }
 
-/// Whether the entry is for the key of this name. RFC 9052, section 3 leaves it to the sender in
-/// which of the two headers the name stands.
+/// Whether the entry is for the key of this name. RFC 9052, section 3 leaves it to the sender
+/// which of the two headers has the name.
 pub(crate) fn is_for(entry: &CoseRecipient, key: KeyId) -> bool {
     name(entry) == key.0
 }
 
-/// The name of the key that an entry is for, as it stands there.
+/// The ID of the key of an entry.
 pub(crate) fn name(entry: &CoseRecipient) -> &[u8] {
     match entry.unprotected.key_id.as_slice() {
         [] => &entry.protected.header.key_id,
@@ -103,7 +103,7 @@ pub(crate) fn name(entry: &CoseRecipient) -> &[u8] {
     }
 }
 
-/// ECDH-ES with the key wrap that is as strong as the cipher.
+/// ECDH-ES with a key wrap as strong as the cipher.
 fn agreement(cipher: Cipher) -> Algorithm {
     match cipher {
         Cipher::Aes128Gcm => Algorithm::ECDH_ES_A128KW,

@@ -231,17 +231,17 @@ fn rules_decide_and_denial_wins() {
 fn keys_of_the_wrong_kind_are_named() {
     let told = |error: SealError| error.to_string();
     let signs = told(OpenerKey::from_pem(&private_pem(ED25519, 1), "a.pem").unwrap_err());
-    assert!(signs.starts_with("a.pem: an Ed25519 key, which signs and cannot open"), "{signs}");
+    assert!(signs.starts_with("a.pem: an Ed25519 key, which can sign but not open"), "{signs}");
     let opens = told(SignerKey::from_pem(&private_pem(X25519, 1), "b.pem").unwrap_err());
     assert!(opens.starts_with("b.pem: an X25519 key"), "{opens}");
     let private = told(RecipientKey::from_pem(&private_pem(X25519, 1), "c.pem").unwrap_err());
-    assert!(private.starts_with("c.pem: a private key"), "{private}");
+    assert!(private.starts_with("c.pem: found a private key"), "{private}");
     let locked =
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     let locked = told(OpenerKey::from_pem(locked, "e.pem").unwrap_err());
-    assert!(locked.starts_with("e.pem: a private key under a password"), "{locked}");
+    assert!(locked.starts_with("e.pem: found a private key with a password"), "{locked}");
     let none = told(RecipientKey::from_pem("hello", "d.pem").unwrap_err());
-    assert!(none.starts_with("d.pem: no public key in PEM"), "{none}");
+    assert!(none.starts_with("d.pem: not a public key in PEM"), "{none}");
 }
 
 #[test]
@@ -266,16 +266,16 @@ fn what_a_policy_cannot_say_is_refused_with_its_place() {
     };
     let twice = person("0123456789abcdef").repeat(2);
     for (text, line, column, said) in [
-        ("version = 2", 1, 11, "version 2 is not known"),
+        ("version = 2", 1, 11, "unknown version 2"),
         ("issuer = \"me\"\npurpos = \"x\"", 2, 1, "unknown field `purpos`"),
-        ("expires = \"tomorrow\"", 1, 11, "expires = tomorrow is no moment"),
-        ("expires = 2027-01-01", 1, 11, "is no moment"),
-        ("object = \"1\"", 1, 10, "names no object"),
-        ("previous_object_hash = \"ab\"", 1, 24, "is no SHA-256"),
-        ("audit_endpoint = \"here\"", 1, 18, "is no place to report to"),
-        (&person("me"), 1, 1, "\"me\" names no key"),
-        (&twice, 5, 1, "is named twice"),
-        ("\n[[rules]]\neffect = \"allow\"\nwho = \"nobody\"", 2, 1, "takes no part"),
+        ("expires = \"tomorrow\"", 1, 11, "expires = tomorrow is not a time"),
+        ("expires = 2027-01-01", 1, 11, "is not a time"),
+        ("object = \"1\"", 1, 10, "is not the ID of an object"),
+        ("previous_object_hash = \"ab\"", 1, 24, "is not a SHA-256"),
+        ("audit_endpoint = \"here\"", 1, 18, "is not a URL"),
+        (&person("me"), 1, 1, "\"me\" is not the ID of a key"),
+        (&twice, 5, 1, "is given twice"),
+        ("\n[[rules]]\neffect = \"allow\"\nwho = \"nobody\"", 2, 1, "not a participant"),
         ("[[rules]]\neffect = \"perhaps\"", 2, 10, "unknown variant `perhaps`"),
         ("purpose = ", 1, 11, ""),
         (
@@ -309,15 +309,12 @@ fn a_policy_that_speaks_of_others_is_refused() {
         sealing.seal(&[content(1)]).unwrap_err().to_string()
     };
     let both = person(0, "") + &person(1, "");
-    assert!(refused(&both, &two[..1]).contains("has no key here; give it with --to"));
-    assert!(refused(&person(0, ""), &two).contains("is none of its participants"));
+    assert!(refused(&both, &two[..1]).contains("is missing; give it with --to"));
+    assert!(refused(&person(0, ""), &two).contains("is not that of a participant"));
     let slip = refused(&person(0, "parts = [\"readin\"]"), &two[..1]);
-    assert!(
-        slip.ends_with("a part \"readin\" that there is not; the parts are: reading"),
-        "{slip}"
-    );
+    assert!(slip.ends_with("an unknown part \"readin\"; the parts are: reading"), "{slip}");
     let rule = "[[rules]]\neffect = \"deny\"\nwhat = \"x\"\n";
-    assert!(refused(rule, &two).contains("a part \"x\" that there is not"));
+    assert!(refused(rule, &two).contains("an unknown part \"x\""));
 }
 
 fn part(name: &str, content: &[u8]) -> PlainPart {

@@ -1,9 +1,9 @@
-//! Says whether one sample is lower than another, by the ratio of their means.
+//! Computes whether one sample is lower than another, by the ratio of their means.
 //!
 //! The interval of the ratio is Fieller's (E. C. Fieller, 1954), for independent samples with
-//! unequal variances, with Welch's degrees of freedom at the estimated ratio (A. C. Tamhane and
-//! B. R. Logan, 2004). It was chosen before Welch's test on logarithms because it is about the
-//! ratio of arithmetic means, which is what the figures beside it are, and takes zeros.
+//! unequal variances, with Welch's degrees of freedom at the estimated ratio (A. C. Tamhane and B.
+//! R. Logan, 2004). It was preferred to Welch's test on logarithms because it is about the ratio of
+//! arithmetic means, like the figures printed with it, and accepts zeros.
 
 use std::fmt;
 
@@ -20,20 +20,20 @@ use crate::{CONFIDENCE, Refusal};
 pub struct Ratio {
     /// Mean of the left sample over mean of the right.
     pub value: f64,
-    /// Lower end of the interval; `None` where the samples are too small for one.
+    /// Lower end of the interval; `None` if the samples are too small for one.
     pub low: Option<f64>,
-    /// Upper end of the interval; `None` where the samples are too small for one.
+    /// Upper end of the interval; `None` if the samples are too small for one.
     pub high: Option<f64>,
 }
 
 impl Ratio {
-    /// Its bounds as an interval; `None` where the samples are too small for one.
+    /// Its bounds as an interval; `None` if the samples are too small for one.
     pub fn interval(&self) -> Option<Interval> {
         Some(Interval { low: self.low?, high: self.high?, method: Method::Fieller })
     }
 }
 
-/// What can be said of left, as seen from right.
+/// Verdict on the left sample, relative to the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The whole interval of the ratio is below 1.
@@ -47,7 +47,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The words in which it is reported.
+    /// The words in reports.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Lower => "lower",
@@ -64,23 +64,24 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A ratio and what follows from it. The verdict comes from the interval of the ratio, never
-/// from whether two intervals overlap.
+/// A ratio and its verdict. The verdict depends on the interval of the ratio, never on whether two
+/// intervals overlap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// The ratio; `None` where there is none, and without bounds below three values a side.
+    /// The ratio; `None` if there is none, and without bounds below three values a side.
     pub ratio: Option<Ratio>,
-    /// What can be said.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why nothing can be said, where the verdict is [`Verdict::Refused`].
+    /// Why there is no verdict, if it is [`Verdict::Refused`].
     pub refusal: Option<Refusal>,
-    /// The same question asked of the ranks, which no single wild run can decide: Mann and
+    /// The same question answered by ranks, which no single extreme run can decide: Mann and
     /// Whitney's p and the shift of Hodges and Lehmann. `None` without values or spread.
     pub rank: Option<RankTest>,
-    /// The two-sided probability of a ratio so far from 1 between equals: the smallest share of
-    /// errors at which the interval still leaves out 1. `None` where there is no interval.
+    /// The two-sided probability of a ratio at least as far from 1 if both sides are equal: the
+    /// smallest share of errors at which the interval still excludes 1. `None` if there is no
+    /// interval.
     pub p: Option<f64>,
-    /// The smallest effect that was taken for one, as a share of 1; 0 if none was given.
+    /// The smallest effect that counts, as a share of 1; 0 if none was given.
     pub aa_limit: f64,
 }
 
@@ -90,8 +91,8 @@ impl Comparison {
         Comparison::beyond(left, right, 0.0)
     }
 
-    /// As [`Comparison::of`], but an effect must also be larger than what this host shows between
-    /// equals, see [`aa_limit`]: the ratio above 1 + `aa_limit`, or below its reciprocal.
+    /// As [`Comparison::of`], but an effect must also exceed the A/A limit of this host, see
+    /// [`aa_limit`]: the ratio above 1 + `aa_limit`, or below its reciprocal.
     pub fn beyond(left: &[f64], right: &[f64], aa_limit: f64) -> Comparison {
         let rank = RankTest::of(left, right).ok();
         let refused = |ratio, refusal| Comparison {
@@ -124,9 +125,11 @@ impl Comparison {
     }
 }
 
-/// The effect that a host shows between equals, as a share of 1: the distance from 1 that 95 in
-/// 100 of the `ratios` of A/A pairs, each left over right, do not exceed. Refused below 20 pairs,
-/// of which one alone would decide.
+/// The A/A limit of a host, as a share of 1: the distance from 1 that 95 in 100 of the `ratios` of
+/// A/A pairs, each left over right, do not exceed.
+///
+/// # Errors
+/// Below 20 pairs, of which one alone would decide.
 pub fn aa_limit(ratios: &[f64]) -> Result<f64, Refusal> {
     if ratios.len() < AA_PAIRS_MIN {
         return Err(Refusal::TooFew { have: ratios.len(), needed: AA_PAIRS_MIN });
@@ -157,8 +160,8 @@ fn bounds(left: &Sample, right: &Sample) -> Option<(f64, f64)> {
     Some(((ratio - half) / (1.0 - g), (ratio + half) / (1.0 - g)))
 }
 
-/// The probability that belongs to Fieller's interval: a ratio of 1 lies outside of it exactly
-/// where the difference of the means exceeds t times its standard error.
+/// The probability that belongs to Fieller's interval: a ratio of 1 is outside it exactly if the
+/// difference of the means exceeds t times its standard error.
 fn equality_p(left: &Sample, right: &Sample) -> f64 {
     let ratio = left.mean / right.mean;
     let (left_variance, right_variance) = (left.variance_of_mean(), right.variance_of_mean());
@@ -171,9 +174,9 @@ fn equality_p(left: &Sample, right: &Sample) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(1.0, |t| 2.0 * t.sf(apart / error)).min(1.0)
 }
 
-/// Which of many comparisons are called different when all of them are taken together: at most
-/// `share` of those called are expected to be false (Y. Benjamini and Y. Hochberg, "Controlling
-/// the False Discovery Rate", 1995). For every probability, whether its comparison stands.
+/// Returns which of several comparisons are significant when all are considered together: at most
+/// `share` of those are expected to be false (Y. Benjamini and Y. Hochberg, "Controlling the False
+/// Discovery Rate", 1995). One answer for every probability.
 pub fn standing(probabilities: &[f64], share: f64) -> Vec<bool> {
     let mut sorted = probabilities.to_vec();
     sorted.sort_by(f64::total_cmp);

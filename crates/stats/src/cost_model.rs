@@ -1,23 +1,24 @@
-//! What a cost is made of: `cost = sum of coefficient × driver`, with coefficients that are not
-//! negative, fitted to runs in which the drivers were set apart by design.
+//! Fits a cost model: `cost = sum of coefficient × driver`, with coefficients that are not
+//! negative, from runs in which the drivers were varied separately by design.
 //!
-//! The fit is weighted least squares under `coefficient >= 0` ([`non_negative`]): a cost is taken
-//! to scatter in proportion to itself, so the weight is one over the square of the *fitted* cost,
-//! found in a few passes. Weights from the measured cost would favour what came out low.
+//! The fit is weighted least squares under `coefficient >= 0` ([`non_negative`]): the scatter of a
+//! cost is taken to be proportional to it, so the weight is one over the square of the *fitted*
+//! cost, found in a few passes. Weights from the measured cost would favour values that happened to
+//! be low.
 //!
 //! Its uncertainty is a wild bootstrap over groups of runs, such as the repetitions of a cell (C.
 //! F. J. Wu, 1986; R. Y. Liu, 1988; by groups A. C. Cameron, J. B. Gelbach and D. L. Miller, 2008):
 //! the design stays, every run keeps the size of its own residual and only the signs are drawn, one
-//! for each group, so that groups need not scatter alike and what is in all runs of one of them,
-//! which more repetitions do not take away, is not taken for chance. Residuals are those that a
-//! group would have left had it not been fitted (`(I - H)^-1 e`, CR3 of R. M. Bell and D. F.
+//! for each group. So groups may scatter differently, and an error common to all runs of a group,
+//! which more repetitions do not remove, is not taken for chance. Residuals are those that a group
+//! would have left if it had not been fitted (`(I - H)^-1 e`, CR3 of R. M. Bell and D. F.
 //! McCaffrey, 2002; with one run to a group HC3 of J. G. MacKinnon and H. White, 1985), and
 //! stretched from the normal to Student's t: with a dozen groups both matter (`tests/cost_model.rs`
 //! prints the coverage).
 //!
-//! A group that alone shows a driver leaves nothing as a whole, since the driver's coefficient
-//! takes whatever it is off by. Its runs then have a sign each: their scatter is all that is known,
-//! and an interval of that coefficient does not hold what is in all of them.
+//! A group that is the only one with a driver has no residual as a whole, since the driver's
+//! coefficient absorbs its error. Its runs then have a sign each: only their scatter is known, and
+//! an interval of that coefficient does not include an error common to all of them.
 
 mod held_out;
 mod non_negative;
@@ -37,26 +38,26 @@ use crate::{CONFIDENCE, Refusal};
 pub use held_out::{Foretold, foretell};
 pub use non_negative::non_negative;
 
-/// One run: what drove the cost, and what it came to.
+/// One run: its drivers and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// How much there was of each driver; as many in every row, in the same order.
+    /// Amount of each driver; as many in every row, in the same order.
     pub drivers: Vec<f64>,
-    /// What it cost.
+    /// The cost.
     pub cost: f64,
 }
 
-/// What costs what: the fitted one, or that of a resample.
+/// Coefficients of the drivers: the fitted ones, or those of a resample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coefficients {
-    /// What one unit of each driver costs, never below 0.
+    /// Cost of one unit of each driver, never below 0.
     pub each: Vec<f64>,
-    /// The shape of the drivers that it holds with, one of those that were tried.
+    /// The shape of the drivers for which it holds, one of those that were tried.
     pub shape: f64,
 }
 
 impl Coefficients {
-    /// What these drivers, which have this [`Coefficients::shape`], cost together.
+    /// Cost of these drivers, which have this [`Coefficients::shape`].
     pub fn cost(&self, drivers: &[f64]) -> f64 {
         self.each.iter().zip(drivers).map(|(each, amount)| each * amount).sum()
     }
@@ -67,30 +68,30 @@ impl Coefficients {
 pub struct CostModel {
     /// The best fit.
     pub best: Coefficients,
-    /// The fit to every resample, for whatever is computed from several coefficients.
+    /// The fit to every resample, for quantities computed from several coefficients.
     pub draws: Vec<Coefficients>,
-    /// Cost less fitted cost, row by row.
+    /// Cost minus fitted cost, row by row.
     pub residuals: Vec<f64>,
-    /// The condition number of the weighted drivers, each scaled to length 1 (D. A. Belsley, E.
-    /// Kuh and R. E. Welsch, 1980): from about 30 on the coefficients trade against each other.
+    /// The condition number of the weighted drivers, each scaled to length 1 (D. A. Belsley, E. Kuh
+    /// and R. E. Welsch, 1980): from about 30 on the coefficients compensate for each other.
     pub condition: f64,
 }
 
-/// Above this the drivers rose and fell together: the design did not set them apart.
+/// Above this the drivers rose and fell together: the design did not separate them.
 pub const CONDITION_MAX: f64 = 1e4;
 
-/// How often the weights follow the fit; after three they hardly move.
+/// Passes in which the weights follow the fit; after three they hardly change.
 const PASSES: usize = 3;
 
 impl CostModel {
-    /// Fits the cost to the runs. `groups` tells the group of each, in which what they are off by
-    /// may be alike; where every run is a group of its own, no two are taken to be. Below `floor`,
-    /// which is above 0, costs scatter alike: what the clock of the cost can tell.
+    /// Fits the cost to the runs. `groups` has the group of each run; errors of one group may be
+    /// correlated. If every run is its own group, errors are taken to be independent. Below
+    /// `floor`, which is above 0 and the resolution of the measured cost, the scatter is constant.
     ///
     /// # Errors
-    /// [`Refusal::TooFew`] with no more rows than drivers, [`Refusal::NoValues`] where a number is
-    /// not finite, the floor not above 0 or a row without a group, [`Refusal::DriversTogether`]
-    /// where the drivers cannot be told apart.
+    /// [`Refusal::TooFew`] with no more rows than drivers, [`Refusal::NoValues`] if a number is not
+    /// finite, the floor not above 0 or a row without a group, [`Refusal::DriversTogether`] if the
+    /// drivers cannot be separated.
     pub fn fit(
         rows: &[Row],
         groups: &[usize],
@@ -100,11 +101,12 @@ impl CostModel {
         CostModel::fit_shaped(&[0.0], |_| rows.to_vec(), groups, floor, bootstrap)
     }
 
-    /// The same where a driver bends, and how is not known: of the `shapes` that fits best, for
-    /// the runs and again for every resample. `rows` are the runs with the drivers of a shape.
+    /// Fits the cost if a driver is not linear and its shape is not known: uses the one of the
+    /// `shapes` that fits best, for the runs and again for every resample. `rows` are the runs with
+    /// the drivers of a shape.
     ///
     /// # Errors
-    /// As [`CostModel::fit`], where no shape can be fitted.
+    /// As [`CostModel::fit`], if no shape can be fitted.
     pub fn fit_shaped(
         shapes: &[f64],
         rows: impl Fn(f64) -> Vec<Row>,
@@ -129,7 +131,7 @@ impl CostModel {
         if groups.len() != design.costs.len() {
             return Err(Refusal::NoValues);
         }
-        // All shapes answer the same resample, with the weights of the best one.
+        // All shapes are fitted to the same resample, with the weights of the best one.
         let weights = &design.root_weights;
         let others = shapes.iter().filter(|shape| **shape != design.shape);
         let tried: Vec<Design> = others
@@ -148,8 +150,8 @@ impl CostModel {
         self.interval_of(|coefficients| coefficients.each[driver])
     }
 
-    /// The interval of anything that follows from the coefficients; infinite where it is for too
-    /// many of the draws.
+    /// The interval of a quantity computed from the coefficients; infinite if it is infinite for
+    /// too many of the draws.
     pub fn interval_of(&self, statistic: impl Fn(&Coefficients) -> f64) -> Interval {
         let found: Vec<f64> = self.draws.iter().map(statistic).collect();
         let [low, high] = ends(found);
@@ -157,23 +159,22 @@ impl CostModel {
     }
 }
 
-/// Between which two values the middle of these draws lies, at the confidence of all intervals;
-/// there must be one at least. Draws may be infinite, and an end is where too many of them are.
+/// The interval of these draws at the confidence of all intervals; there must be at least one draw.
+/// An end is infinite if too many draws are.
 pub fn ends(mut draws: Vec<f64>) -> [f64; 2] {
     draws.sort_unstable_by(f64::total_cmp);
     let tail = (1.0 - CONFIDENCE) / 2.0;
     [tail, 1.0 - tail].map(|share| end(&draws, share))
 }
 
-/// A quantile of sorted values that may be infinite at their end, where nothing can be
-/// interpolated.
+/// A quantile of sorted values that may be infinite at their end, without interpolation there.
 fn end(sorted: &[f64], share: f64) -> f64 {
     let at = ((sorted.len() - 1) as f64 * share).ceil() as usize;
     if sorted[at].is_finite() { interpolated(sorted, share) } else { sorted[at] }
 }
 
-/// The weighted drivers, each column of length 1, and what the solving needs of them: with the
-/// thin factors `Q R` every resample is a problem of as many rows as there are drivers.
+/// The weighted drivers, each column of length 1, factorised for solving: with the thin factors `Q
+/// R` every resample is a problem of as many rows as there are drivers.
 struct Design {
     shape: f64,
     matrix: DMatrix<f64>,
@@ -186,7 +187,7 @@ struct Design {
 }
 
 impl Design {
-    /// With weights that follow the fit.
+    /// Weights follow the fit.
     fn of(shape: f64, rows: &[Row], floor: f64) -> Result<Design, Refusal> {
         if floor.is_nan() || floor <= 0.0 {
             return Err(Refusal::NoValues);
@@ -233,8 +234,8 @@ impl Design {
         Ok(Design { shape, matrix, costs, lengths, root_weights, q, r, condition })
     }
 
-    /// The coefficients of the scaled columns, and the squares that they leave, up to what no
-    /// coefficients could take.
+    /// The coefficients of the scaled columns, and the residual sum of squares without the part
+    /// that no coefficients could explain.
     fn solve(&self, costs: &DVector<f64>) -> (DVector<f64>, f64) {
         let seen = self.q.tr_mul(costs);
         let found = non_negative(&self.r, &seen);
@@ -247,7 +248,7 @@ impl Design {
         Coefficients { each, shape: self.shape }
     }
 
-    /// Fits to resamples around the best fit, each of the shape that fits it best.
+    /// Fits to resamples of the best fit, each with the shape that fits it best.
     fn draws(
         &self,
         scaled: &DVector<f64>,
@@ -279,8 +280,8 @@ impl Design {
             .collect()
     }
 
-    /// The rows that share a sign: those of a group, and each for itself where the group alone
-    /// shows something, so that as a whole it leaves nothing.
+    /// Rows that share a sign: those of a group, or each row if the group is the only one with a
+    /// driver, so that its residual as a whole is 0.
     fn together(&self, groups: &[usize]) -> Vec<Vec<usize>> {
         let mut by_group: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (row, group) in groups.iter().enumerate() {
@@ -297,20 +298,20 @@ impl Design {
         together
     }
 
-    /// How far the fit follows these rows: their part of the hat matrix.
+    /// Influence of these rows on the fit: their part of the hat matrix.
     fn leverage(&self, rows: &[usize]) -> SymmetricEigen<f64, Dyn> {
         let own = self.q.select_rows(rows);
         SymmetricEigen::new(&own * own.transpose())
     }
 
-    /// What the rows would have left had theirs not been fitted.
+    /// Residuals of the rows if they had not been fitted.
     fn left_out(&self, residuals: &DVector<f64>, together: &[Vec<usize>]) -> DVector<f64> {
         let mut found = residuals.clone();
         for rows in together {
             let leverage = self.leverage(rows);
             let own = residuals.select_rows(rows);
             let mut along = leverage.eigenvectors.tr_mul(&own);
-            // A run that alone tells a coefficient has leverage 1, and no residual.
+            // A run that alone determines a coefficient has leverage 1, and no residual.
             for (along, follows) in along.iter_mut().zip(&leverage.eigenvalues) {
                 *along /= (1.0 - follows).max(1e-9);
             }
@@ -321,7 +322,7 @@ impl Design {
     }
 }
 
-/// From here on a group shows something alone: what is left of it is rounding.
+/// From here on a group determines a coefficient alone: its residual is rounding.
 const LEVERAGE_MAX: f64 = 1.0 - 1e-6;
 
 #[cfg(test)]

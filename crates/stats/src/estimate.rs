@@ -1,12 +1,12 @@
-//! A mean with its uncertainty, from one value per run. Pooling the messages of all runs would
-//! promise far too much: what varies from run to run does not average out within one (T. Kalibera
-//! and R. Jones, "Rigorous Benchmarking in Reasonable Time", 2013).
+//! A mean with its uncertainty, from one value per run. Pooling the messages of all runs would give
+//! far too narrow intervals: what varies from run to run does not average out within one (T.
+//! Kalibera and R. Jones, "Rigorous Benchmarking in Reasonable Time", 2013).
 
 use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 use crate::CONFIDENCE;
 
-/// Values that an interval needs at least; with two of them it is wider than anyone can use.
+/// Minimum of values for an interval; with two of them it is too wide to be useful.
 pub const INTERVAL_VALUES_MIN: usize = 3;
 
 /// A mean and its interval at [`CONFIDENCE`].
@@ -18,7 +18,7 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// Upper end of the interval; `None` below [`INTERVAL_VALUES_MIN`] values.
     pub high: Option<f64>,
-    /// How many values it rests on.
+    /// Number of values.
     pub n: usize,
 }
 
@@ -41,7 +41,7 @@ impl Estimate {
 /// Mean and spread of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// How many values there are.
+    /// Number of values.
     pub n: usize,
     /// The arithmetic mean.
     pub mean: f64,
@@ -51,8 +51,8 @@ pub struct Sample {
 
 impl Sample {
     /// Describes `values` in two passes, with the correction of T. F. Chan, G. H. Golub and R. J.
-    /// LeVeque (1983) for what the mean lost by rounding; `None` without values or if one of
-    /// them is not finite.
+    /// LeVeque (1983) for the rounding error of the mean; `None` without values or if one of them
+    /// is not finite.
     pub fn of(values: &[f64]) -> Option<Sample> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -77,9 +77,9 @@ impl Sample {
     }
 }
 
-/// The factor of a two-sided interval at [`CONFIDENCE`] with `freedom` degrees of freedom (at
-/// least 1, not necessarily whole). The library's inverse is iterative; two steps of Newton's
-/// method on its distribution function bring its last digits.
+/// The factor of a two-sided interval at [`CONFIDENCE`] with `freedom` degrees of freedom (at least
+/// 1, not necessarily whole). The library's inverse is iterative; two steps of Newton's method on
+/// its distribution function make its last digits exact.
 pub fn t_quantile(freedom: f64) -> f64 {
     let probability = 1.0 - (1.0 - CONFIDENCE) / 2.0;
     let student = StudentsT::new(0.0, 1.0, freedom.max(1.0))
@@ -88,7 +88,7 @@ pub fn t_quantile(freedom: f64) -> f64 {
     (0..2).fold(start, |t, _| t - (student.cdf(t) - probability) / student.pdf(t))
 }
 
-/// Adds with the error of every step carried along (A. Neumaier, 1974).
+/// Sums with compensation of rounding errors (A. Neumaier, 1974).
 fn compensated_sum(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, error) = values.fold((0.0f64, 0.0f64), |(sum, error), value| {
         let next = sum + value;

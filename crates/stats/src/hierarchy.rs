@@ -1,9 +1,9 @@
-//! Repetition at several levels: hosts, starts of the target, runs, windows. Which level varies,
-//! where repetitions are worth their price, and an interval that stands on the highest level.
+//! Repetition at several levels: hosts, starts of the target, runs, windows. Shows which level
+//! varies and where repetitions are worth their cost; the interval is based on the highest level.
 //!
 //! T. Kalibera and R. Jones, "Rigorous Benchmarking in Reasonable Time" (ISMM 2013), whose level 1
-//! is the innermost. Where groups differ in size, means of means are taken and the harmonic mean
-//! of the sizes stands for their n.
+//! is the innermost. If groups differ in size, means of means are used, with the harmonic mean of
+//! the sizes as their n.
 
 use crate::Refusal;
 use crate::estimate::{INTERVAL_VALUES_MIN, Sample, t_quantile};
@@ -19,8 +19,8 @@ pub enum Group {
 }
 
 impl Group {
-    /// Groups values by the names of the levels that they stand in, outermost first; all rows
-    /// name the same number of levels. Groups stand in the order in which they appear first.
+    /// Groups values by the names of their levels, outermost first; all rows name the same number
+    /// of levels. Groups are in the order in which they appear first.
     pub fn of_rows<L: PartialEq>(rows: &[(Vec<L>, f64)]) -> Group {
         let rows: Vec<(&[L], f64)> = rows.iter().map(|(names, value)| (&**names, *value)).collect();
         Group::nested(&rows)
@@ -72,7 +72,7 @@ impl Group {
         }
     }
 
-    /// All groups that stand `depth` levels below this one.
+    /// All groups `depth` levels below this one.
     fn at_depth(&self, depth: usize) -> Vec<&Group> {
         match (self, depth) {
             (_, 0) => vec![self],
@@ -84,32 +84,32 @@ impl Group {
     }
 }
 
-/// What one level adds.
+/// Variance of one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// Counted from the outermost, which is 0.
     pub depth: usize,
-    /// How many members it has in all.
+    /// Number of members in all.
     pub members: usize,
-    /// How many members a group has: the harmonic mean.
+    /// Number of members of a group: the harmonic mean.
     pub members_per_group: f64,
-    /// S^2: the variance of the members' means within their groups; it holds what the levels
-    /// below add. 0 where no group has two members.
+    /// S^2: the variance of the members' means within their groups; it includes the variance of
+    /// lower levels. 0 if no group has two members.
     pub variance_of_means: f64,
-    /// T^2 = S^2 - S^2 of the level below / its n: what this level adds by itself. Below 0 where
-    /// chance made the levels below look larger; then this level adds nothing that can be seen.
+    /// T^2 = S^2 - S^2 of the level below / its n: the variance of this level alone. Below 0 if
+    /// chance made the lower levels look larger; then no variance of this level is visible.
     pub own_variance: f64,
-    /// False where every group has one member: nothing is known of this level's spread, and its
-    /// part is counted to the level above.
+    /// False if every group has one member: the spread of this level is unknown, and its part
+    /// counts to the level above.
     pub repeated: bool,
 }
 
-/// The mean of everything, its interval, and what each level adds.
+/// The overall mean, its interval, and the variance of each level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hierarchy {
     /// The mean of means.
     pub mean: f64,
-    /// Student's t over the means of the outermost level; its members are what is independent.
+    /// Student's t over the means of the outermost level; its members are independent.
     pub interval: Interval,
     /// The members' means at the outermost level that is repeated.
     pub top_means: Vec<f64>,
@@ -118,8 +118,10 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Weighs grouped values. Refused if the outermost level that is repeated has fewer than
-    /// [`INTERVAL_VALUES_MIN`] members.
+    /// Analyses grouped values.
+    ///
+    /// # Errors
+    /// If the outermost level that is repeated has fewer than [`INTERVAL_VALUES_MIN`] members.
     pub fn of(group: &Group) -> Result<Hierarchy, Refusal> {
         let depth = group.depth().ok_or(Refusal::UnevenDepth)?;
         if !group.is_sound() {
@@ -127,7 +129,7 @@ impl Hierarchy {
         }
         let levels = levels(group, depth);
         let top = levels.iter().find(|level| level.repeated).copied();
-        // With one member at the outermost levels, all that can be said is about these.
+        // With one member at the outermost levels, the result applies only to these.
         let Some(top) = top else {
             return Err(Refusal::TooFew { have: 1, needed: INTERVAL_VALUES_MIN });
         };
@@ -137,11 +139,11 @@ impl Hierarchy {
         Ok(Hierarchy { mean: group.mean(), interval, top_means, levels })
     }
 
-    /// How many members each group should have so that the interval is narrowest for the price:
-    /// n_i = ceil(sqrt(c_(i+1) / c_i x T_i^2 / T_(i+1)^2)), where `costs` says what one more
-    /// member of each level costs, outermost first, in any unit. The outermost level that is
-    /// repeated gets `None`: repeat there until the interval is narrow enough. A level that adds
-    /// nothing, or was not repeated, gets 1 and is passed over.
+    /// How many members each group should have so that the interval is narrowest for the cost: n_i
+    /// = ceil(sqrt(c_(i+1) / c_i x T_i^2 / T_(i+1)^2)), where `costs` has the cost of one more
+    /// member of each level, outermost first, in any unit. The outermost level that is repeated
+    /// gets `None`: repeat there until the interval is narrow enough. A level without variance, or
+    /// without repetition, gets 1 and is passed over.
     pub fn best_members(&self, costs: &[f64]) -> Vec<Option<usize>> {
         let mut best = vec![Some(1); self.levels.len()];
         let Some(top) = self.levels.iter().position(|level| level.repeated) else { return best };
@@ -154,7 +156,7 @@ impl Hierarchy {
             let variances = self.levels[inner].own_variance / self.levels[outer].own_variance;
             best[inner] = Some((dear / cheap * variances).sqrt().ceil().max(1.0) as usize);
         }
-        // Where the outermost adds nothing by itself, what it gathers may as well be repeated.
+        // If the outermost level has no variance of its own, its members may as well be repeated.
         if let Some(first) = varying.first().filter(|first| **first != top) {
             best[*first] = None;
         }
@@ -162,10 +164,13 @@ impl Hierarchy {
     }
 }
 
-/// Left over right as Kalibera and Jones bound it: Fieller's theorem with each side's half-width
-/// at its own degrees of freedom, h^2 = t^2 S^2 / n. Refused where right cannot be told from 0.
+/// Left over right with the bounds of Kalibera and Jones: Fieller's theorem with each side's
+/// half-width at its own degrees of freedom, h^2 = t^2 S^2 / n.
 ///
-/// Beside [`crate::Comparison`], which has one t for both by Welch, this is the wider one.
+/// It is wider than [`crate::Comparison`], which has one t for both by Welch.
+///
+/// # Errors
+/// If right is not significantly different from 0.
 pub fn ratio(left: &Hierarchy, right: &Hierarchy) -> Result<(f64, Interval), Refusal> {
     let (l, r) = (left.mean, right.mean);
     let (left_half, right_half) = (left.interval.half_width(), right.interval.half_width());

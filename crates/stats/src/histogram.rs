@@ -15,7 +15,7 @@ use hdrhistogram::serialization::{
     Deserializer, Serializer, V2DeflateSerializeError, V2DeflateSerializer, V2Serializer,
 };
 
-/// The largest value that is told apart, nanoseconds; longer ones are counted as this.
+/// The largest recorded value, nanoseconds; longer ones count as this.
 pub const VALUE_NS_MAX: u64 = 3_600_000_000_000;
 
 /// Counts of values by their size, each kept with three significant digits.
@@ -24,9 +24,9 @@ pub struct Histogram {
     buckets: Buckets<u64>,
 }
 
-/// A text that is no histogram of ours.
+/// A text that is not a histogram of Weighbridge.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no HdrHistogram V2 in base64: {0}; take the text of a journal unchanged")]
+#[error("not an HdrHistogram V2 in base64: {0}; use the text of a journal unchanged")]
 pub struct Unreadable(String);
 
 /// One interval of a histogram log.
@@ -36,7 +36,7 @@ pub struct LogInterval<'a> {
     pub tag: &'a str,
     /// From the start of the log to the start of the interval.
     pub start: Duration,
-    /// How long the interval was.
+    /// Duration of the interval.
     pub length: Duration,
     /// Its values, nanoseconds.
     pub histogram: &'a Histogram,
@@ -50,13 +50,13 @@ impl Histogram {
         Histogram { buckets }
     }
 
-    /// Counts one value; values above [`VALUE_NS_MAX`] count as that.
+    /// Records one value; values above [`VALUE_NS_MAX`] count as that.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
         self.buckets.saturating_record(value_ns.min(VALUE_NS_MAX));
     }
 
-    /// Counts the same value `count` times.
+    /// Records the same value `count` times.
     #[inline]
     pub fn record_n(&mut self, value_ns: u64, count: u64) {
         self.buckets.saturating_record_n(value_ns.min(VALUE_NS_MAX), count);
@@ -67,20 +67,20 @@ impl Histogram {
         self.buckets.add(&other.buckets).expect("all histograms have the same bounds");
     }
 
-    /// Takes away all values of `other`, every one of which was recorded here too.
+    /// Removes all values of `other`, every one of which must be recorded here too.
     ///
     /// # Panics
-    /// If a value was not.
+    /// If a value is not.
     pub fn subtract(&mut self, other: &Histogram) {
         self.buckets.subtract(&other.buckets).expect("all values of the other were recorded here");
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.buckets.len()
     }
 
-    /// How many values are not above `value_ns`, the whole of its bucket included.
+    /// Number of values that are not above `value_ns`, including all of its bucket.
     pub fn count_up_to(&self, value_ns: u64) -> u64 {
         self.buckets.count_between(0, value_ns.min(VALUE_NS_MAX))
     }
@@ -111,12 +111,12 @@ impl Histogram {
         (!self.is_empty()).then(|| self.buckets.min())
     }
 
-    /// Every recorded value at the upper end of its bucket, ascending, and how often it was seen.
+    /// Every recorded value at the upper end of its bucket, ascending, and its count.
     pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.buckets.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
     }
 
-    /// Forgets all values and keeps the memory.
+    /// Clears all values and keeps the memory.
     pub fn clear(&mut self) {
         self.buckets.reset();
     }
@@ -131,7 +131,10 @@ impl Histogram {
     }
 
     /// Reads what [`Histogram::to_base64`] wrote, or the compressed form of histogram logs.
-    /// Histograms with other bounds are taken over value by value.
+    /// Histograms with other bounds are converted value by value.
+    ///
+    /// # Errors
+    /// If the text is not a histogram.
     pub fn from_base64(text: &str) -> Result<Histogram, Unreadable> {
         let bytes = STANDARD.decode(text.trim()).map_err(|error| Unreadable(error.to_string()))?;
         let read: Buckets<u64> = Deserializer::new()
@@ -173,10 +176,10 @@ impl Histogram {
         text
     }
 
-    /// Values, percentiles and counts of a percentile table: levels come ever closer to 100 %, five
-    /// for each halving of the distance. The arithmetic is that of HdrHistogram 2.2.2
-    /// (`PercentileIterator.java`), in percent: levels in shares of 1 have other last bits, and
-    /// where a level is exactly the share of so many values the row would be that of the next.
+    /// Values, percentiles and counts of a percentile table: levels approach 100 %, five for each
+    /// halving of the distance. The arithmetic is that of HdrHistogram 2.2.2
+    /// (`PercentileIterator.java`), in percent: levels in shares of 1 have other last bits, and a
+    /// level that is exactly the share of a number of values would give the next row.
     fn percentile_rows(&self) -> Vec<(u64, f64, u64)> {
         let (total, mut count, mut level) = (self.count(), 0, 0.0);
         let mut rows = Vec::new();
@@ -206,6 +209,9 @@ impl Default for Histogram {
 /// Writes a histogram log (`.hlog`): a header, then one line an interval with the histogram
 /// compressed, as HdrHistogram's log readers expect it. The interval's maximum is written in
 /// milliseconds, times in seconds.
+///
+/// # Errors
+/// If `out` cannot be written, or a tag contains commas or blanks.
 pub fn write_interval_log(
     out: &mut impl io::Write,
     started: SystemTime,

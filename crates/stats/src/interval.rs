@@ -1,4 +1,4 @@
-//! An interval that says how it was made.
+//! An interval that names its method.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use std::fmt;
 pub struct Interval {
     /// Lower end.
     pub low: f64,
-    /// Upper end; infinite where nothing bounds it.
+    /// Upper end; infinite if it has no bound.
     pub high: f64,
     /// How it was made.
     pub method: Method,
 }
 
 impl Interval {
-    /// True if `value` lies within, ends included.
+    /// True if `value` is within, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -25,15 +25,11 @@ impl Interval {
     }
 }
 
-/// How an interval was made. Each is described, with its source, where it is computed.
+/// Method of an interval. Each is described, with its source, where it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Student's t over the values of runs.
     TOverRuns,
-    /// Bias-corrected and accelerated bootstrap over runs.
-    BcaOverRuns,
-    /// Percentile bootstrap over runs, and over blocks within them.
-    BootstrapOverRunsAndBlocks,
     /// Studentised bootstrap over runs.
     StudentisedBootstrap,
     /// Student's t over the values of runs, its longer side corrected for skewness.
@@ -59,12 +55,10 @@ pub enum Method {
 }
 
 impl Method {
-    /// The words that stand beside the interval.
+    /// The words printed with the interval.
     pub fn name(self) -> &'static str {
         match self {
             Method::TOverRuns => "t over runs",
-            Method::BcaOverRuns => "BCa bootstrap over runs",
-            Method::BootstrapOverRunsAndBlocks => "bootstrap over runs, then blocks",
             Method::StudentisedBootstrap => "studentised bootstrap over runs",
             Method::SkewnessCorrectedT => "t over runs, corrected for skewness",
             Method::PercentileBootstrap => "percentile bootstrap over runs",

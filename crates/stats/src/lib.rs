@@ -1,5 +1,5 @@
-//! Weighs numbers: estimates with their intervals, comparisons, quantiles, histograms. Knows no
-//! unit, protocol or file: numbers go in, numbers come out.
+//! Statistics: estimates with their intervals, comparisons, quantiles, histograms. Independent of
+//! units, protocols and files: numbers in, numbers out.
 
 pub mod average;
 pub mod bootstrap;

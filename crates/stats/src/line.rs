@@ -1,15 +1,15 @@
-//! The straight line of least squares through points.
+//! The least-squares line through points.
 
 use crate::estimate::Sample;
 
-/// A straight line through points, and how well it follows them.
+/// A straight line through points, and its fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// Rise of y per x.
     pub slope: f64,
     /// y where x is 0.
     pub intercept: f64,
-    /// Pearson's coefficient of correlation; not a number where all y are the same.
+    /// Pearson's coefficient of correlation; not a number if all y are the same.
     pub correlation: f64,
 }
 

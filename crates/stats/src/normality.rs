@@ -10,7 +10,7 @@ use crate::estimate::Sample;
 pub struct Normality {
     /// Shapiro and Wilk's W, 0 to 1; 1 is perfectly normal.
     pub w: f64,
-    /// The probability of so small a W, were the values normal.
+    /// The probability of a W this small if the values are normal.
     pub p: f64,
     /// The skewness g1 = m3 / m2^(3/2); 0 is symmetrical.
     pub skewness: f64,
@@ -21,6 +21,9 @@ impl Normality {
     ///
     /// S. S. Shapiro and M. B. Wilk (1965); weights and p-value by P. Royston, "Remark AS R94"
     /// (Applied Statistics 44, 1995).
+    ///
+    /// # Errors
+    /// Below 3 values, without spread, or if a value is not finite.
     pub fn of(values: &[f64]) -> Result<Normality, Refusal> {
         let sample = Sample::of(values).ok_or(Refusal::NoValues)?;
         if sample.n < VALUES_MIN {
@@ -40,7 +43,7 @@ impl Normality {
     }
 }
 
-/// The skewness g1 = m3 / m2^(3/2), with moments over n; 0 where there is no spread.
+/// The skewness g1 = m3 / m2^(3/2), with moments over n; 0 without spread.
 pub fn skewness(values: &[f64]) -> f64 {
     let Some(sample) = Sample::of(values) else { return 0.0 };
     let n = sample.n as f64;
@@ -52,6 +55,9 @@ pub fn skewness(values: &[f64]) -> f64 {
 
 /// The two-sided probability of a skewness as far from 0 among at least 8 normal values (R. B.
 /// D'Agostino, "Transformation to normality of the null distribution of g1", Biometrika 57, 1970).
+///
+/// # Errors
+/// Below 8 values, or without spread.
 pub fn skewness_p(values: &[f64]) -> Result<f64, Refusal> {
     if values.len() < SKEWNESS_VALUES_MIN {
         return Err(Refusal::TooFew { have: values.len(), needed: SKEWNESS_VALUES_MIN });

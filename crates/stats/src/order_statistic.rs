@@ -1,9 +1,9 @@
 //! The interval of a quantile from the values themselves, without any assumption about their
-//! distribution: between two order statistics whose ranks follow from binomial probabilities
-//! (W. R. Thompson, 1936; H. A. David and H. N. Nagaraja, "Order Statistics", section 7.1).
+//! distribution: between two order statistics whose ranks follow from binomial probabilities (W. R.
+//! Thompson, 1936; H. A. David and H. N. Nagaraja, "Order Statistics", section 7.1).
 //!
-//! The values must be independent: inside a run whose values hang together the interval is too
-//! narrow; see [`crate::within_run`].
+//! The values must be independent: for correlated values of one run the interval is too narrow; see
+//! [`crate::within_run`].
 
 use crate::interval::{Interval, Method};
 use crate::quantile::{nearest_rank, values_needed};
@@ -21,14 +21,20 @@ pub struct QuantileInterval {
 }
 
 /// The interval of the quantile `q`, above 0 and below 1, of sorted values.
+///
+/// # Errors
+/// If there are too few values in a tail.
 pub fn quantile_interval(sorted: &[f64], q: f64) -> Result<QuantileInterval, Refusal> {
     let ranks = ranks(sorted.len() as u64, q)?;
     let at = |rank: u64| sorted[rank as usize - 1];
     Ok(QuantileInterval { value: nearest_rank(sorted, q), interval: order(ranks, at), ranks })
 }
 
-/// The ranks, counted from 1, of the two order statistics of `n` values between which the
-/// quantile `q` lies: at most 2.5 % of its probability is left out on either side, exactly.
+/// The ranks, counted from 1, of the two order statistics of `n` values around the quantile `q`: at
+/// most 2.5 % of its probability is outside on either side, exactly.
+///
+/// # Errors
+/// If there are too few values in a tail.
 pub fn ranks(n: u64, q: f64) -> Result<(u64, u64), Refusal> {
     let needed = values_needed(q).max(values_needed(1.0 - q));
     if !(q > 0.0 && q < 1.0) || n < needed {
@@ -46,7 +52,7 @@ pub fn ranks(n: u64, q: f64) -> Result<(u64, u64), Refusal> {
             })
             .count() as u64
     };
-    // Below the low rank lie so many of the smallest counts as fit into the tail, and likewise
+    // As many of the smallest counts as fit into the tail are below the low rank, and likewise
     // above; a count k means that k values do not exceed the quantile.
     let low = first + within(&mut weights.iter());
     let last = first + weights.len() as u64 - 1;

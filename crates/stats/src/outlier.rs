@@ -1,10 +1,10 @@
-//! Values that stand apart. They are shown and never dropped: a slow run is a fact about the
-//! thing measured until someone finds out that it was not.
+//! Outliers. They are shown and never dropped: a slow run is a fact about the target until its
+//! cause is known.
 
 use crate::average::median;
 use crate::quantile::interpolated;
 
-/// The rule by which a value stands apart.
+/// The rule by which a value is an outlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Beyond 1.5 interquartile ranges from the quartiles (J. W. Tukey, "Exploratory Data
@@ -16,7 +16,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The words in which it is reported.
+    /// The words in reports.
     pub fn name(self) -> &'static str {
         match self {
             Rule::TukeyFences => "beyond 1.5 interquartile ranges (Tukey)",
@@ -24,8 +24,8 @@ impl Rule {
         }
     }
 
-    /// The indices of the values that stand apart, in their order. None among fewer than
-    /// [`VALUES_MIN`] values, and none by the median distance where half of them are equal.
+    /// The indices of the outliers, in their order. None among fewer than [`VALUES_MIN`] values,
+    /// and none by the median distance if half of them are equal.
     pub fn flags(self, values: &[f64]) -> Vec<usize> {
         if values.len() < VALUES_MIN || values.iter().any(|value| !value.is_finite()) {
             return Vec::new();
@@ -38,7 +38,7 @@ impl Rule {
     }
 }
 
-/// Fewer values have no quartiles to speak of.
+/// Quartiles of fewer values are not useful.
 pub const VALUES_MIN: usize = 5;
 
 fn fences(values: &[f64]) -> (f64, f64) {

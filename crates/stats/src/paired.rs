@@ -1,11 +1,10 @@
-//! Says by how much one sample is above another whose values belong to it one by one, such as
-//! trials that took turns: what a pair has in common, the state of the machine above all, cancels
-//! out.
+//! Compares two samples whose values form pairs, such as trials in turn: what a pair has in common,
+//! mainly the state of the machine, cancels out.
 //!
 //! The difference has Student's t interval over the differences ("The Probable Error of a Mean",
 //! 1908, whose example this is). The ratio of the means has Fieller's (E. C. Fieller, 1954) for
-//! dependent samples, with the same degrees of freedom: it leaves out 1 exactly where that of the
-//! difference leaves out 0.
+//! dependent samples, with the same degrees of freedom: it excludes 1 exactly if that of the
+//! difference excludes 0.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -16,22 +15,22 @@ use crate::estimate::{Estimate, INTERVAL_VALUES_MIN, Sample, t_quantile};
 /// Left against right, pair by pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
-    /// The mean of left less right; bounds from three pairs on.
+    /// The mean of left minus right; bounds from three pairs on.
     pub difference: Estimate,
-    /// Mean of left over mean of right; `None` where that is infinite, and without bounds where
-    /// there are none.
+    /// Mean of left over mean of right; `None` if that is infinite; without bounds if there are
+    /// none.
     pub ratio: Option<Ratio>,
-    /// What can be said of left, by the interval of the difference.
+    /// The verdict on left, by the interval of the difference.
     pub verdict: Verdict,
-    /// Why nothing can be said, where the verdict is [`Verdict::Refused`].
+    /// Why there is no verdict, if it is [`Verdict::Refused`].
     pub refusal: Option<Refusal>,
-    /// The two-sided probability of so large a difference between equals; `None` below three
-    /// pairs.
+    /// The two-sided probability of a difference at least this large between equals; `None` below
+    /// three pairs.
     pub p: Option<f64>,
 }
 
 impl Paired {
-    /// Weighs `pairs` of left and right.
+    /// Compares `pairs` of left and right.
     ///
     /// # Errors
     /// Without pairs, or if a value is not finite.
@@ -59,8 +58,8 @@ impl Paired {
     }
 }
 
-/// All ratios r for which left less r times right is not told from 0; `None` where they have an
-/// end on no side. The covariance is that which follows from the variance of the differences.
+/// All ratios r for which left minus r times right is not significantly different from 0; `None` if
+/// they are unbounded on both sides. The covariance follows from the variance of the differences.
 fn fieller(left: &Sample, right: &Sample, differences: &Sample) -> Option<(f64, f64)> {
     let n = left.n as f64;
     debug_assert!(left.n >= INTERVAL_VALUES_MIN);

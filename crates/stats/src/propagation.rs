@@ -1,43 +1,43 @@
-//! Propagation of distributions by a Monte Carlo method (JCGM 101:2008): what is known of the
-//! inputs of a model as distributions, draws of them, and the interval of what comes out.
+//! Propagation of distributions by a Monte Carlo method (JCGM 101:2008): distributions of the
+//! inputs of a model, draws of them, and the interval of the output.
 
 use crate::estimate::{Sample, t_quantile};
 use crate::random::Random;
 
-/// What is known of a quantity.
+/// Knowledge of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Known {
-    /// Its value.
+    /// An exact value.
     Exactly(f64),
     /// The expectation of repeated indications: a scaled and shifted t distribution (JCGM 101,
     /// 6.4.9.2).
     MeanOf {
         /// Arithmetic mean of the indications.
         mean: f64,
-        /// Their standard deviation, n - 1 below the line.
+        /// Their standard deviation, with divisor n - 1.
         deviation: f64,
-        /// How many there are; at least 2.
+        /// Number of indications; at least 2.
         n: usize,
     },
-    /// The standard deviation behind repeated indications that are normal: s sqrt((n-1) / chi^2).
+    /// The standard deviation of normal repeated indications: s sqrt((n-1) / chi^2).
     DeviationOf {
         /// The standard deviation of the indications.
         deviation: f64,
-        /// How many there are; at least 2.
+        /// Number of indications; at least 2.
         n: usize,
     },
-    /// The same over the size of the expectation: the coefficient of variation. Where a draw of the
-    /// expectation has the other sign it is infinite: 0 cannot be excluded below the line.
+    /// The coefficient of variation: the standard deviation over the size of the expectation. It is
+    /// infinite if a draw of the expectation has the other sign: 0 cannot be excluded as divisor.
     VariationOf {
         /// Arithmetic mean of the indications.
         mean: f64,
         /// Their standard deviation, n - 1 below the line.
         deviation: f64,
-        /// How many there are; at least 2.
+        /// Number of indications; at least 2.
         n: usize,
     },
-    /// Two bounds and nothing between: a rectangular distribution (JCGM 101, 6.4.2). Above an
-    /// infinite one nothing is known: half of the draws are the lower bound, half are infinite.
+    /// Two bounds: a rectangular distribution (JCGM 101, 6.4.2). With an infinite upper bound half
+    /// of the draws are the lower bound, half are infinite.
     Between(f64, f64),
 }
 
@@ -49,7 +49,7 @@ impl Known {
         Some(Known::MeanOf { mean, deviation, n })
     }
 
-    /// The best estimate: the expectation, or the lower of two bounds where the upper is infinite.
+    /// The best estimate: the expectation, or the lower of two bounds if the upper is infinite.
     pub fn estimate(self) -> f64 {
         match self {
             Known::Exactly(value) => value,
@@ -61,7 +61,7 @@ impl Known {
         }
     }
 
-    /// The interval of a mean by Student's t in closed form; `None` of everything else.
+    /// The interval of a mean by Student's t in closed form; `None` for everything else.
     pub fn student_interval(self) -> Option<(f64, f64)> {
         let Known::MeanOf { mean, deviation, n } = self else { return None };
         let half = t_quantile(n as f64 - 1.0) * deviation / (n as f64).sqrt();
@@ -96,8 +96,8 @@ impl Known {
     }
 }
 
-/// The interval of 95 % with as much beyond either end (JCGM 101, 7.7). Draws without a value
-/// count as beyond both, so that they only ever widen it; an end among them is infinite.
+/// The 95 % interval with equal tails (JCGM 101, 7.7). Draws without a value count as beyond both
+/// ends, so that they only widen it; an end among them is infinite.
 pub fn interval(mut draws: Vec<f64>) -> (f64, f64) {
     let all = draws.len();
     draws.retain(|draw| !draw.is_nan());
@@ -130,8 +130,9 @@ fn reduced_chi(freedom: usize, random: &mut Random) -> f64 {
     (squares / freedom as f64).sqrt()
 }
 
-/// Draws of each quantity. So many leave 0.07 % of coverage to chance; the guide's round advice of
-/// 10^4 / (1 - p) (JCGM 101, 7.2.2), here twice as many, is for figures told with more digits.
+/// Draws of each quantity. This number leaves 0.07 % of coverage to chance; the guide's
+/// recommendation of 10^4 / (1 - p) (JCGM 101, 7.2.2), here twice as many, is for figures with more
+/// digits.
 pub const DRAWS: usize = 100_000;
 
 #[cfg(test)]

@@ -1,20 +1,19 @@
-//! Quantiles, and what they need: enough values, and the lost ones counted as infinite.
+//! Quantiles: the values that they need, and lost messages counted as infinite.
 
 use crate::histogram::Histogram;
 
-/// How many values a quantile needs at least, so that the interval of order statistics at 95 %
-/// has an upper end within the data: n >= ln(0.025) / ln(q). 368 for 0.99, 3,688 for 0.999.
-/// The quantile `q` is above 0 and below 1; the extremes 0 and 1 are observed, not estimated, and
-/// need one value.
+/// Minimum of values for a quantile, so that the interval of order statistics at 95 % has an upper
+/// end within the data: n >= ln(0.025) / ln(q). 368 for 0.99, 3,688 for 0.999. The quantile `q` is
+/// above 0 and below 1; the extremes 0 and 1 are observed, not estimated, and need one value.
 pub fn values_needed(q: f64) -> u64 {
     if q > 0.0 && q < 1.0 { (0.025f64.ln() / q.ln()).ceil().max(1.0) as u64 } else { 1 }
 }
 
-/// The quantile `q` of all messages when `lost` of them never arrived: a lost message waits for
-/// ever, so a quantile that falls into the lost share is `None`, as is one without values.
+/// The quantile `q` of all messages when `lost` of them never arrived: the time of a lost message
+/// is infinite, so a quantile in the lost share is `None`, as is one without values.
 pub fn quantile_with_loss(arrived: &Histogram, lost: u64, q: f64) -> Option<u64> {
     let total = arrived.count() + lost;
-    // The product of a decimal fraction and a count may come out a hair above a whole number.
+    // The product of a decimal fraction and a count may be slightly above a whole number.
     let rank = ((q * total as f64 - ROUNDING).ceil().max(1.0)) as u64;
     if rank > arrived.count() {
         return None;

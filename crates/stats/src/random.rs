@@ -1,5 +1,6 @@
-//! The generator of all chance: due times and bodies of a trial, bootstraps, simulations. It is not
-//! from a library, so that a seed gives the same numbers on every machine and in every version.
+//! The generator of all random numbers: due times and bodies of a trial, bootstraps, simulations.
+//! It is not from a library, so that a seed gives the same numbers on every machine and in every
+//! version.
 
 /// xoshiro256++ (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", ACM
 /// TOMS 47:4, 2021), seeded by SplitMix64 as its authors advise.
@@ -22,7 +23,7 @@ impl Random {
         Random { state: [next(), next(), next(), next()] }
     }
 
-    /// The stream number `stream` of `seed`, independent of the others for all practical ends.
+    /// The stream number `stream` of `seed`, in practice independent of the others.
     pub fn stream(seed: u64, stream: u64) -> Random {
         Random::new(seed ^ stream.wrapping_mul(0xD134_2543_DE82_EF95).rotate_left(32))
     }
@@ -57,7 +58,7 @@ impl Random {
         }
     }
 
-    /// Uniform index into what has `length` elements, at least one.
+    /// Uniform index into a list of `length` elements, at least one.
     pub fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }

@@ -1,5 +1,5 @@
-//! Whether one sample tends to be larger than another, by ranks alone: one wild run cannot decide
-//! it. Mann and Whitney's test with the shift of Hodges and Lehmann.
+//! Tests whether one sample tends to be larger than another, by ranks only: one extreme run cannot
+//! decide it. Mann and Whitney's test with the shift of Hodges and Lehmann.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -9,44 +9,53 @@ use crate::{CONFIDENCE, Refusal};
 /// The test of "neither tends to be larger" and the shift that fits best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankTest {
-    /// How many pairs have left above right, ties counted half.
+    /// Number of pairs with left above right, ties counted half.
     pub u: f64,
-    /// The two-sided probability of a `u` so far out if neither tends to be larger.
+    /// The two-sided probability of a `u` at least this extreme if neither tends to be larger.
     pub p: f64,
-    /// True if `p` and the interval are exact, false if they rest on the normal approximation.
+    /// True if `p` and the interval are exact, false if they use the normal approximation.
     pub exact: bool,
     /// The median of all differences left minus right (J. L. Hodges and E. L. Lehmann, 1963).
     pub shift: f64,
-    /// The interval of the shift; refused where even all the data do not reach 95 %.
+    /// The interval of the shift; refused if even all the data do not reach 95 %.
     pub interval: Result<Interval, Refusal>,
 }
 
 impl RankTest {
     /// Compares two independent samples. Exact without ties and below [`EXACT_VALUES_BELOW`]
     /// values a side, as R's `wilcox.test` decides it; otherwise the normal approximation.
+    ///
+    /// # Errors
+    /// Without finite values on both sides, or without spread.
     pub fn of(left: &[f64], right: &[f64]) -> Result<RankTest, Refusal> {
         let sides = Sides::of(left, right)?;
         let small = left.len().max(right.len()) < EXACT_VALUES_BELOW;
         if small && !sides.has_ties() { sides.exact() } else { sides.normal() }
     }
 
-    /// The exact test (H. B. Mann and D. R. Whitney, 1947), which needs values without ties;
-    /// with them `p` is that of SciPy's `method="exact"`, which takes no notice of ties.
+    /// The exact test (H. B. Mann and D. R. Whitney, 1947), which needs values without ties; with
+    /// them `p` is that of SciPy's `method="exact"`, which ignores ties.
+    ///
+    /// # Errors
+    /// Without finite values on both sides.
     pub fn exact(left: &[f64], right: &[f64]) -> Result<RankTest, Refusal> {
         Sides::of(left, right)?.exact()
     }
 
     /// The normal approximation with the correction for ties and for continuity. The interval is
     /// that of M. Hollander and D. A. Wolfe (1999), section 4.3, with the same corrections.
+    ///
+    /// # Errors
+    /// Without finite values on both sides, or without spread.
     pub fn normal(left: &[f64], right: &[f64]) -> Result<RankTest, Refusal> {
         Sides::of(left, right)?.normal()
     }
 }
 
 struct Sides {
-    /// Sorted.
+    /// Left values, sorted.
     left: Vec<f64>,
-    /// Sorted.
+    /// Right values, sorted.
     right: Vec<f64>,
     u: f64,
     /// The sum of t^3 - t over groups of t equal values.
@@ -83,8 +92,8 @@ impl Sides {
     fn exact(&self) -> Result<RankTest, Refusal> {
         let below = cumulative(self.left.len(), self.right.len());
         let pairs = self.pairs();
-        // The distribution is symmetrical, so the far tail is read on the near side; the half that
-        // ties leave counts as less extreme.
+        // The distribution is symmetrical, so the far tail is read on the near side; the half left
+        // by ties counts as less extreme.
         let near = self.u.min(pairs as f64 - self.u).ceil() as usize;
         let p = (2.0 * below[near]).min(1.0);
         let tail = (1.0 - CONFIDENCE) / 2.0;
@@ -123,8 +132,8 @@ impl Sides {
         self.left.len() * self.right.len()
     }
 
-    /// Of all differences left minus right, the one of `rank`, counted from 1, without making
-    /// them all: the smallest number that so many of them do not exceed, by halving the numbers.
+    /// Of all differences left minus right, the one of `rank`, counted from 1, without computing
+    /// them all: the smallest number that `rank` of them do not exceed, by bisection.
     fn difference(&self, rank: usize) -> f64 {
         let largest = |sorted: &[f64]| sorted.last().copied().unwrap_or_default();
         let (mut low, mut high) = (
@@ -142,7 +151,7 @@ impl Sides {
         number(low)
     }
 
-    /// How many differences do not exceed `limit`.
+    /// Number of differences that do not exceed `limit`.
     fn up_to(&self, limit: f64) -> usize {
         let mut from = 0;
         let count = |left: &f64| {
@@ -167,8 +176,8 @@ impl Sides {
     }
 }
 
-/// The place of a number among all numbers, which are ordered as their bits are once the sign is
-/// turned round (IEEE 754, section 5.10).
+/// The index of a number among all numbers, which are ordered as their bits are once the sign is
+/// inverted (IEEE 754, section 5.10).
 fn place(number: f64) -> u64 {
     let bits = (number + 0.0).to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
@@ -183,12 +192,13 @@ fn number(place: u64) -> f64 {
 fn cumulative(left_n: usize, right_n: usize) -> Vec<f64> {
     let (few, all) = (left_n.min(right_n), left_n + right_n);
     let pairs = left_n * right_n;
-    // ways[j][u]: so many choices of j ranks have a sum u above the smallest possible one.
+    // ways[j][u]: number of choices of j ranks with a sum u above the smallest possible one.
     let mut ways = vec![vec![0.0f64; pairs + 1]; few + 1];
     ways[0][0] = 1.0;
     for rank in 1..=all {
         for chosen in (1..=few.min(rank)).rev() {
-            // As the `chosen`-th smallest, this rank lies so far above where it could be least.
+            // As the `chosen`-th smallest, this rank is above its lowest possible value by this
+            // difference.
             let above = rank - chosen;
             let (before, after) = ways.split_at_mut(chosen);
             for (u, slot) in after[0].iter_mut().enumerate().skip(above) {

@@ -1,5 +1,5 @@
-//! What the values of runs, one each, say about their mean: the headline figure with everything
-//! that a reader needs to trust it or not. Which interval, and why: `docs/decisions/0007`.
+//! The mean over runs, one value each: the headline figure with everything needed to judge it. The
+//! choice of intervals is explained in `docs/decisions/0007`.
 
 use crate::bootstrap::{self, Bootstrap};
 use crate::estimate::{INTERVAL_VALUES_MIN, Sample, t_quantile};
@@ -9,10 +9,10 @@ use crate::order_statistic::quantile_interval;
 use crate::outlier::Rule;
 use crate::{Refusal, average};
 
-/// A mean over runs and what stands beside it.
+/// A mean over runs and related figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunsMean {
-    /// How many runs.
+    /// Number of runs.
     pub n: usize,
     /// The arithmetic mean.
     pub mean: f64,
@@ -20,21 +20,25 @@ pub struct RunsMean {
     pub deviation: f64,
     /// The interval of the mean, by [`mean_interval`]; refused for fewer than three runs.
     pub interval: Result<Interval, Refusal>,
-    /// The studentised bootstrap interval of the mean, where it should be looked at too: below
+    /// The studentised bootstrap interval of the mean, if it should be checked too: below
     /// [`BESIDE_BELOW`] runs, or with skewness among up to a thousand. It needs five runs.
     pub beside: Option<Interval>,
     /// The median.
     pub median: f64,
-    /// The interval of the median from order statistics, which no skewness harms; six runs.
+    /// The interval of the median from order statistics, which skewness does not affect; needs six
+    /// runs.
     pub median_interval: Result<Interval, Refusal>,
-    /// Shapiro and Wilk's test and the skewness; `None` where there is too little to test.
+    /// Shapiro and Wilk's test and the skewness; `None` if there are too few values.
     pub normality: Option<Normality>,
-    /// Indices of runs that stand apart by Tukey's fences. They are part of every figure above.
+    /// Indices of outliers by Tukey's fences. They are part of every figure above.
     pub outliers: Vec<usize>,
 }
 
 impl RunsMean {
-    /// Weighs one value per run; refused without values or if one of them is not finite.
+    /// Analyses one value per run.
+    ///
+    /// # Errors
+    /// Without values, or if one of them is not finite.
     pub fn of(values: &[f64]) -> Result<RunsMean, Refusal> {
         let sample = Sample::of(values).ok_or(Refusal::NoValues)?;
         let mut sorted = values.to_vec();
@@ -56,10 +60,13 @@ impl RunsMean {
 /// The interval of the mean of runs: Student's t, and from [`CORRECTED_FROM`] values on its side
 /// towards the longer tail lengthened by s G (1 + 2 t^2) / (6 n), with the skewness G and the
 /// standard deviation s (N. J. Johnson, "Modified t Tests and Confidence Intervals for Asymmetrical
-/// Populations", 1978). The other side stays as t has it: with few values G is too uncertain to
-/// shorten anything, and both shifted as Johnson has it, five normal values are covered in 89 of
+/// Populations", 1978). The other side stays as in t: with few values G is too uncertain to shorten
+/// anything, and if both were shifted as Johnson does, five normal values would be covered in 89 of
 /// 100 cases. So values as skewed as a log-normal of sigma 0.5 are covered in 94 of 100, by t alone
-/// in 92; `docs/decisions/0007-intervals.md` has the table. Refused below three values.
+/// in 92; `docs/decisions/0007-intervals.md` has the table.
+///
+/// # Errors
+/// Below three values.
 pub fn mean_interval(values: &[f64]) -> Result<Interval, Refusal> {
     let sample = Sample::of(values).ok_or(Refusal::NoValues)?;
     if sample.n < INTERVAL_VALUES_MIN {
@@ -71,14 +78,15 @@ pub fn mean_interval(values: &[f64]) -> Result<Interval, Refusal> {
     }
     let n = sample.n as f64;
     let t = t_quantile(n - 1.0);
-    // The skewness of a sample is too small by this on average (D. N. Joanes and C. A. Gill, 1998).
+    // The skewness of a sample is too small by this factor on average (D. N. Joanes and C. A. Gill,
+    // 1998).
     let skewness = normality::skewness(values) * (n * (n - 1.0)).sqrt() / (n - 2.0);
     let longer = sample.standard_deviation() * skewness * (1.0 + 2.0 * t * t) / (6.0 * n);
     let (low, high) = (plain.low + longer.min(0.0), plain.high + longer.max(0.0));
     Ok(Interval { low, high, method: Method::SkewnessCorrectedT })
 }
 
-/// The studentised bootstrap interval, where it should be looked at too.
+/// The studentised bootstrap interval, if it should be checked too.
 fn beside(values: &[f64]) -> Option<Interval> {
     let bootstrap = Bootstrap { resamples: RESAMPLES, ..Bootstrap::default() };
     let is_wanted = values.len() < BESIDE_BELOW || is_skewed(values);
@@ -86,10 +94,11 @@ fn beside(values: &[f64]) -> Option<Interval> {
     (is_wanted && is_possible).then(|| bootstrap.studentised_mean(values).ok()).flatten()
 }
 
-/// Student's t interval of the mean of runs. Refused below three values, and where D'Agostino's
-/// test finds skewness and there are fewer than 25 x skewness^2 values, with which an interval
-/// that says 95 % is wrong in at most 6 % (W. G. Cochran, "Sampling Techniques", 1977, section
+/// Student's t interval of the mean of runs. G. Cochran, "Sampling Techniques", 1977, section
 /// 2.15).
+///
+/// # Errors
+/// Below three values, and if they are too skewed for their number.
 pub fn t_interval(values: &[f64]) -> Result<Interval, Refusal> {
     let sample = Sample::of(values).ok_or(Refusal::NoValues)?;
     if sample.n < INTERVAL_VALUES_MIN {
@@ -114,15 +123,16 @@ fn is_skewed(values: &[f64]) -> bool {
     normality::skewness_p(values).is_ok_and(|p| p < SKEWED_P)
 }
 
-/// With fewer runs the bootstrap interval stands beside the t interval.
+/// With fewer runs the bootstrap interval is given with the t interval.
 pub const BESIDE_BELOW: usize = 10;
 
-/// Three values have a skewness that tells nothing.
+/// The skewness of three values is meaningless.
 pub const CORRECTED_FROM: usize = 4;
 
 /// With more values than this, skewness no longer moves the interval of a mean.
 const BESIDE_MOST: usize = 1000;
-/// A report has thousands of these means: so many resamples leave 2 % of the width to chance.
+/// A report has thousands of these means: this number of resamples leaves 2 % of the width to
+/// chance.
 const RESAMPLES: usize = 2_000;
 const COCHRAN: f64 = 25.0;
 const SKEWED_P: f64 = 0.05;

@@ -1,7 +1,7 @@
-//! Where the mean of a series changes: the segmentation with the smallest squared error plus a
-//! penalty for every border, found exactly by PELT (R. Killick, P. Fearnhead and I. A. Eckley,
+//! Finds where the mean of a series changes: the segmentation with the smallest squared error plus
+//! a penalty for every border, found exactly by PELT (R. Killick, P. Fearnhead and I. A. Eckley,
 //! "Optimal Detection of Changepoints With a Linear Computational Cost", 2012). Written here: the
-//! crate `pelt` 0.3 stands under another licence (MPL 2.0), and this is forty lines.
+//! crate `pelt` 0.3 has another licence (MPL 2.0), and this is forty lines.
 
 /// The first indices of all segments after the first, in order. A segment has at least
 /// `length_min` values; a border must lower the sum of squared distances from the segments' means
@@ -24,8 +24,8 @@ pub fn borders(values: &[f64], penalty: f64, length_min: usize) -> Vec<usize> {
         let chosen = starts.iter().copied().min_by(|a, b| cost(*a).total_cmp(&cost(*b)));
         let Some(chosen) = chosen else { continue };
         let lowest = cost(chosen);
-        // A start that is beaten even without a further penalty can never win again once its
-        // rival, which needs a whole segment, is allowed too.
+        // A start that loses even without a further penalty can never win again once its rival,
+        // which needs a whole segment, is allowed too.
         for start in &starts {
             if best[*start] + sums.squares(*start, end) > lowest {
                 useless_from[*start] = useless_from[*start].min(end + length_min);
@@ -47,7 +47,7 @@ pub fn borders(values: &[f64], penalty: f64, length_min: usize) -> Vec<usize> {
     found
 }
 
-/// Sums from the start on, about the mean of all so that squares lose no digits.
+/// Cumulative sums, relative to the overall mean so that squares lose no digits.
 struct Sums {
     values: Vec<f64>,
     squares: Vec<f64>,

@@ -1,17 +1,17 @@
-//! How much may be concluded from a count of events among n: bounds of shares.
+//! Bounds of shares, from a count of events among n.
 
 use statrs::distribution::{Beta, ContinuousCDF};
 
 use crate::CONFIDENCE;
 
-/// The largest share that is still compatible with not one event among `n`, one-sided at 95 %:
-/// 1 - 0.05^(1/n), exactly; just below the "rule of three", 3/n. It is 1 for no trials.
+/// The largest share that is compatible with no event among `n`, one-sided at 95 %: 1 - 0.05^(1/n),
+/// exactly; just below the "rule of three", 3/n. It is 1 for no trials.
 pub fn zero_events_share_max(n: u64) -> f64 {
     if n == 0 { 1.0 } else { -((1.0 - CONFIDENCE).ln() / n as f64).exp_m1() }
 }
 
-/// The exact two-sided interval at 95 % of a share of which `events` among `n` were seen (C. J.
-/// Clopper and E. S. Pearson, 1934). It is 0 to 1 for no trials.
+/// The exact two-sided interval at 95 % of a share with `events` events among `n` (C. J. Clopper
+/// and E. S. Pearson, 1934). It is 0 to 1 for no trials.
 pub fn share_interval(events: u64, n: u64) -> (f64, f64) {
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let events = events.min(n);

@@ -1,10 +1,11 @@
-//! Whether a run came to rest: the means of its windows, cut where their level changes, say Flat,
-//! WarmUp, SlowDown or NotSteady. After E. Barrett, C. F. Bolz-Tereick, R. Killick, S. Mount and
-//! L. Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017). "Not steady" is a result,
-//! not an error to hide.
+//! Classifies a run as steady or not: the means of its windows, cut where their level changes, are
+//! Flat, WarmUp, SlowDown or NotSteady. After E. Barrett, C. F. Bolz-Tereick, R. Killick, S. Mount
+//! and L. Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017). "Not steady" is a
+//! result, not an error to hide.
 //!
-//! Neighbours may be mildly alike: with an autocorrelation of 0.3, 95 in 100 flat runs of 20 to 60
-//! windows are called flat, with 0.5 some 80, the others mostly not steady. Longer windows help.
+//! Neighbours may be slightly correlated: with an autocorrelation of 0.3, 95 in 100 flat runs of 20
+//! to 60 windows are called flat, with 0.5 some 80, the others mostly not steady. Longer windows
+//! help.
 
 use crate::Refusal;
 use crate::average::median;
@@ -12,7 +13,7 @@ use crate::estimate::Sample;
 use crate::segments::borders;
 use crate::within_run::autocorrelation;
 
-/// Which way the measured quantity gets better.
+/// Whether lower or higher values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Times, costs, losses.
@@ -21,21 +22,21 @@ pub enum Better {
     Higher,
 }
 
-/// What became of the run.
+/// State of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// One level from the first window on.
     Flat,
-    /// It got better and stayed so.
+    /// It became better and stayed so.
     WarmUp,
-    /// It got worse and stayed so.
+    /// It became worse and stayed so.
     SlowDown,
-    /// It never came to rest for the last [`REST_SHARE`] of the run.
+    /// It was not steady during the last [`REST_SHARE`] of the run.
     NotSteady,
 }
 
 impl State {
-    /// The words in which it is reported.
+    /// The words in reports.
     pub fn name(self) -> &'static str {
         match self {
             State::Flat => "flat",
@@ -57,21 +58,24 @@ pub struct Segment {
     pub mean: f64,
 }
 
-/// The state and the segments that it rests on.
+/// The state and its segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteadyState {
-    /// What became of the run.
+    /// State of the run.
     pub state: State,
-    /// The levels in their order; their ends are where the level changes.
+    /// The levels in their order; the level changes at their ends.
     pub segments: Vec<Segment>,
-    /// The first window of the level on which the run came to rest; `None` if it did not.
+    /// The first window of the steady level; `None` if there is none.
     pub steady_from: Option<usize>,
 }
 
 impl SteadyState {
-    /// Classifies the means of at least [`WINDOWS_MIN`] successive windows of equal length.
-    /// Levels that differ by less than [`CHANGE_MIN`] of the median count as one. Windows so many
-    /// or so alike that neighbours say nothing new are first joined in pairs.
+    /// Classifies the means of at least [`WINDOWS_MIN`] successive windows of equal length. Levels
+    /// that differ by less than [`CHANGE_MIN`] of the median count as one. Windows are first joined
+    /// in pairs if there are too many, or if neighbours are too strongly correlated.
+    ///
+    /// # Errors
+    /// Below [`WINDOWS_MIN`] windows, or if one is not finite.
     pub fn of(windows: &[f64], better: Better) -> Result<SteadyState, Refusal> {
         if windows.iter().any(|value| !value.is_finite()) {
             return Err(Refusal::NoValues);
@@ -110,7 +114,7 @@ impl SteadyState {
 }
 
 /// The means of pairs of pairs of windows, and how many windows each one joins: as long as there
-/// are too many, or enough and neighbours are alike. A last one without a partner is left out.
+/// are too many, or enough and neighbours are correlated. A last one without a partner is left out.
 fn in_pairs(windows: &[f64]) -> (Vec<f64>, usize) {
     let (mut joined, mut length) = (windows.to_vec(), 1);
     while joined.len() > WINDOWS_MAX
@@ -135,7 +139,7 @@ fn classify(
     if is_short || drifts(rest, variance, least) {
         return State::NotSteady;
     }
-    // On the way to rest every level is nearer to the last one than the level before it was.
+    // In a warm-up every level is closer to the last one than the level before it.
     let gaps: Vec<f64> = earlier.iter().map(|segment| segment.mean - last.mean).collect();
     let is_way = gaps.windows(2).all(|pair| pair[0].abs() > pair[1].abs());
     let improves = |gap: &f64| (*gap > 0.0) == (better == Better::Lower);
@@ -148,7 +152,8 @@ fn classify(
     }
 }
 
-/// Whether one straight line, at the price of one border, explains the run better than its steps.
+/// Whether one straight line, with the penalty of one border, explains the run better than its
+/// steps.
 fn is_rather_a_line(windows: &[f64], segments: &[Segment], penalty: f64) -> bool {
     let of_segment = |segment: &Segment| -> f64 {
         windows[segment.start..segment.end].iter().map(|v| (v - segment.mean).powi(2)).sum()
@@ -165,10 +170,10 @@ fn drifts(values: &[f64], variance: f64, least: f64) -> bool {
     line.slope.abs() > DRIFT_Z * (variance / line.squares).sqrt() && change > least
 }
 
-/// The line of least squares.
+/// A least-squares line.
 struct Line {
     slope: f64,
-    /// The sum of squared distances of the places from their middle.
+    /// The sum of squared distances of the positions from their mean.
     squares: f64,
     /// The sum of squared distances of the values from the line.
     residual: f64,
@@ -211,10 +216,10 @@ fn joined(mut segments: Vec<Segment>, least: f64) -> Vec<Segment> {
     }
 }
 
-/// The variance of a mean of windows times their number, from differences so that changes of
-/// level do not count: the median distance of neighbours gives the spread, that of windows two
-/// apart the autocorrelation (S. Chakar, E. Lebarbier, C. Lévy-Leduc and S. Robin, "A robust
-/// approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017).
+/// The variance of a mean of windows times their number, from differences so that changes of level
+/// do not count: the median distance of neighbours gives the spread, that of windows two apart the
+/// autocorrelation (S. Chakar, E. Lebarbier, C. Lévy-Leduc and S. Robin, "A robust approach for
+/// estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017).
 fn noise(windows: &[f64]) -> f64 {
     let typical = |apart: usize| {
         let pairs = windows.iter().zip(&windows[apart..]);
@@ -229,17 +234,17 @@ fn noise(windows: &[f64]) -> f64 {
     near / 2.0 / (1.0 - phi) * (1.0 + phi) / (1.0 - phi)
 }
 
-/// Fewer windows show no course.
+/// Fewer windows cannot be classified.
 pub const WINDOWS_MIN: usize = 10;
 
-/// Changes of level below this share of the median do not matter to anyone.
+/// Smaller changes of level, as a share of the median, are irrelevant in practice.
 pub const CHANGE_MIN: f64 = 0.01;
 
-/// The share of the run for which it must have been at rest; Barrett et al. ask for the last 500
-/// of 2,000 iterations.
+/// The share of the run that must be steady; Barrett et al. ask for the last 500 of 2,000
+/// iterations.
 pub const REST_SHARE: f64 = 0.25;
 
-/// Times ln(n) and the noise: the price of a border in the modified Bayes information criterion
+/// Times ln(n) and the noise: the penalty of a border in the modified Bayes information criterion
 /// (N. R. Zhang and D. O. Siegmund, 2007).
 const PENALTY: f64 = 3.0;
 const LENGTH_MIN: usize = 3;
@@ -247,11 +252,11 @@ const DRIFT_Z: f64 = 4.0;
 /// A normal distribution's deviation over its median distance from 0.
 const NORMAL_PER_MEDIAN: f64 = 1.482_602_218_505_602;
 const WINDOWS_MAX: usize = 600;
-/// So many windows are enough to tell a course.
+/// This many windows are enough to classify a run.
 const WINDOWS_ENOUGH: usize = 60;
 const ALIKE: f64 = 0.3;
 const PHI_MAX: f64 = 0.7;
-/// A series without steps whose neighbours are so alike wanders or swings too slowly for noise.
+/// A series without steps and with this autocorrelation of neighbours changes too slowly for noise.
 const WANDERING: f64 = 0.6;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What a single run can say about its own mean although its values hang together: how long they
-//! do, how many independent values they are worth, and an interval from the means of batches.
+//! The mean of a single run with correlated values: the correlation time, the number of independent
+//! values, and an interval from the means of batches.
 
 use crate::Refusal;
 use crate::estimate::{Sample, t_quantile};
@@ -23,9 +23,9 @@ fn correlation(values: &[f64], sample: &Sample, lag: usize) -> f64 {
 
 /// The integrated autocorrelation time in values, at least 1: 1 + 2 x the sum of the
 /// autocorrelations up to the first lag that is at least 5 times the sum so far (A. Sokal, "Monte
-/// Carlo Methods in Statistical Mechanics", 1997, section 3). The variance of the mean of
-/// correlated values is so many times larger. Too small when the run is shorter than some 50 times
-/// as long.
+/// Carlo Methods in Statistical Mechanics", 1997, section 3). It is the factor by which the
+/// variance of the mean of correlated values is larger. Too small when the run is shorter than some
+/// 50 times as long.
 pub fn autocorrelation_time(values: &[f64]) -> f64 {
     let Some(sample) = Sample::of(values) else { return 1.0 };
     let mut time = 1.0;
@@ -45,9 +45,9 @@ pub struct BatchMeans {
     pub mean: f64,
     /// Student's t over the batches' means. It is about this run alone.
     pub interval: Interval,
-    /// How many batches, at least [`BATCHES_MIN`].
+    /// Number of batches, at least [`BATCHES_MIN`].
     pub batches: usize,
-    /// How many values each; a remainder at the start of the run is left out.
+    /// Values per batch; a remainder at the start of the run is left out.
     pub batch_length: usize,
     /// The lag-1 autocorrelation of the batches' means, below 0.2.
     pub lag1: f64,
@@ -58,10 +58,13 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// Batches of some 10 autocorrelation times, at most 100 of them; longer ones while their
-    /// means still hang together by 0.2 or more, down to [`BATCHES_MIN`] (A. M. Law, "Simulation
-    /// Modeling and Analysis", section 9.5.3). Refused when the run is worth fewer than
-    /// [`EFFECTIVE_MIN`] independent values, with the length that would do.
+    /// Batches of some 10 autocorrelation times, at most 100 of them; longer ones while their means
+    /// are still correlated by 0.2 or more, down to [`BATCHES_MIN`] (A. M. Law, "Simulation
+    /// Modeling and Analysis", section 9.5.3).
+    ///
+    /// # Errors
+    /// When the run is worth fewer than [`EFFECTIVE_MIN`] independent values, with the length that
+    /// is needed, or batch means are still correlated.
     pub fn of(values: &[f64]) -> Result<BatchMeans, Refusal> {
         let sample = Sample::of(values).ok_or(Refusal::NoValues)?;
         if sample.variance == 0.0 {
@@ -110,7 +113,7 @@ fn batch_means(values: &[f64], batches: usize, length: usize) -> Vec<f64> {
     values[start..].chunks_exact(length).map(mean).collect()
 }
 
-/// Fewer batches leave too few degrees of freedom to see that they hang together.
+/// Fewer batches leave too few degrees of freedom to show their correlation.
 pub const BATCHES_MIN: usize = 20;
 
 /// Independent values that a run must be worth: ten for each of the fewest batches.

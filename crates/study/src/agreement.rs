@@ -1,5 +1,5 @@
-//! Several runs of a study beside each other: which of them give the same answers alone, and what
-//! weakens them.
+//! Compares several runs of a study: which of them give the same answers alone, and what weakens
+//! them.
 
 use crate::answers::{Replayed, Why};
 use crate::claim_outcome::{Agreement, ClaimOutcome, RunAnswers};
@@ -55,18 +55,18 @@ pub(crate) fn of_occasion(own: &Occasion, judged_hash: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     match &own.study_hash {
         None => warnings.push(format!(
-            "{run} does not record which conditions it was started with: they may be younger than \
+            "{run} does not record the conditions it was started with: they may be newer than \
              the run."
         )),
         Some(hash) if hash != judged_hash => warnings.push(format!(
-            "These conditions are younger than the run {run}: it was started with another \
+            "These conditions are newer than the run {run}: it was started with another \
              study.toml."
         )),
         Some(_) => {}
     }
     if own.state != DONE {
         warnings.push(format!(
-            "{run} is not complete ({}): what it has not measured is open.",
+            "{run} is not complete ({}): claims that need the rest stay open.",
             own.state
         ));
     }

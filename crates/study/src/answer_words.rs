@@ -14,7 +14,7 @@ pub(crate) struct Answers<'a> {
     pub(crate) conditions: &'a [Judged],
 }
 
-/// What the three answers are, with the deciding figures.
+/// Sentence with the three answers and the deciding figures.
 pub(crate) fn sentence(claim: &Claim, answers: &Answers<'_>, scale: Scale) -> String {
     let waits = claim.needs_full && scale != Scale::Full;
     let mut parts = vec![printed(answers)];
@@ -98,7 +98,7 @@ pub(crate) fn open(conditions: &[Judged], role: Role, lane: usize) -> Vec<String
     reasons
 }
 
-/// What leaves a condition open, named.
+/// Reasons that leave a condition open.
 fn because(judged: &Judged) -> Vec<String> {
     match judged.reasons.is_empty() || judged.shown.is_empty() {
         true => judged.reasons.clone(),
@@ -147,7 +147,7 @@ fn subject(judged: &Judged) -> String {
     }
 }
 
-/// Where its value must lie, in words.
+/// The required range of its value, in words.
 fn bound(judged: &Judged) -> String {
     let written = halves(&judged.text).1;
     Bound::read(written).map_or_else(|_| written.to_owned(), Bound::in_words)

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What arithmetic says to the published figures. No run has a part in it.
+/// Result of arithmetic on the published figures, independent of any run.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -25,7 +25,7 @@ pub enum Printed {
     NothingToCheck,
 }
 
-/// What a replay of the authors' experiment shows.
+/// Result of a replay of the authors' experiment.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

@@ -1,4 +1,4 @@
-//! What printed figures say of themselves, as a page: which rules they break, where, with the
+//! The page of an audit: which rules the printed figures break, where, with the
 //! arithmetic, and what follows from them. It needs no run.
 
 use std::collections::BTreeSet;
@@ -13,9 +13,9 @@ use weigh_report::page::document::{STYLE, escape, section, still};
 /// An audit for the page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audited<'a> {
-    /// What its studies ask, by the study's name; empty where nobody says.
+    /// Question of each study, by the study's name; empty if unknown.
     pub about: &'a [(String, String)],
-    /// What was found.
+    /// Findings of the audit.
     pub audit: &'a Audit,
 }
 
@@ -24,8 +24,8 @@ pub fn page(audited: &Audited<'_>, command: &str) -> String {
     let mut papers: Vec<Paper<'_>> = papers_of(audited).collect();
     papers.sort_by(|left, right| left.body.name.cmp(&right.body.name));
     let title = match &papers[..] {
-        [one] => format!("What the figures of {} say of themselves", one.body.name),
-        many => format!("What the figures of {} studies say of themselves", many.len()),
+        [one] => format!("Audit of the figures of {}", one.body.name),
+        many => format!("Audit of the figures of {} studies", many.len()),
     };
     let mut body = header(&title, &papers);
     body += "<main id=\"main\">\n";
@@ -74,9 +74,9 @@ fn header(title: &str, papers: &[Paper<'_>]) -> String {
     format!(
         "<a class=\"skip\" href=\"#main\">Skip to the findings</a>\n<header>\n<p \
          class=\"run\"><b>Weighbridge</b> {} · audit</p>\n<h1>{}</h1>\n<div class=\"answer\">\
-         <p>{}, {} under {} of {} rules. Nothing was run: every finding is arithmetic on what is \
-         printed, and on what is known of how it came about.</p>\n<p>A finding is a question to \
-         the author of a figure, and no verdict on the thing that was measured.</p></div>\n\
+         <p>{}, {} under {} of {} rules. Nothing was run: every finding is arithmetic on printed \
+         figures, and on facts about how they were made.</p>\n<p>A finding is a question to \
+         the author of a figure, not a verdict on the system that was measured.</p></div>\n\
          </header>\n",
         env!("CARGO_PKG_VERSION"),
         escape(title),
@@ -91,7 +91,7 @@ fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// How often which rule is broken in which study.
+/// Number of findings by rule and study.
 fn matrix(papers: &[Paper<'_>]) -> String {
     let heads: String = papers
         .iter()
@@ -114,10 +114,10 @@ fn matrix(papers: &[Paper<'_>]) -> String {
             "<tr><th scope=\"row\"><a href=\"#rule-{rule}\">{rule}</a> {title}</th>{cells}</tr>"
         );
     }
-    html + "</tbody></table></div>\n<p class=\"note\">How many findings the \
-            rule makes; a figure may be in several. <b>!</b> figures contradict each other. \
-            <b>0</b> the rule could be asked and nothing was found. \
-            <b>–</b> the figures do not carry what it asks for: no clean bill.</p>\n"
+    html + "</tbody></table></div>\n<p class=\"note\">Number of findings of each rule; one figure \
+    may be in several. <b>!</b> figures contradict each other. <b>0</b> the rule was checked and \
+    nothing was found. <b>–</b> the rule could not be checked, because figures that it needs are \
+    missing.</p>\n"
 }
 
 fn cell(rule: Rule, index: usize, paper: &Paper<'_>) -> String {
@@ -138,7 +138,7 @@ fn one(index: usize, paper: &Paper<'_>) -> String {
         about => format!("<p>{}</p>\n", escape(about)),
     };
     if paper.findings.is_empty() {
-        html += "<p>No rule that could be asked is broken.</p>\n";
+        html += "<p>No rule that could be checked is broken.</p>\n";
     }
     for rule in paper.rules() {
         html += &by_rule(index, paper, rule);
@@ -173,7 +173,7 @@ fn by_rule(index: usize, paper: &Paper<'_>, rule: Rule) -> String {
     html + "</ul>\n"
 }
 
-/// What follows from the figures, and checks that hold.
+/// Results that follow from the figures, and checks that hold.
 fn worked(body: &Body) -> String {
     if body.worked.is_empty() {
         return String::new();
@@ -191,14 +191,14 @@ fn worked(body: &Body) -> String {
     html + "</ul>\n"
 }
 
-/// What is known beside the figures, and where it is from.
+/// Further facts, and their sources.
 fn known(body: &Body) -> String {
     if body.facts.is_empty() {
         return String::new();
     }
     let items: String = body.facts.iter().map(fact).collect();
     format!(
-        "<details class=\"paper\"><summary>What is known beside the figures</summary><ul>{items}\
+        "<details class=\"paper\"><summary>Further facts</summary><ul>{items}\
          </ul></details>\n"
     )
 }
@@ -249,7 +249,7 @@ fn rules() -> String {
         let _ = writeln!(
             html,
             "<dt id=\"rule-{rule}\">{rule} {}</dt><dd><p>{}.</p><p>Instead: {}.</p><p \
-             class=\"note\">Asks for: {}.</p></dd>",
+             class=\"note\">Needs: {}.</p></dd>",
             escape(rule.title()),
             escape(&capital(rule.means())),
             escape(rule.instead()),

@@ -22,7 +22,7 @@ pub(crate) fn solve(asked: &BreakEven, claim: &Claim, evidence: &Evidence<'_>) -
         match evidence.look(name, &claim.quantities[name]) {
             Ok(found) => sighted.push(found),
             Err(absent) => {
-                shown.sentence = format!("Where the answer turns is not known: {}.", absent.reason);
+                shown.sentence = format!("The break-even is unknown: {}.", absent.reason);
                 return shown;
             }
         }
@@ -43,7 +43,7 @@ pub(crate) fn solve(asked: &BreakEven, claim: &Claim, evidence: &Evidence<'_>) -
     let valued = match evidence.evaluate(&of, &sighted) {
         Ok(valued) => valued,
         Err(reason) => {
-            shown.sentence = format!("Where the answer turns is not known: {reason}.");
+            shown.sentence = format!("The break-even is unknown: {reason}.");
             return shown;
         }
     };
@@ -62,22 +62,22 @@ fn sentence(asked: &BreakEven, shown: &BreakEvenShown, is_exact: bool) -> String
     let unit = if unit == "1" { String::new() } else { format!(" {unit}") };
     match (shown.value, shown.low.zip(shown.high)) {
         (None, _) => format!(
-            "No value of {what} from {} to {}{unit} turns the answer.",
+            "The answer is the same for all values of {what} from {} to {}{unit}.",
             number(within.0),
             number(within.1)
         ),
         (Some(value), Some((low, high))) => format!(
-            "The answer turns at {}{unit} of {what} (95 % CI {} to {}).",
+            "The answer changes at {}{unit} of {what} (95 % CI {} to {}).",
             number(value),
             number(low),
             number(high)
         ),
         (Some(value), None) if is_exact => {
-            format!("The answer turns at {}{unit} of {what}.", number(value))
+            format!("The answer changes at {}{unit} of {what}.", number(value))
         }
         (Some(value), None) => format!(
-            "The answer turns at about {}{unit} of {what}; the interval leaves the range that was \
-             searched.",
+            "The answer changes at about {}{unit} of {what}; its interval leaves the searched \
+             range.",
             number(value)
         ),
     }

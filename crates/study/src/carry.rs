@@ -1,5 +1,5 @@
 //! How many units, such as farms full of sensors, a server carries: costs that a designed
-//! experiment has set apart, fitted, held against cells that were not fitted, and put together
+//! experiment has separated, fitted, compared with cells that were not fitted, and combined
 //! for a load that is larger or slower than any trial here could be.
 //!
 //! `[[carry]]` of a study says what is asked ([`Asked`]); the runs of its plans are the evidence
@@ -27,11 +27,11 @@ pub use plainly::table;
 use family::Family;
 use observed::Observed;
 
-/// Reads one `[[carry]]`. `is_plan` tells whether the study has a plan of this name
+/// Reads one `[[carry]]`. `is_plan` returns whether the study has a plan of this name
 /// (`right/farms-cost`).
 ///
 /// # Errors
-/// What is wrong with it, and what to type instead.
+/// The error, and what to type instead.
 pub fn read(table: &Table, is_plan: &dyn Fn(&str) -> bool) -> Result<Asked, AskedWrong> {
     Asked::read(table, is_plan)
 }

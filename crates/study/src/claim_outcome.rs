@@ -1,5 +1,5 @@
-//! What a study's outcome says of one claim: three answers, the conditions behind them, published
-//! values beside measured ones, and the value of an unknown at which the answer turns.
+//! Outcome of one claim: three answers, the conditions behind them, published
+//! and measured values, and the value of an unknown at which the answer changes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::outcome::{CellShown, Link};
 pub struct ClaimOutcome {
     /// Its id.
     pub id: String,
-    /// What the paper says, in the words of the study.
+    /// The paper's statement, in the words of the study.
     pub says: String,
     /// The section, table or figure of the paper that says it.
     pub section: String,
@@ -23,9 +23,9 @@ pub struct ClaimOutcome {
     pub experiments: Vec<String>,
     /// The published figures it rests on.
     pub cells: Vec<CellShown>,
-    /// What arithmetic says to the published figures.
+    /// Result of arithmetic on the published figures.
     pub printed: Printed,
-    /// What each replay shows: the study's own first, then those on the named software.
+    /// Result of each replay: the study's own first, then those on the named software.
     pub replays: Vec<Replay>,
     /// Whether the cause was shown.
     pub why: Why,
@@ -37,7 +37,7 @@ pub struct ClaimOutcome {
     /// The cause that was looked for; absent where the study names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// Context that is no evidence; absent where the study gives none.
+    /// Context that is not evidence; absent if the study gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
     /// Every condition, with what the runs say to it.
@@ -45,10 +45,10 @@ pub struct ClaimOutcome {
     /// Published values beside measured ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<ComparedShown>,
-    /// Where the answer would turn.
+    /// Value at which the answer changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub break_even: Vec<BreakEvenShown>,
-    /// How many of several runs give the same answers alone; absent for one run.
+    /// Number of runs that give the same answers alone; absent for one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
     /// The roles whose conditions rest on a modelled figure.
@@ -56,7 +56,7 @@ pub struct ClaimOutcome {
     pub by_model: Vec<Role>,
 }
 
-/// What one replay of a claim shows, and on what.
+/// Result of one replay of a claim, and its software.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replay {
     /// The answer.
@@ -76,7 +76,7 @@ pub struct Replay {
 /// A published value beside a measured one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedShown {
-    /// What is compared.
+    /// Name of the figure.
     pub what: String,
     /// The unit of the values; `1` for plain numbers.
     pub unit: String,
@@ -97,7 +97,7 @@ pub struct ComparedShown {
     pub ratio_low: Option<f64>,
     /// Upper end of the ratio's 95 % interval.
     pub ratio_high: Option<f64>,
-    /// Where the measured value comes from.
+    /// Sources of the measured value.
     pub links: Vec<Link>,
     /// Why there is no measured value, or what weakens it; empty otherwise.
     #[serde(default)]
@@ -107,21 +107,21 @@ pub struct ComparedShown {
 /// The value of an unknown at which a condition's answer turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakEvenShown {
-    /// What is unknown.
+    /// Name of the unknown.
     pub what: String,
     /// Its unit.
     pub unit: String,
-    /// Where it turns; null where it does not within the range that was searched.
+    /// Value at which it changes; null if it does not within the range that was searched.
     pub value: Option<f64>,
     /// Lower end of the 95 % interval; null where there is none.
     pub low: Option<f64>,
     /// Upper end of the 95 % interval; null where there is none.
     pub high: Option<f64>,
-    /// The same as a sentence.
+    /// The break-even as a sentence.
     pub sentence: String,
 }
 
-/// How many runs give the same answers.
+/// Number of runs that give the same answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
     /// Runs whose own answers equal the answers of all runs together.
@@ -137,13 +137,13 @@ pub struct Agreement {
 pub struct RunAnswers {
     /// The run's id.
     pub run: String,
-    /// What each replay shows, in the order of [`ClaimOutcome::replays`].
+    /// Result of each replay, in the order of [`ClaimOutcome::replays`].
     pub replays: Vec<Replayed>,
     /// Whether the cause was shown.
     pub why: Why,
 }
 
-/// What a condition is for.
+/// Purpose of a condition.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -172,7 +172,7 @@ impl Role {
     }
 }
 
-/// What the evidence says to a condition.
+/// Judgement of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
@@ -187,14 +187,14 @@ pub enum Answer {
 /// A condition, judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// Which replay it belongs to: 0 for the study's own, 1 for the first named software.
     #[serde(default)]
     pub lane: usize,
     /// The condition, as the study has it.
     pub text: String,
-    /// What its expression is, in words; empty where the study has none.
+    /// Its expression in words; empty if the study has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub words: String,
     /// The value of its expression; null where there is none.
@@ -209,14 +209,14 @@ pub struct Judged {
     /// `3.94 (3.61 to 4.20)`; empty where there is no value.
     #[serde(default)]
     pub shown: String,
-    /// What the evidence says.
+    /// Its answer.
     pub answer: Answer,
     /// True if none of its runs was made.
     #[serde(default)]
     pub is_without_runs: bool,
     /// Why it is undecided, or what else is to be known; empty where nothing is.
     pub reasons: Vec<String>,
-    /// What the expression is made of.
+    /// Quantities of the expression.
     pub quantities: Vec<QuantityShown>,
 }
 
@@ -225,7 +225,7 @@ pub struct Judged {
 pub struct QuantityShown {
     /// Its name in the expression.
     pub name: String,
-    /// What it is, in words.
+    /// Description in words.
     pub text: String,
     /// Its value; null where there is none.
     pub value: Option<f64>,
@@ -237,7 +237,7 @@ pub struct QuantityShown {
     pub unit: String,
     /// Repetitions behind it; null where it rests on none: exact values, and searches.
     pub n: Option<u32>,
-    /// Where it comes from.
+    /// Its sources.
     pub links: Vec<Link>,
 }
 

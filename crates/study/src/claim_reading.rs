@@ -52,7 +52,7 @@ fn claim(
 ) -> Claim {
     for id in &written.experiments {
         if !experiments.iter().any(|experiment| experiment.id == *id.get_ref()) {
-            let text = format!("there is no experiment {:?}", id.get_ref());
+            let text = format!("unknown experiment {:?}", id.get_ref());
             let near = nearest(id.get_ref(), experiments.iter().map(|one| one.id.as_str()));
             let help = near.map(|near| format!("did you mean {near}?")).unwrap_or_default();
             tell(wrong, id.span(), (text, help));
@@ -137,19 +137,19 @@ fn check_lists(written: &ClaimFile, wrong: &mut Problems) {
     let is_replayed = !replayed.is_empty();
     let slip = match (not_replayed.is_some(), stand_in.is_some(), same.is_some()) {
         (true, _, _) if is_replayed => {
-            Some(("it says why it is not replayed and has conditions", "leave one out"))
+            Some(("it has both not_replayed and conditions", "remove one"))
         }
         (false, _, _) if !is_replayed => Some((
-            "nothing says how it is replayed",
-            "give it replayed, or say why not: not_replayed = \"...\"",
+            "it has neither replayed nor not_replayed",
+            "add replayed, or write why not: not_replayed = \"...\"",
         )),
-        (_, true, true) => Some(("it has both stand_in and same", "leave one out")),
+        (_, true, true) => Some(("it has both stand_in and same", "remove one")),
         (_, false, false) if is_replayed => Some((
-            "it does not say on what software it is replayed",
+            "it does not name the software of its replay",
             "add stand_in = \"...\", or same = \"...\" where that is what the paper names",
         )),
         _ if !why.is_empty() && because.is_none() => {
-            Some(("it looks for a cause that it does not name", "name it in because"))
+            Some(("it has conditions on a cause that it does not name", "name it in because"))
         }
         _ if named.iter().any(|named| named.replayed.is_empty()) => {
             Some(("a named replay has no conditions", "give it replayed = [\"...\"]"))
@@ -171,8 +171,8 @@ fn quantities(
     let mut quantities = BTreeMap::new();
     for (name, quantity) in &written.quantities {
         if WORDS.contains(&name.get_ref().as_str()) || !is_name(name.get_ref()) {
-            let text = format!("{:?} cannot be the name of a quantity", name.get_ref());
-            let help = "type a letter, then letters, digits and _; not a word of expressions";
+            let text = format!("{:?} is not a valid name of a quantity", name.get_ref());
+            let help = "use a letter, then letters, digits and _; not a word of expressions";
             tell(wrong, name.span(), (text, help.to_owned()));
         }
         match quantity_reading::read(quantity.get_ref(), around, needs_full) {
@@ -212,15 +212,15 @@ fn compares(
                     false => ("here", "measured"),
                 };
                 let text = format!("{side} = {expression}: {name} is not a {kind} quantity");
-                let help = "published quantities stand in theirs, measured ones in here";
+                let help = "write published quantities in `theirs`, measured ones in `here`";
                 tell(wrong, row.span(), (text, help.to_owned()));
             }
             Some(expression)
         };
         let (theirs, here) = (read(theirs, true), read(here, false));
         if theirs.is_none() && here.is_none() {
-            let text = format!("the row {what:?} compares nothing");
-            tell(wrong, row.span(), (text, "give it theirs, here, or both".to_owned()));
+            let text = format!("the row {what:?} has no quantities");
+            tell(wrong, row.span(), (text, "add `theirs`, `here`, or both".to_owned()));
         }
         compares.push(Compare { what: what.clone(), theirs, here, unit: unit.clone() });
     }
@@ -235,11 +235,11 @@ fn break_evens(written: &ClaimFile, wrong: &mut Problems) -> Vec<BreakEven> {
         let slip = match Condition::read(condition) {
             Err(said) => Some(halves(&said)),
             Ok(_) if is_known => Some((
-                format!("{vary} is a quantity of this claim and varied"),
+                format!("{vary} is a quantity of this claim and cannot be varied"),
                 "give the unknown a name of its own".to_owned(),
             )),
             Ok(found) if !found.names().contains(vary) => Some((
-                format!("{vary} does not stand in {found}"),
+                format!("{vary} is not in {found}"),
                 "write the condition over it".to_owned(),
             )),
             Ok(_) if !(within.0 < within.1 && within.0.is_finite() && within.1.is_finite()) => {
@@ -271,7 +271,7 @@ fn check_names(
     let mut used = BTreeSet::new();
     let mut check = |name: &String, place: std::ops::Range<usize>, wrong: &mut Problems| {
         if !known.contains(name) {
-            let text = format!("{name} stands for no quantity");
+            let text = format!("{name} is not a quantity");
             let near = nearest(name, known.iter().map(|name| name.as_str()));
             let help = near.map(|near| format!("did you mean {near}?"));
             let help =
@@ -282,7 +282,7 @@ fn check_names(
     };
     for (asked, place) in conditions {
         if asked.condition.names().is_empty() {
-            let text = format!("{} has the same answer whatever is measured", asked.condition);
+            let text = format!("{} does not depend on any quantity", asked.condition);
             let help = "write a condition over the names below [claim.let]".to_owned();
             tell(wrong, place.span(), (text, help));
         }
@@ -298,7 +298,7 @@ fn check_names(
     }
     for name in written.quantities.keys().filter(|name| !used.contains(name.get_ref())) {
         let text = format!("nothing uses {}", name.get_ref());
-        tell(wrong, name.span(), (text, "leave it out, or write a condition with it".to_owned()));
+        tell(wrong, name.span(), (text, "remove it, or write a condition with it".to_owned()));
     }
 }
 
@@ -313,12 +313,12 @@ fn check_evidence(
         let mut runs = names.filter_map(|name| quantities.get(name)?.run()).peekable();
         let slip = match (asked.role.is_by_paper(), runs.peek()) {
             (true, Some(run)) => Some((
-                format!("{} rests on the run {run}", asked.condition),
-                "printed and possible take published figures and audit findings alone",
+                format!("{} uses the run {run}", asked.condition),
+                "printed and possible may use published figures and audit findings only",
             )),
             (false, None) if asked.role != Role::Why => Some((
-                format!("{} rests on no run", asked.condition),
-                "move it to printed: it takes published figures alone",
+                format!("{} uses no run", asked.condition),
+                "move it to printed, since it uses published figures only",
             )),
             _ => None,
         };

@@ -1,4 +1,4 @@
-//! Rows that hold a published value beside a measured one, with their ratio.
+//! Rows that compare a published value with a measured one, with their ratio.
 
 use weigh_stats::propagation::DRAWS;
 

@@ -10,7 +10,7 @@ use crate::outcome::{Answer, Judged, QuantityShown};
 use crate::quantity::Quantity;
 use crate::study::{Asked, Claim};
 
-/// What the evidence says to a condition of a claim.
+/// Judgement of a condition of a claim.
 pub(crate) fn judge(asked: &Asked, claim: &Claim, evidence: &Evidence<'_>) -> Judged {
     let Asked { role, lane, condition } = asked;
     let mut judged = Judged {

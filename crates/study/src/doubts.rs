@@ -1,11 +1,11 @@
-//! What makes the results of a run doubtful, once for each thing that was seen.
+//! Warnings about the results of a run, each listed once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weigh_model::doubt::Severity;
 use weigh_report::Summary;
 
-/// What makes results of a run doubtful.
+/// Warning about results of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DoubtShown {
     /// The rule's code or a kebab-case name.
@@ -21,13 +21,13 @@ pub struct DoubtShown {
 }
 
 impl DoubtShown {
-    /// The doubts of a run's cells, once for each code: those that take a result away first.
+    /// The warnings of a run's cells, once for each code: those that remove a result first.
     pub fn of(summary: &Summary) -> Vec<DoubtShown> {
         of(summary)
     }
 }
 
-/// The doubts of a run's cells: those that take a result away first, then those of most cells.
+/// The warnings of a run's cells: those that remove a result first, then those of most cells.
 pub(crate) fn of(summary: &Summary) -> Vec<DoubtShown> {
     let mut known: Vec<DoubtShown> = Vec::new();
     for cell in &summary.cells {
@@ -57,7 +57,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<DoubtShown> {
     known
 }
 
-/// What a doubt takes away, in a word.
+/// What a warning removes, in a word.
 fn takes(severity: Severity) -> &'static str {
     match severity {
         Severity::Doubt => "",

@@ -1,4 +1,4 @@
-//! The pictures of a study: their series and ours as points on the same axes.
+//! The pictures of a study: published and measured series as points on the same axes.
 
 use weigh_stats::line::Line as Fitted;
 
@@ -83,7 +83,7 @@ fn our(series: &OurSeries, measuring: &Measuring<'_>) -> Series {
     shown
 }
 
-/// What is said of cells that have no such figure.
+/// Text for cells that have no such figure.
 fn missing(cells: usize, metric: &str) -> Option<String> {
     match cells {
         0 => None,

@@ -1,5 +1,5 @@
-//! Values by all occasions together: an expression is evaluated run by run, and what the runs say
-//! of it is put together (see [`crate::occasions`]). Taken run by run, what changes all figures of
+//! Values by all occasions together: an expression is evaluated run by run, and the values of the
+//! runs are combined (see [`crate::occasions`]). Taken run by run, what changes all figures of
 //! a run alike drops out of their ratio.
 
 use weigh_stats::propagation::{DRAWS, Known};

@@ -111,7 +111,7 @@ impl Condition {
         Ok(Condition { words: words.to_owned(), text: text.trim().to_owned(), expression, bound })
     }
 
-    /// What its expression is, in words; empty where nobody wrote any.
+    /// Its expression in words; empty if the study has none.
     pub fn words(&self) -> &str {
         &self.words
     }
@@ -139,10 +139,11 @@ impl Expression {
     /// What is wrong with it, a colon, and what to type instead.
     pub fn read(text: &str) -> Result<Expression, String> {
         let text = text.trim();
-        let refused =
-            |error: exmex::ExError| format!("{text:?} is no expression ({error}): {EXPRESSION}");
+        let refused = |error: exmex::ExError| {
+            format!("{text:?} is not an expression ({error}): {EXPRESSION}")
+        };
         if let Some(wrong) = text.chars().find(|c| !is_of_expression(*c)) {
-            return Err(format!("{text:?} has a {wrong:?} in it: {EXPRESSION}"));
+            return Err(format!("{text:?} contains {wrong:?}, which is not allowed: {EXPRESSION}"));
         }
         let parsed = FlatEx::<f64, Words, Numbers>::parse(text).map_err(refused)?;
         Ok(Expression { text: text.to_owned(), parsed })
@@ -191,7 +192,7 @@ impl Bound {
     pub fn read(text: &str) -> Result<Bound, String> {
         match split(&format!("x {text}")) {
             Ok(("x", bound)) => Ok(bound),
-            _ => Err(format!("{text:?} is no bound: type for example \"< 1\" or \"in 1..2\"")),
+            _ => Err(format!("{text:?} is not a bound: type for example \"< 1\" or \"in 1..2\"")),
         }
     }
 
@@ -269,21 +270,21 @@ fn plain(bound: f64) -> String {
 fn split(text: &str) -> Result<(&str, Bound), String> {
     let number = |text: &str| {
         let read = text.trim().parse::<f64>().ok().filter(|number| !number.is_nan());
-        read.ok_or_else(|| format!("{:?} is no number: {CONDITION}", text.trim()))
+        read.ok_or_else(|| format!("{:?} is not a number: {CONDITION}", text.trim()))
     };
     if let Some((left, right)) = text.rsplit_once(" in ") {
         let (least, most) = right
             .split_once("..")
-            .ok_or_else(|| format!("{:?} is no range: {CONDITION}", right.trim()))?;
+            .ok_or_else(|| format!("{:?} is not a range: {CONDITION}", right.trim()))?;
         let (least, most) = (number(least)?, number(most)?);
         if least > most {
-            return Err(format!("nothing lies in {least}..{most}: write the smaller one first"));
+            return Err(format!("the range {least}..{most} is empty: write the smaller end first"));
         }
         return Ok((left.trim(), Bound::Within(least, most)));
     }
     let at: Range<usize> = match text.find(['<', '>']) {
         Some(at) => at..at + 1 + usize::from(text[at + 1..].starts_with('=')),
-        None => return Err(format!("{text:?} says not where a value must lie: {CONDITION}")),
+        None => return Err(format!("{text:?} has no bound: {CONDITION}")),
     };
     let bound = match &text[at.clone()] {
         "<" => Bound::Below,
@@ -361,14 +362,14 @@ mod tests {
     #[test]
     fn what_is_no_condition_is_told_what_to_type() {
         for (text, said) in [
-            ("a / b", "where a value must lie"),
-            ("a < b", "is no number"),
-            ("a in 1", "no range"),
-            ("a in 2..1", "smaller one first"),
-            ("a +* b < 1", "no expression"),
-            ("(a < 1", "no expression"),
-            ("sin(a) < 1", "no expression"),
-            ("a{b} < 1", "has a '{' in it"),
+            ("a / b", "has no bound"),
+            ("a < b", "is not a number"),
+            ("a in 1", "is not a range"),
+            ("a in 2..1", "smaller end first"),
+            ("a +* b < 1", "is not an expression"),
+            ("(a < 1", "is not an expression"),
+            ("sin(a) < 1", "is not an expression"),
+            ("a{b} < 1", "contains '{'"),
         ] {
             let error = Condition::read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -1,5 +1,5 @@
-//! Reads the pictures of a study: every series must be there, theirs among the published figures
-//! and ours among the runs.
+//! Reads the pictures of a study: every series must exist, those of `theirs` among the published
+//! figures and those of `ours` among the runs.
 
 use weigh_plan::{Problem, Problems};
 

@@ -19,7 +19,7 @@ pub(crate) fn between(value: f64, (low, high): (f64, f64)) -> String {
     format!("{} ({} to {})", number(value), number(low), number(high))
 }
 
-/// Larger counts are told with three digits.
+/// Larger counts are written with three digits.
 const WHOLE_MAX: f64 = 1e9;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A cell of a run: its figures, and what forbids to use them.
+//! A cell of a run: its figures, and warnings that forbid to use them.
 
 use weigh_model::doubt::DoubtRecord;
 use weigh_model::trial::Point;
@@ -34,7 +34,7 @@ impl Found<'_> {
         }
     }
 
-    /// The doubt for which this figure is not to be taken.
+    /// The warning because of which this figure must not be used.
     fn spoilt_by(&self, figure: &str) -> Option<&DoubtRecord> {
         let is_allowed = |doubt: &DoubtRecord| self.even_limited && doubt.code == LIMITED;
         let spoils = |doubt: &&DoubtRecord| self.cell.is_spoilt(doubt, figure);
@@ -70,13 +70,13 @@ impl Found<'_> {
         match name.split_once('.') {
             // A cause that is not there had no message.
             Some((kind, cause)) => Ok(ledger[kind][cause].as_f64().unwrap_or(0.0)),
-            None => ledger[name].as_f64().ok_or_else(|| format!("{place}: {name} is not known")),
+            None => ledger[name].as_f64().ok_or_else(|| format!("{place}: {name} is unknown")),
         }
     }
 
     pub(crate) fn too_few(&self, metric: &str) -> String {
         let place = format!("{}, {}", self.run, self.cell.name);
-        format!("{place}: one repetition of {metric} tells no interval: repeat it, --scale full")
+        format!("{place}: one repetition of {metric} has no interval: repeat it, --scale full")
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the runs of a study say: every run, the three answers to every claim, every picture.
+//! Judges the runs of a study: every run, the three answers to every claim, every picture.
 
 use crate::agreement::{self, occasion_shown};
 use crate::answer_words::{self, Answers};
@@ -259,7 +259,7 @@ fn together(conditions: &[Judged], role: Role, lane: usize) -> Option<Answer> {
     })
 }
 
-/// A published figure with what is doubtful about it, or about its table as a whole.
+/// A published figure with a remark on its printed form, or on its table as a whole.
 pub(crate) fn cell(study: &Study, at: usize) -> CellShown {
     let cell = &study.published.cells[at];
     let cells = &study.published.cells;

@@ -1,5 +1,5 @@
-//! A figure of which a part is the generator's lateness, as a quantity of claims: what the target
-//! did lies anywhere between all of it and what is left without that part.
+//! A figure that includes the generator's lateness, as a quantity of claims: the target's part
+//! is anywhere between all of it and the remainder without the lateness.
 
 use std::rc::Rc;
 
@@ -25,7 +25,8 @@ impl Late {
         (lag_ns > 0.0).then_some(Late { lag_ns, words })
     }
 
-    /// The draws of the figure, each without some of the lateness: nobody knows how much.
+    /// The draws of the figure, each less a random part of the lateness, since its share is
+    /// unknown.
     pub(crate) fn taken_from(&self, draws: &[f64], seed: u64) -> Rc<Vec<f64>> {
         let mut random = Random::new(seed ^ OF_LATENESS);
         let without = |draw: &f64| (draw - self.lag_ns * random.next_f64()).max(0.0);
@@ -33,7 +34,7 @@ impl Late {
     }
 }
 
-/// Tells these random numbers from those of the draws themselves.
+/// Makes these random numbers differ from those of the draws themselves.
 const OF_LATENESS: u64 = 0x1A7E;
 
 #[cfg(test)]

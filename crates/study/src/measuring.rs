@@ -1,5 +1,5 @@
-//! What the quantities of claims are, by the runs that there are: a value with what is known of its
-//! uncertainty, or why there is none.
+//! Values of the quantities of claims, from the existing runs: a value with its uncertainty, or the
+//! reason why there is none.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Why the machine of this run must not decide what needs so many cores.
+    /// Why the machine of this run must not decide a condition that needs `cores_min` cores.
     pub(crate) fn too_small(&self, run: &str, cores_min: u32) -> Option<String> {
         openings::of_host(self.runs.get(run)?.host()?, cores_min)
     }
@@ -240,12 +240,12 @@ impl<'a> Measuring<'a> {
         let reason = match failed {
             Some(failure) => format!("its trials failed: {}", failure.error),
             None if !is_planned(self.scale) && is_planned(Scale::Full) => {
-                "it is weighed at --scale full only".to_owned()
+                "it is measured at --scale full only".to_owned()
             }
             None if summary.run.outcome != "done" => {
-                format!("the run is {}: --resume goes on with it", summary.run.outcome)
+                format!("the run is {}: continue it with --resume", summary.run.outcome)
             }
-            None => "it was left out, by a stop rule or for want of time".to_owned(),
+            None => "it was left out, by a stop rule or for lack of time".to_owned(),
         };
         let link = Link { run: run.to_owned(), folder: made.folder.clone(), ..Link::default() };
         let reason = format!("{run}{at}: {reason}");
@@ -319,7 +319,7 @@ impl<'a> Measuring<'a> {
             taken(&points.collect::<Vec<_>>(), what)
         };
         let lines: Option<Vec<f64>> = (0..repetitions).map(line).collect();
-        let lines = lines.ok_or_else(|| absent("no line goes through its cells".to_owned()))?;
+        let lines = lines.ok_or_else(|| absent("its cells do not define a line".to_owned()))?;
         let run = along[0].1.run;
         let openings = |repetitions: Option<usize>| {
             let own = |found: &Found<'_>| {
@@ -334,10 +334,12 @@ impl<'a> Measuring<'a> {
             });
         }
         if lines.iter().any(|value| value.is_nan()) {
-            return Err(absent(format!("{run}: there is no {what}: {source} is the same in all")));
+            return Err(absent(format!(
+                "{run}: no {what}, because {source} is equal in all cells"
+            )));
         }
         let known = Known::mean_of(&lines).ok_or_else(|| {
-            absent(format!("{run}: one repetition tells no interval: repeat it, --scale full"))
+            absent(format!("{run}: one repetition has no interval: repeat it, --scale full"))
         })?;
         let places: Vec<&str> = along.iter().map(|(_, found)| found.cell.name.as_str()).collect();
         let key = format!("{run} {} {source} {what}", places.join(" "));
@@ -383,12 +385,12 @@ impl<'a> Measuring<'a> {
         let found = between(&|measured| measured.estimate);
         let last = cells.last().map_or(0.0, |(x, _)| *x);
         let note = match found {
-            None => format!("it never is {bound}, up to {}", number(last)),
+            None => format!("it is never {bound}, up to {}", number(last)),
             Some((_, high)) if high == cells[0].0 => {
                 format!("it is {bound} from the first value on: at or below {}", number(high))
             }
             Some((low, high)) => {
-                format!("it comes to be {bound} between {} and {}", number(low), number(high))
+                format!("it becomes {bound} between {} and {}", number(low), number(high))
             }
         };
         Ok(Measured {
@@ -425,13 +427,13 @@ impl<'a> Measuring<'a> {
             Some(goal) => limit.goals.iter().find(|own| own.name == goal),
             None => limit.goals.first(),
         };
-        let own = own.ok_or_else(|| absent("the search had no such goal".to_owned()))?;
+        let own = own.ok_or_else(|| absent("the search did not have this goal".to_owned()))?;
         let capacity = own.metrics.get(name).ok_or_else(|| absent(own.sentence.clone()))?;
         let ended = own.ended_by.as_ref().filter(|ended| ended.is_ours);
         let high = capacity.high.filter(|_| ended.is_none()).unwrap_or(f64::INFINITY);
         let note = match ended {
             Some(ended) => {
-                Some(format!("its upper bound is the instrument's own: {}", ended.sentence))
+                Some(format!("its upper bound is that of the generator: {}", ended.sentence))
             }
             None if high.is_infinite() => Some("the search found no upper bound".to_owned()),
             None => Some(format!("found between {} and {}", number(capacity.low), number(high))),
@@ -463,7 +465,7 @@ impl<'a> Measuring<'a> {
         let without = summary.cells.iter().find(|cell| Some(cell.name.as_str()) == baseline);
         let mut links = vec![with.link()];
         let Some((own, without)) = own.zip(without) else {
-            let reason = format!("{run}{at}: there is no baseline beside it");
+            let reason = format!("{run}{at}: it has no cell without the background");
             return Err(of(reason, &links));
         };
         let without = Found { cell: without, point: Point::default(), ..*with };
@@ -564,5 +566,5 @@ pub(crate) fn seed(key: &str) -> u64 {
 /// Nothing is impossible.
 const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// Rule L11: the background is there in at least so much of the window.
+/// Rule L11: the background must cover at least this share of the window.
 const OVERLAP_MIN: f64 = 0.99;

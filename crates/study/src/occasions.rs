@@ -1,4 +1,4 @@
-//! What several runs of a study say of one value together (JCGM 200, 2.25, reproducibility
+//! Combines the values of several runs of a study (JCGM 200, 2.25, reproducibility
 //! conditions; ISO 5725-2).
 //!
 //! Repetitions within a run share its boot, its minutes and its machine: their interval says how
@@ -15,7 +15,7 @@
 //! degrees of freedom. Two runs alone would have one degree, and t(1) = 12.7 leaves everything
 //! open; that runs differ by at most about [`BETWEEN_RUNS`] half widths is known from many figures,
 //! which stands for the missing degrees. The mean has no weights: where runs differ by more than
-//! their intervals, the longer one is no closer to the truth.
+//! their intervals, the longer one is not closer to the truth.
 //!
 //! What is exact within a run (counts of a ledger) stays exact where all runs agree, and has the
 //! second interval alone where they do not. What is only known to lie between two bounds (searches,
@@ -39,10 +39,10 @@ use weigh_stats::propagation::interval;
 /// `cargo run -p weigh-study --example between_runs -- RUN RUN` measures it anew.
 pub const BETWEEN_RUNS: f64 = 2.0;
 
-/// So many runs say by themselves how far runs are apart.
+/// From this number of runs on, their own spread shows how far runs are apart.
 pub const RUNS_MANY: usize = 4;
 
-/// How much wider than within a run intervals are taken, for so many runs.
+/// Factor by which intervals are wider than within a run, for each number of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Widening {
     /// Of figures with repetitions.
@@ -59,7 +59,7 @@ impl Widening {
         Widening { repeated: 1.0, bounds: 1.0 },
     ];
 
-    /// The place in [`Widening::ALL`] of the one for so many runs.
+    /// Index in [`Widening::ALL`] for this number of runs.
     pub fn index(runs: usize) -> usize {
         match runs {
             0 | 1 => 0,

@@ -1,5 +1,5 @@
-//! What forbids to decide a condition although its interval would: the evidence was disturbed, too
-//! thin, or made on too small a machine (decision 43).
+//! Reasons why a condition stays open although its interval would decide it: the evidence was
+//! disturbed, too thin, or made on too small a machine (decision 43).
 
 use weigh_model::event::HostFacts;
 use weigh_report::summary::Cell;
@@ -26,7 +26,7 @@ pub(crate) fn of_cell(
     reasons
 }
 
-/// Why a run on this machine must not decide what needs so many cores.
+/// Why a run on this machine must not decide a condition that needs `cores_min` cores.
 pub(crate) fn of_host(host: &HostFacts, cores_min: u32) -> Option<String> {
     let cores = host.cores;
     (cores < cores_min).then(|| {

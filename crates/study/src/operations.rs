@@ -1,4 +1,4 @@
-//! What can be done with a study: it is read, judged, and asked what stands in no claim.
+//! Operations on a study: read it, judge it, and list figures that are not in a claim.
 
 use weigh_plan::World;
 
@@ -35,7 +35,7 @@ impl Study {
     }
 
     /// What was run of it so far, without claims and pictures: these take time to work out, which
-    /// a measurement that goes on would notice.
+    /// a measurement in progress would notice.
     pub fn progress(&self, about: &About, occasion: &Occasion) -> Outcome {
         judging::progress(self, about, occasion)
     }

@@ -1,4 +1,4 @@
-//! What came of a study as one document, `weigh/study/1`: what `study.json` of a study's run holds.
+//! The outcome of a study as one document, `weigh/study/1`: the content of `study.json` of its run.
 //! It is made from the study and the results of its runs alone.
 
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ use crate::tools::ToolShown;
 /// The name and version of the document's format.
 pub const STUDY_SCHEMA: &str = "weigh/study/1";
 
-/// What came of a study.
+/// The outcome of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// [`STUDY_SCHEMA`].
@@ -66,9 +66,9 @@ pub struct Outcome {
     /// How sure the answers to their conditions are, all together.
     #[serde(default)]
     pub certainty: Certainty,
-    /// The pictures: theirs and ours; empty while the study is run.
+    /// The pictures: published and measured series; empty while the study runs.
     pub figures: Vec<FigureOutcome>,
-    /// How many units a server carries; absent where nobody asks.
+    /// Number of units that a server carries; absent if the study does not ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carry: Vec<CarryOutcome>,
     /// The real programs that were run beside the plans; absent where the study has none.
@@ -160,7 +160,7 @@ pub struct RunOutcome {
     /// Why it was not run, and what would help; absent where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// What makes its results doubtful, once for each code.
+    /// Warnings about its results, once for each code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<DoubtShown>,
 }
@@ -176,7 +176,7 @@ pub struct Certainty {
     pub false_max: f64,
 }
 
-/// A picture: theirs and ours, on the same axes.
+/// A picture: published and measured series, on the same axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureOutcome {
     /// Its id.
@@ -189,7 +189,7 @@ pub struct FigureOutcome {
     pub x: AxisShown,
     /// The axis up.
     pub y: AxisShown,
-    /// Every series: theirs first.
+    /// Every series: published ones first.
     pub series: Vec<Series>,
 }
 
@@ -223,7 +223,7 @@ pub struct PointShown {
     pub low: Option<f64>,
     /// Upper end of the 95 % interval; null where there is none.
     pub high: Option<f64>,
-    /// False where a doubt says that the point must not be used.
+    /// False if a warning says that the point must not be used.
     pub is_valid: bool,
 }
 
@@ -253,11 +253,11 @@ impl Certainty {
         let Certainty { judged, uncertain, false_max } = *self;
         let plural = if judged == 1 { " was" } else { "s were" };
         match uncertain {
-            0 => format!("{judged} condition{plural} answered, all by exact figures."),
+            0 => format!("{judged} condition{plural} answered, all with exact figures."),
             _ => format!(
-                "{judged} condition{plural} answered, {uncertain} of them by an interval of 95 % \
-                 each: up to {false_max:.1} false answers by chance are to be expected. Nothing \
-                 was corrected for their number."
+                "{judged} condition{plural} answered, {uncertain} of them with a 95 % interval; \
+                without correction for their number, up to {false_max:.1} answers may be wrong by \
+                chance."
             ),
         }
     }

@@ -64,7 +64,7 @@ fn split<'d>(
             DeValue::Table(table) if name.get_ref() == SHARED => shared = Some(table),
             DeValue::Table(table) => plans.push((name, table)),
             _ => {
-                let text = format!("{} stands in no plan", name.get_ref());
+                let text = format!("{} is not in a plan", name.get_ref());
                 let mend = "every plan is a table: write [NAME] above its keys, or [shared]";
                 problems.add(Problem::at(name.span(), text, mend));
             }
@@ -203,7 +203,7 @@ impl<'d> PlanTable<'_, 'd> {
         let Some(value) = self.table.get(NEEDS) else { return Vec::new() };
         let DeValue::Array(list) = value.get_ref() else {
             let mend = "type for example needs = [\"mosquitto\", \"wire\"]";
-            problems.add(Problem::at(value.span(), "needs is a list of names", mend));
+            problems.add(Problem::at(value.span(), "needs must be a list of names", mend));
             return Vec::new();
         };
         let mut needs = Vec::new();
@@ -212,8 +212,8 @@ impl<'d> PlanTable<'_, 'd> {
             let is_probe = [NEEDS_WIRE, NEEDS_CGROUP].contains(&word);
             if !is_probe && self.world.target(word).is_err() {
                 let names = self.world.target_names();
-                let text = format!("{word:?} is nothing that a plan can need");
-                let mend = format!("there are: wire, cgroup, {}", names.join(", "));
+                let text = format!("{word:?} is not a possible need of a plan");
+                let mend = format!("type one of: wire, cgroup, {}", names.join(", "));
                 problems.add(Problem::at(element.span(), text, mend));
             }
             needs.push(word.to_owned());
@@ -264,12 +264,12 @@ fn check_searched(
     let Some(searched) = searched else { return };
     let own = without(table, &PARTS);
     for (key, mend) in [
-        (searched, "leave it out: limit.from and limit.to are its ends"),
-        ("load.duration", "leave it out: limit.trial says how long its trials are"),
-        ("load.messages", "leave it out, or search a burst: limit.axis = \"burst\""),
+        (searched, "remove it: limit.from and limit.to are its ends"),
+        ("load.duration", "remove it: limit.trial is the length of its trials"),
+        ("load.messages", "remove it, or search a burst: limit.axis = \"burst\""),
     ] {
         if let Some(place) = tables::place_of(&own, key, keys) {
-            let text = format!("{}: {key} is what the search sets", name.get_ref());
+            let text = format!("{}: {key} is set by the search", name.get_ref());
             problems.add(Problem::at(place, text, mend));
         }
     }

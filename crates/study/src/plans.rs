@@ -16,9 +16,9 @@ pub struct StudyPlan {
     pub way: Way,
     /// The name of its table: `E1-http`.
     pub table: String,
-    /// What must be there: names of targets, `wire` or `cgroup`.
+    /// Needs: names of targets, `wire` or `cgroup`.
     pub needs: Vec<String>,
-    /// What is run at each scale.
+    /// Plan at each scale.
     pub scales: BTreeMap<Scale, Planned>,
 }
 
@@ -28,12 +28,12 @@ pub struct Planned {
     /// The plan, in which nothing is left open. Of a search it holds the lanes at the smallest
     /// load.
     pub resolved: Resolved,
-    /// What is searched; `None` for a matrix.
+    /// The search; `None` for a matrix.
     pub search: Option<SearchAsked>,
 }
 
 impl StudyPlan {
-    /// What is run at this scale.
+    /// Plan at this scale.
     pub fn at(&self, scale: Scale) -> &Planned {
         &self.scales[&scale]
     }

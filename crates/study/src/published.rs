@@ -49,7 +49,7 @@ impl Published {
         if head.iter().ne(columns.clone()) && head.iter().ne(columns.chain([PRINTED])) {
             let columns = crate::audit::COLUMNS.join(",");
             let mend = format!("begin the file with {columns}, and {PRINTED} if you have it");
-            problems.add(Problem::at(line_at(text, 0), "these are other columns", mend));
+            problems.add(Problem::at(line_at(text, 0), "wrong columns", mend));
             return Err(problems);
         }
         let mut published = Published::default();
@@ -59,8 +59,8 @@ impl Published {
                 Ok(record) => record,
                 Err(error) => {
                     let at = error.position().map_or(0, csv::Position::byte) as usize;
-                    let mend = "write as many columns as the first line has, and quotes around \
-                                those with commas";
+                    let mend = "write the columns of the first line in every line, and quotes \
+                                around those with commas";
                     problems.add(Problem::at(line_at(text, at), error.to_string(), mend));
                     continue;
                 }
@@ -73,7 +73,7 @@ impl Published {
                     let key = (cell.table.clone(), cell.series.clone(), cell.x.clone());
                     if let Some(before) = seen.insert(key, line) {
                         let text = format!("line {before} has this table, series and x already");
-                        problems.add(Problem::at(place, text, "tell the two apart in the series"));
+                        problems.add(Problem::at(place, text, "give each its own series"));
                     }
                     published.cells.push(cell);
                 }
@@ -81,7 +81,7 @@ impl Published {
             }
         }
         if published.cells.is_empty() && problems.is_empty() {
-            problems.add(Problem::missing("there is no published figure", "give at least one row"));
+            problems.add(Problem::missing("no published figures", "add at least one row"));
         }
         if problems.is_empty() { Ok(published) } else { Err(problems) }
     }
@@ -153,22 +153,22 @@ fn cell(
     let [x, x_unit, y, unit, printed] = [at(3), at(4), at(5), at(6), at(7)];
     if !study.starts_with(source) {
         let text = format!("{study:?} does not begin with {source:?}, the source of this study");
-        return Err((text, "leave the row to its own study"));
+        return Err((text, "move the row to its own study"));
     }
     if table.is_empty() || series.is_empty() {
-        return Err(("it has no table or no series".into(), "name where the figure stands"));
+        return Err(("it has no table or no series".into(), "add both"));
     }
     let value = y.parse().ok().filter(|value: &f64| value.is_finite());
     let value = value.ok_or_else(|| {
-        (format!("y is {y:?}, which is no number"), "write numbers with a decimal point")
+        (format!("expected a number in y, found {y:?}"), "write numbers with a decimal point")
     })?;
     let printed = if printed.is_empty() { y } else { printed };
     if unit.is_empty() {
         let text = format!("{printed} has no unit");
-        return Err((text, "write the unit into the column y_unit, or count, or ratio"));
+        return Err((text, "write its unit, or count, or ratio, into the column y_unit"));
     }
     if !x.is_empty() && x_unit.is_empty() {
-        return Err((format!("x is {x} and has no unit"), "write it into the column x_unit"));
+        return Err((format!("x = {x} has no unit"), "write it into the column x_unit"));
     }
     Ok(Cell { study, table, series, x, x_unit, value, printed, unit, line })
 }
@@ -224,8 +224,8 @@ mod tests {
     fn what_is_wrong_with_a_row_is_named_at_its_line() {
         let said = wrong("000-x,T,s,5,clients,1,s\n000-x,T,s,6,clients,3,\n");
         assert!(said.contains("3 has no unit") && said.contains("published.csv:3:"), "{said}");
-        assert!(wrong("000-x,T,s,5,,1,s\n").contains("x is 5 and has no unit"));
-        assert!(wrong("000-x,T,s,5,n,fast,s\n").contains("no number"));
+        assert!(wrong("000-x,T,s,5,,1,s\n").contains("x = 5 has no unit"));
+        assert!(wrong("000-x,T,s,5,n,fast,s\n").contains("expected a number"));
         assert!(wrong("001-y,T,s,5,n,1,s\n").contains("does not begin"));
         assert!(wrong("000-x,T,s,5,n,1,s\n000-x,T,s,5,n,2,s\n").contains("line 2 has this"));
         assert!(wrong("").contains("no published figure"));

@@ -1,12 +1,12 @@
-//! The quantities of claims: what of a run, of a search, of published figures or of the audit a
-//! name in an expression stands for.
+//! The quantities of claims: what each name in an expression stands for, of a run, of a search, of
+//! published figures or of the audit.
 
 use std::fmt;
 
 use crate::expression::Bound;
 use crate::selector::Selector;
 
-/// What a name in an expression stands for.
+/// Source of a name in an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
     /// A figure of one cell of a run.
@@ -17,7 +17,7 @@ pub enum Quantity {
         source: Source,
         /// Which cell.
         at: Selector,
-        /// What over its repetitions.
+        /// Statistic over its repetitions.
         statistic: Statistic,
         /// Whether it is taken even where the generator was the limit.
         even_limited: bool,
@@ -32,10 +32,10 @@ pub enum Quantity {
         at: Selector,
         /// The plan key of the axis.
         over: String,
-        /// What of them.
+        /// Statistic of them.
         what: Along,
     },
-    /// What a search found.
+    /// Result of a search.
     Limit {
         /// The run's name.
         run: String,
@@ -71,7 +71,7 @@ pub enum Quantity {
     PublishedAlong {
         /// Indices of its figures in their order along x.
         cells: Vec<usize>,
-        /// What of them.
+        /// Statistic of them.
         what: Along,
     },
     /// Whether the audit finds something.
@@ -94,7 +94,7 @@ pub enum Source {
     Ledger(String),
 }
 
-/// What is taken over repetitions.
+/// Statistic over repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Statistic {
     /// The arithmetic mean.
@@ -110,7 +110,7 @@ pub enum Statistic {
     Deviation,
 }
 
-/// What is taken along an axis.
+/// Value computed along an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Along {
     /// The rise of the least-squares line.

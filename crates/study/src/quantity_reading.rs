@@ -13,7 +13,7 @@ use crate::slips::{Around, Slip, no_cell};
 use crate::tools::no_figure;
 use crate::written::{FindingFile, FitFile, QuantityFile, StatisticFile, text_of};
 
-/// What a quantity is, by the keys that it has.
+/// Reads the kind of a quantity from its keys.
 pub(crate) fn read(
     written: &QuantityFile,
     around: &Around<'_>,
@@ -27,8 +27,8 @@ pub(crate) fn read(
         return published(written, table, series, around);
     }
     let Some(run) = &written.run else {
-        let mend = "give it run and metric, table and series, or audit".to_owned();
-        return Err(("it says nothing of where it comes from".to_owned(), mend));
+        let mend = "add run and metric, table and series, or audit".to_owned();
+        return Err(("it has no source".to_owned(), mend));
     };
     if let Some(name) = &written.limit {
         return limit(run, name, written, around);
@@ -52,8 +52,8 @@ pub(crate) fn read(
         }
         (None, Some(name)) => Source::Ledger(ledger(name)?),
         _ => {
-            let mend = "give it one of metric, ledger, limit, interference".to_owned();
-            return Err((format!("it says not which figure of {run}"), mend));
+            let mend = "add one of metric, ledger, limit, interference".to_owned();
+            return Err((format!("it does not name a figure of {run}"), mend));
         }
     };
     let Some(over) = &written.over else {
@@ -123,8 +123,8 @@ fn check_keys(written: &QuantityFile) -> Result<(), Slip> {
     let stray = said.iter().find(|(key, is_said)| *is_said && !allowed.contains(key));
     match stray {
         Some((key, _)) => Err((
-            format!("{key} means nothing beside the others"),
-            format!("what may stand together: {}", allowed.join(", ")),
+            format!("{key} cannot be combined with the other keys"),
+            format!("possible keys: {}", allowed.join(", ")),
         )),
         None => Ok(()),
     }
@@ -142,7 +142,7 @@ fn statistic(written: Option<StatisticFile>) -> Statistic {
 
 /// What is taken along an axis: one thing.
 fn along(written: &QuantityFile) -> Result<Along, Slip> {
-    let mend = || "give it one of fit, first".to_owned();
+    let mend = || "add one of fit, first".to_owned();
     match (written.fit, &written.first, written.statistic) {
         (Some(fit), None, None) => Ok(match fit {
             FitFile::Slope => Along::Slope,
@@ -159,11 +159,11 @@ fn along(written: &QuantityFile) -> Result<Along, Slip> {
         (None, None, Some(_)) if written.run.is_none() => {
             Ok(Along::Over(statistic(written.statistic)))
         }
-        _ => Err(("it says not what is taken over the axis".to_owned(), mend())),
+        _ => Err(("it does not name what is computed over the axis".to_owned(), mend())),
     }
 }
 
-/// How many points it takes.
+/// Number of points needed.
 fn cells_needed(what: Along) -> usize {
     match what {
         Along::First(_) => 1,
@@ -191,7 +191,7 @@ fn published(
     };
     if over != "x" || written.x.is_some() {
         let text = "published figures are taken over x, all of a series".to_owned();
-        return Err((text, "write over = \"x\", and leave x out".to_owned()));
+        return Err((text, "write over = \"x\", and remove x".to_owned()));
     }
     let what = along(written)?;
     let cells = around.published.along(table, series);
@@ -199,9 +199,12 @@ fn published(
         return Err(no_cell(table, series, ""));
     }
     if cells.len() < cells_needed(what) {
-        let text =
-            format!("the series has {} figures, and it takes {}", cells.len(), cells_needed(what));
-        return Err((text, "take another series".to_owned()));
+        let text = format!(
+            "the series has {} figures; at least {} are needed",
+            cells.len(),
+            cells_needed(what)
+        );
+        return Err((text, "use another series".to_owned()));
     }
     Ok(Quantity::PublishedAlong { cells, what })
 }
@@ -214,24 +217,23 @@ fn limit(
 ) -> Result<Quantity, Slip> {
     let plan = around.run(run)?;
     let Some(search) = &plan.at(Scale::Full).search else {
-        let mend =
-            format!("write [{}.limit] in {}, or ask for a metric", plan.table, plan.way.file());
+        let mend = format!("write [{}.limit] in {}, or use a metric", plan.table, plan.way.file());
         return Err((format!("{run} searches no limit"), mend));
     };
     let found = search.limit_name();
     if found != name {
-        let text = format!("the search of {run} finds no {name:?}");
+        let text = format!("the search of {run} does not find {name:?}");
         return Err((text, format!("it finds {found}")));
     }
     if let Some(goal) = written.goal.as_ref().filter(|goal| !search.goals.contains(goal)) {
         let goals: Vec<String> = search.goals.iter().map(|goal| format!("{goal:?}")).collect();
         let text = format!("the search of {run} has no goal {goal:?}");
-        return Err((text, format!("it has {}", goals.join(", "))));
+        return Err((text, format!("expected one of {}", goals.join(", "))));
     }
     let at = around.selector(plan, &written.at)?;
     if at.0.contains_key(search.key()) {
-        let text = format!("{} is what the search varies", search.key());
-        return Err((text, "leave it out of at".to_owned()));
+        let text = format!("{} is varied by the search", search.key());
+        return Err((text, "remove it from at".to_owned()));
     }
     around.check_cells(plan, &at, Meant::One, false)?;
     Ok(Quantity::Limit {
@@ -253,10 +255,10 @@ fn ledger(name: &str) -> Result<String, Slip> {
     if names.iter().any(|known| known == name) {
         return Ok(name.to_owned());
     }
-    let text = format!("no ledger counts {name:?}");
+    let text = format!("unknown count {name:?} of the ledger");
     let mend = match nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("it counts {}", names.join(", ")),
+        None => format!("expected one of {}", names.join(", ")),
     };
     Err((text, mend))
 }
@@ -264,11 +266,11 @@ fn ledger(name: &str) -> Result<String, Slip> {
 fn finding_of(written: &FindingFile, around: &Around<'_>) -> Result<Quantity, Slip> {
     let FindingFile { finding, series } = written;
     let rule: Rule = finding.parse().map_err(|_| {
-        (format!("{finding:?} is no rule of the audit"), "type one of L01 to L20".to_owned())
+        (format!("{finding:?} is not a rule of the audit"), "type one of L01 to L20".to_owned())
     })?;
     let cells = &around.published.cells;
     if !cells.iter().any(|cell| has_words(&cell.table, series) || has_words(&cell.series, series)) {
-        let text = format!("no published table or series has {series:?} in it");
+        let text = format!("no published table or series contains {series:?}");
         return Err((text, "write whole words of a table's or a series' name".to_owned()));
     }
     let is_it = |place: &str| has_words(place, series);

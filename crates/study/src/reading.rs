@@ -1,5 +1,5 @@
-//! Reads a study and holds its files against each other: ids, runs, cells, quantities. Whatever is
-//! wrong is told at its place, before anything is started.
+//! Reads a study and checks its files against each other: ids, runs, cells, quantities. Errors are
+//! reported with their places, before anything is started.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::plans::StudyPlan;
 use crate::published::Published;
 use crate::scale::Way;
 use crate::slips::{Around, check_ids, no_cell};
-use crate::study::{Environment, Experiment, Flag, Paper, Study};
+use crate::study::{Environment, Experiment, Flag, Study};
 use crate::texts::{FACTS, PUBLISHED, STUDY, StudyProblems, StudyTexts};
 use crate::tools;
 use crate::written::{ExperimentFile, FlagFile, StudyFile, text_of};
@@ -31,8 +31,8 @@ pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, Study
     })?;
     let mut wrong = Problems::default();
     if file.name.get_ref() != &texts.name {
-        let text = format!("the folder of this study is called {:?}", texts.name);
-        wrong.add(Problem::at(file.name.span(), text, "give both one name"));
+        let text = format!("the folder of this study has another name, {:?}", texts.name);
+        wrong.add(Problem::at(file.name.span(), text, "use one name for both"));
     }
     let published = Published::read(&texts.published, &file.source).unwrap_or_else(|wrong| {
         problems.add(PUBLISHED, wrong);
@@ -74,18 +74,7 @@ pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, Study
         question,
         finding,
         limits,
-        paper: Paper {
-            title: paper.title,
-            authors: paper.authors,
-            institution: paper.institution,
-            date: paper.date,
-            venue: paper.venue,
-            link: paper.link,
-            topic: paper.topic,
-            asked: paper.asked,
-            did: paper.did,
-            found: paper.found,
-        },
+        paper,
         environment: Environment {
             stated: stated.map(|(key, value)| (key.clone(), text_of(Some(value)))).collect(),
             not_stated: environment.not_stated,
@@ -175,18 +164,18 @@ fn experiments(
             None if has_none && is_sound => wrong.add(Problem::at(
                 written.id.span(),
                 format!("the experiment {id} has no plan"),
-                format!("write [{id}] in {}, or say why not: not_run", Way::Published.file()),
+                format!("write [{id}] in {}, or write why not: not_run", Way::Published.file()),
             )),
             Some(_) if !has_none => wrong.add(Problem::at(
                 written.id.span(),
-                format!("the experiment {id} has plans and says why it is not run"),
-                "leave one of the two out",
+                format!("the experiment {id} has both plans and not_run"),
+                "remove one",
             )),
             _ => {}
         }
         for table in &written.tables {
             if is_sound && !around.published.cells.iter().any(|cell| cell.table == *table) {
-                let text = format!("{id}: no published figure stands in {table:?}");
+                let text = format!("{id}: no published figure is in {table:?}");
                 let names = around.published.cells.iter().map(|cell| cell.table.as_str());
                 let mend = nearest(table, names).map(|near| format!("did you mean {near:?}?"));
                 wrong.add(Problem::at(written.id.span(), text, mend.unwrap_or_default()));
@@ -236,14 +225,15 @@ fn runs(
     runs
 }
 
-/// Plans that would be run for nobody.
+/// Plans that no experiment uses.
 fn unnamed(placed: &[Placed], experiments: &[Experiment], problems: &mut StudyProblems) {
     let names: BTreeSet<&String> =
         experiments.iter().flat_map(|one| one.published.iter().chain(&one.right)).collect();
     for (plan, place) in placed.iter().filter(|(plan, _)| !names.contains(&plan.name)) {
         let mut wrong = Problems::default();
         let text = format!("no experiment names the plan {}", plan.table);
-        let mend = format!("write {} = [\"{}\"] into one, or leave it out", plan.way, plan.table);
+        let mend =
+            format!("write {} = [\"{}\"] into one, or remove the plan", plan.way, plan.table);
         wrong.add(Problem::at(place.clone(), text, mend));
         problems.add(plan.way.file(), wrong);
     }

@@ -1,5 +1,5 @@
-//! Holds what claims and pictures say of runs against the plans: the run, its figures, the cells
-//! that are meant, at each scale.
+//! Checks claims and pictures against the plans: the run, its figures, the selected cells, at each
+//! scale.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::slips::{Around, At, Slip};
 pub(crate) enum Meant<'k> {
     /// One.
     One,
-    /// At least so many along this axis, one for each of its values.
+    /// At least this number along this axis, one for each of its values.
     Along(&'k str, usize),
 }
 
@@ -26,7 +26,7 @@ impl Around<'_> {
     /// The plan of the run of this name.
     pub(crate) fn run(&self, name: &str) -> Result<&StudyPlan, Slip> {
         self.plans.iter().find(|plan| plan.name == name).ok_or_else(|| {
-            let text = format!("no plan makes the run {name:?}");
+            let text = format!("unknown run {name:?}");
             let near = nearest(name, self.plans.iter().map(|plan| plan.name.as_str()));
             let mend = near.map(|near| format!("did you mean {near}?"));
             (text, mend.unwrap_or_else(|| "write published/PLAN or right/PLAN".to_owned()))
@@ -38,8 +38,8 @@ impl Around<'_> {
         let plan = self.run(name)?;
         match plan.at(Scale::Full).search {
             Some(_) => Err((
-                format!("{name} is a search: it has no cells to speak of"),
-                "ask for what it found: limit = \"capacity_per_s\"".to_owned(),
+                format!("{name} is a search and has no cells"),
+                "use its result: limit = \"capacity_per_s\"".to_owned(),
             )),
             None => Ok(plan),
         }
@@ -70,8 +70,8 @@ impl Around<'_> {
         let values = points.iter().filter_map(|point| point.get(&name));
         match values.clone().find(|value| selector::number(value).is_none()) {
             Some(value) => Err((
-                format!("over {name}: {value} is no number"),
-                "take an axis of numbers, sizes, durations or rates".to_owned(),
+                format!("over {name}: {value} is not a number"),
+                "use an axis of numbers, sizes, durations or rates".to_owned(),
             )),
             None => Ok(name),
         }
@@ -103,7 +103,7 @@ impl Around<'_> {
             Some(near) => format!("did you mean {near}?"),
             None => format!("its cells have {}", list(names.iter().map(|name| name.as_str()))),
         };
-        Err((format!("no case of {} says {key}", plan.name), mend))
+        Err((format!("no case of {} has {key}", plan.name), mend))
     }
 
     /// Whether the cells that are meant are there, at full scale and, unless the claim waits for
@@ -121,8 +121,8 @@ impl Around<'_> {
             let place = format!("{}{at}, scale {scale}", plan.name);
             match meant {
                 Meant::One if found.len() > 1 => {
-                    let text = format!("{place}: {} cells are meant", found.len());
-                    return Err((text, format!("say also which {}", differing(&found))));
+                    let text = format!("{place}: {} cells match", found.len());
+                    return Err((text, format!("add {}", differing(&found))));
                 }
                 Meant::Along(over, _) => {
                     let number = |point: &&Point| selector::number(point.get(over)?);
@@ -130,7 +130,7 @@ impl Around<'_> {
                     values.sort_by(f64::total_cmp);
                     if let Some(pair) = values.windows(2).find(|pair| pair[0] == pair[1]) {
                         let text = format!("{place}: several cells have {over} {}", pair[0]);
-                        return Err((text, format!("say also which {}", differing(&found))));
+                        return Err((text, format!("add {}", differing(&found))));
                     }
                 }
                 Meant::One => {}
@@ -142,13 +142,12 @@ impl Around<'_> {
             let is_excused = needs_full && scale == Scale::Quick;
             if found.len() < least && !is_excused {
                 let text = match found.len() {
-                    0 => format!("{place}: no cell is meant"),
+                    0 => format!("{place}: no cell matches"),
                     some => format!("{place}: {some} of at least {least} cells"),
                 };
                 let mend = match scale {
                     Scale::Full => some_values(&points, at),
-                    _ => "let the quick plan have it too, or give the claim scale = \"full\""
-                        .to_owned(),
+                    _ => "add it to the quick plan, or give the claim scale = \"full\"".to_owned(),
                 };
                 return Err((text, mend));
             }
@@ -192,5 +191,5 @@ fn json(value: &toml::Value) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Nobody reads more values of an axis.
+/// Values of an axis that are listed in a message.
 const VALUES_MAX: usize = 20;

@@ -65,8 +65,8 @@ impl RunMade {
     }
 }
 
-/// What stands in the place of a run that nobody asked for.
-pub const NOT_ASKED: &str = "it was not asked for";
+/// Reason of a run that was not requested.
+pub const NOT_ASKED: &str = "it was not requested";
 
 /// The folder of the run of this name within that of the study's run: `published-E1-http`.
 pub fn folder(name: &str) -> String {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much of a study is run.
+/// Part of a study that is run.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -46,7 +46,7 @@ impl FromStr for Scale {
 
     fn from_str(text: &str) -> Result<Scale, String> {
         let found = Scale::ALL.into_iter().find(|scale| scale.name() == text);
-        found.ok_or_else(|| format!("{text:?} is no scale: type quick or full"))
+        found.ok_or_else(|| format!("unknown scale {text:?}: type quick or full"))
     }
 }
 
@@ -68,7 +68,7 @@ impl Way {
     /// All of them, the authors' first.
     pub const ALL: [Way; 3] = [Way::Published, Way::Right, Way::Tools];
 
-    /// Those whose runs are made from plans.
+    /// Ways whose runs are made from plans.
     pub const PLANS: [Way; 2] = [Way::Published, Way::Right];
 
     /// Its name on the command line, and what the names of its runs begin with.
@@ -101,6 +101,6 @@ impl FromStr for Way {
 
     fn from_str(text: &str) -> Result<Way, String> {
         let found = Way::ALL.into_iter().find(|way| way.name() == text);
-        found.ok_or_else(|| format!("{text:?} is no way: type published, right or tools"))
+        found.ok_or_else(|| format!("unknown way {text:?}: type published, right or tools"))
     }
 }

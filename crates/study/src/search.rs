@@ -10,20 +10,21 @@ use weigh_model::units::{parse_duration, parse_rate, parse_size};
 use weigh_plan::kind::{Wrong, nearest};
 use weigh_plan::{Problem, Problems, metrics};
 
-/// What is searched in every lane of a plan.
+/// Search in every lane of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchAsked {
     /// Along what, and between which ends.
     pub axis: Axis,
-    /// What must hold, as after `--goal`; empty for the preset's own goal.
+    /// Goals, as after `--goal`; empty for the preset's own goal.
     pub goals: Vec<String>,
     /// The preset, as after `--preset`.
     pub preset: String,
-    /// How close the bounds must come, as a share of the upper one; `None` for the preset's.
+    /// Distance of the bounds at which it stops, as a share of the upper one; `None` for the
+    /// preset's.
     pub width: Option<f64>,
-    /// How long a trial must be to decide a load; `None` for the preset's.
+    /// Length of a trial that decides a load; `None` for the preset's.
     pub trial: Option<Nanos>,
-    /// How much time in trials decides a load; `None` for the preset's.
+    /// Total length of trials that decides a load; `None` for the preset's.
     pub sum: Option<Nanos>,
     /// No trial begins that would end later; divided equally among the lanes.
     pub budget: Option<Nanos>,
@@ -35,7 +36,7 @@ impl SearchAsked {
         self.axis.kind()
     }
 
-    /// What its limit is called in results.
+    /// Name of its limit in results.
     pub fn limit_name(&self) -> String {
         match self.kind() {
             AxisKind::Rate => "capacity_per_s".to_owned(),
@@ -55,7 +56,7 @@ impl SearchAsked {
         }
     }
 
-    /// How long its longest trial of the preset, or of what was asked, is.
+    /// Length of its longest trial.
     pub fn longest_trial(&self) -> Nanos {
         let preset = Goal::preset(&self.preset).map(|goal| goal.final_trial_duration);
         self.trial.or(preset.ok()).unwrap_or(Nanos::from_secs(1))
@@ -97,10 +98,10 @@ impl SearchAsked {
         for (key, _) in tables.iter().flat_map(|table| table.iter()) {
             let word = key.get_ref().as_ref();
             if !KEYS.contains(&word) {
-                let text = format!("there is no key {word:?} in the limit of a plan");
+                let text = format!("unknown key {word:?} in the limit of a plan");
                 let near = nearest(word, KEYS.into_iter());
                 let mend = near.map_or_else(
-                    || format!("there are: {}", KEYS.join(", ")),
+                    || format!("expected one of: {}", KEYS.join(", ")),
                     |near| format!("did you mean {near}?"),
                 );
                 reader.problems.add(Problem::at(key.span(), text, mend));
@@ -141,7 +142,7 @@ impl<'d> Reader<'_, 'd> {
         let read = match value.get_ref() {
             DeValue::String(text) => read(text),
             DeValue::Integer(number) => read(&number.to_string()),
-            _ => Err(Wrong::new("this is no text", "write it in quotation marks")),
+            _ => Err(Wrong::new("expected a text", "write it in quotation marks")),
         };
         match read {
             Ok(value) => Some(value),
@@ -159,7 +160,7 @@ impl<'d> Reader<'_, 'd> {
             Some(_) => self.read("axis", |text| {
                 let full = if text == "size" { AxisKind::MessageSize.name() } else { text };
                 full.parse().map_err(|_| {
-                    let text = format!("{text:?} is no axis of a limit");
+                    let text = format!("unknown axis of a limit {text:?}");
                     Wrong::new(text, "type rate, connections, burst, subscribers or size")
                 })
             })?,
@@ -204,7 +205,7 @@ impl<'d> Reader<'_, 'd> {
                 AxisKind::MessageSize => parse_size(text).map(|size| size as f64).map_err(said),
                 _ => {
                     let number = text.parse::<u32>().ok().filter(|number| *number > 0);
-                    let text = format!("{text:?} is no number of{}", kind.unit());
+                    let text = format!("{text:?} is not a number of{}", kind.unit());
                     number.map(f64::from).ok_or_else(|| Wrong::new(text, "type a whole number"))
                 }
             }
@@ -222,7 +223,7 @@ impl<'d> Reader<'_, 'd> {
         let mut goals = Vec::new();
         for goal in list {
             let Some(text) = goal.get_ref().as_str() else {
-                let text = "limit.goal: a goal is a text";
+                let text = "limit.goal: expected a text";
                 self.problems.add(Problem::at(goal.span(), text, "type \"loss <= 0\""));
                 continue;
             };
@@ -254,7 +255,7 @@ fn share(text: &str) -> Result<f64, Wrong> {
     let share = percent.map(|percent| percent / 100.0);
     share
         .filter(|share| *share > 0.0 && *share < 1.0)
-        .ok_or_else(|| Wrong::new(format!("{text:?} is no share of a load"), "type \"1%\""))
+        .ok_or_else(|| Wrong::new(format!("{text:?} is not a share of a load"), "type \"1%\""))
 }
 
 const KEYS: [&str; 9] = ["axis", "goal", "preset", "from", "to", "width", "trial", "sum", "budget"];
@@ -291,15 +292,15 @@ mod tests {
     #[test]
     fn each_slip_is_named_with_its_mend() {
         for (text, said) in [
-            ("axis = \"rat\"", "no axis of a limit"),
+            ("axis = \"rat\"", "unknown axis of a limit"),
             ("gaol = \"loss <= 0\"", "did you mean goal"),
             ("goal = \"los <= 0\"", "did you mean loss"),
-            ("goal = [\"quik\"]", "no preset"),
+            ("goal = [\"quik\"]", "unknown preset"),
             ("from = \"10/s\"\nto = \"5/s\"", "nothing to search"),
             ("from = \"10\"", "limit.from"),
-            ("width = \"1\"", "no share"),
+            ("width = \"1\"", "not a share"),
             ("trial = \"fast\"", "limit.trial"),
-            ("goal = [5]", "a goal is a text"),
+            ("goal = [5]", "expected a text"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

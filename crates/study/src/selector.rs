@@ -1,5 +1,5 @@
-//! Which cells of a run are meant: plan keys and the values that they have there, whether a case
-//! says them or the whole plan.
+//! Selects cells of a run: plan keys and their values there, whether a case or the whole plan sets
+//! them.
 
 use std::collections::BTreeMap;
 use std::fmt;

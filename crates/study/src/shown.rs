@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is doubtful about a printed figure.
+/// Remark on a printed figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlagShown {
     /// What of the table it is about, where that is not the figure itself.
@@ -13,7 +13,7 @@ pub struct FlagShown {
     pub printed: String,
     /// What it is read as.
     pub used: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// How sure that is.
     pub confidence: String,
@@ -36,7 +36,7 @@ pub struct CellShown {
     pub printed: String,
     /// Its unit.
     pub unit: String,
-    /// What is doubtful about its printed form.
+    /// Remark on its printed form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<FlagShown>,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a study's files, and what its parts are checked against.
+//! Errors in a study's files, and the parts of a study that are checked against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -34,17 +34,17 @@ pub(crate) fn check_ids<'i>(
     let mut seen = BTreeSet::new();
     for id in ids {
         if !seen.insert(id.get_ref()) {
-            let text = format!("there is another {what} {:?}", id.get_ref());
-            wrong.add(Problem::at(id.span(), text, "ids tell them apart: give it another one"));
+            let text = format!("duplicate {what} {:?}", id.get_ref());
+            wrong.add(Problem::at(id.span(), text, "give it another id"));
         }
     }
 }
 
-/// What is told of a published figure that there is not.
+/// Message for a published figure that does not exist.
 pub(crate) fn no_cell(table: &str, series: &str, x: &str) -> Slip {
     let at = if x.is_empty() { String::new() } else { format!(" at x {x}") };
     let text = format!("published.csv has no figure in {table:?}, series {series:?}{at}");
-    (text, "write table, series and x as they stand there".to_owned())
+    (text, "write table, series and x as in the file".to_owned())
 }
 
 /// Adds what is wrong with something that stands at `place`.
@@ -61,7 +61,7 @@ pub(crate) fn no_figure(tool: &Tool, figure: &str) -> (String, String) {
     let near = nearest(figure, figures.iter().map(String::as_str));
     let mend = match near {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("it has {}", figures.join(", ")),
+        None => format!("expected one of {}", figures.join(", ")),
     };
     (format!("{} has no figure {figure:?}", tool.name), mend)
 }

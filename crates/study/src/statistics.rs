@@ -5,7 +5,7 @@ use weigh_stats::propagation::Known;
 
 use crate::quantity::{Along, Statistic};
 
-/// What is known of a statistic of repetitions.
+/// A statistic of repetitions, with its uncertainty.
 pub(crate) fn known(values: &[f64], statistic: Statistic) -> Option<Known> {
     let extreme = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
     Some(match (statistic, Known::mean_of(values)) {
@@ -22,7 +22,7 @@ pub(crate) fn known(values: &[f64], statistic: Statistic) -> Option<Known> {
     })
 }
 
-/// What is taken of points along an axis.
+/// Value computed from points along an axis.
 pub(crate) fn taken(points: &[(f64, f64)], what: Along) -> Option<f64> {
     let values: Vec<f64> = points.iter().map(|point| point.1).collect();
     match what {

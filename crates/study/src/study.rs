@@ -1,10 +1,9 @@
-//! A study: its paper, its experiments, its claims, its pictures. In it nothing is left open: what
-//! its files say of each other was held against each other when it was read.
+//! A study: its paper, its experiments, its claims, its pictures. Its parts are complete: all
+//! references between its files were checked when it was read.
 
 use std::collections::BTreeMap;
 
 use crate::audit::Audit;
-
 use crate::carry;
 use crate::expression::{Condition, Expression};
 use crate::outcome::{AxisShown, Role};
@@ -14,6 +13,8 @@ use crate::quantity::Quantity;
 use crate::scale::{Scale, Way};
 use crate::selector::Selector;
 use crate::tools::Tool;
+
+pub use crate::written::Paper;
 
 /// A published study and its replay.
 #[derive(Clone, Debug)]
@@ -38,9 +39,9 @@ pub struct Study {
     pub claims: Vec<Claim>,
     /// Its pictures, in the order of the file.
     pub figures: Vec<Figure>,
-    /// The question of how many units a server carries; empty where nobody asks.
+    /// The question how many units a server carries; empty if the study does not ask.
     pub carry: Vec<carry::Asked>,
-    /// What is doubtful about printed figures.
+    /// Remarks on printed figures.
     pub flags: Vec<Flag>,
     /// Published figures that are settings and no results.
     pub parameters: Vec<Parameter>,
@@ -56,31 +57,6 @@ pub struct Study {
     pub readme: String,
     /// SHA-256 of `study.toml`, in hexadecimal digits: which conditions it is judged by.
     pub hash: String,
-}
-
-/// What the paper is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Paper {
-    /// Its title; `None` where its text does not state it.
-    pub title: Option<String>,
-    /// Its authors; empty where its text does not state them.
-    pub authors: Vec<String>,
-    /// Where they work, if its text states it.
-    pub institution: Option<String>,
-    /// When it was published or written, if its text states it.
-    pub date: Option<String>,
-    /// Where it was published, if its text states it.
-    pub venue: Option<String>,
-    /// Its address, if its text states one.
-    pub link: Option<String>,
-    /// What it is about.
-    pub topic: String,
-    /// What its authors asked.
-    pub asked: String,
-    /// What they did.
-    pub did: String,
-    /// What they found.
-    pub found: String,
 }
 
 /// What an experiment was done with.
@@ -135,7 +111,7 @@ pub struct Claim {
     pub replays: Vec<ReplayAsked>,
     /// The cause; `None` where the study names none.
     pub because: Option<String>,
-    /// Context that is no evidence.
+    /// Context that is not evidence.
     pub remark: Option<String>,
     /// True if its figures are only measured at full scale.
     pub needs_full: bool,
@@ -225,7 +201,7 @@ pub struct Figure {
     pub has_trend: bool,
     /// Published series.
     pub theirs: Vec<TheirSeries>,
-    /// Series of ours.
+    /// Measured series.
     pub ours: Vec<OurSeries>,
 }
 
@@ -242,7 +218,7 @@ pub struct TheirSeries {
     pub scale: f64,
 }
 
-/// A series of ours in a picture.
+/// A measured series in a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OurSeries {
     /// What it is called.
@@ -259,7 +235,7 @@ pub struct OurSeries {
     pub scale: f64,
 }
 
-/// What is doubtful about a printed figure, or about a table as a whole.
+/// Remark on a printed figure, or on a table as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
     /// The table.
@@ -272,7 +248,7 @@ pub struct Flag {
     pub printed: String,
     /// What it is read as.
     pub used: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// How sure that is.
     pub confidence: String,

@@ -1,4 +1,4 @@
-//! The files of a study, and what is wrong with them.
+//! The files of a study, and their errors.
 
 use weigh_plan::Problems;
 use weigh_report::journal::digest::sha256;
@@ -8,7 +8,7 @@ use weigh_report::journal::digest::sha256;
 pub struct StudyTexts {
     /// The folder's name, which is the study's.
     pub name: String,
-    /// Where the files are, for messages: `studies/hydroponics`.
+    /// Folder of the files, for messages: `studies/hydroponics`.
     pub place: String,
     /// `study.toml`.
     pub study: String,
@@ -20,7 +20,7 @@ pub struct StudyTexts {
     pub tools: String,
     /// `published.csv`.
     pub published: String,
-    /// `facts.toml`, what an audit is told beside the figures.
+    /// `facts.toml`: facts for the audit in addition to the figures.
     pub facts: Option<String>,
     /// `README.md`; empty where there is none.
     pub readme: String,
@@ -29,7 +29,7 @@ pub struct StudyTexts {
 /// The files of the studies that are built in: the folder's name, then name and text of each.
 type BuiltIn = &'static [(&'static str, &'static [(&'static str, &'static str)])];
 
-/// What stood in `studies/` when the program was built.
+/// The files in `studies/` when the program was built.
 const BUILT_IN: BuiltIn = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
 impl StudyTexts {
@@ -103,7 +103,7 @@ pub struct StudyProblems {
 }
 
 impl StudyProblems {
-    /// How many things are wrong.
+    /// Number of errors.
     pub fn len(&self) -> usize {
         self.files.iter().map(|(_, problems)| problems.len()).sum()
     }

@@ -1,6 +1,5 @@
-//! Real client programs of a study (`tools.toml`): what each is started with, against which target,
-//! how often, what it prints, and what its figures are compared with. Their runs are named
-//! `tools/NAME`.
+//! Real client programs of a study (`tools.toml`): arguments, target, repetitions, output, and the
+//! figures to compare with. Their runs are named `tools/NAME`.
 
 mod figures;
 mod journal;
@@ -35,15 +34,15 @@ pub struct Tool {
     pub name: String,
     /// The name of its entry: `curl-post`.
     pub entry: String,
-    /// What it does, in one sentence.
+    /// Description in one sentence.
     pub about: String,
     /// The experiments it belongs to, by id.
     pub experiments: Vec<String>,
     /// The program, as it is searched on `PATH`.
     pub program: String,
-    /// How it reports its version; `None` where nobody asks.
+    /// How it reports its version; `None` if it is not asked.
     pub version: Option<VersionAsked>,
-    /// What to type to get it.
+    /// Command that installs it.
     pub install: String,
     /// Its arguments, with places such as `{url}`.
     pub arguments: Vec<String>,
@@ -51,22 +50,22 @@ pub struct Tool {
     pub environment: BTreeMap<String, String>,
     /// A line of its standard input, given once for each message; `None` for no input.
     pub line: Option<String>,
-    /// How often it is started.
+    /// Number of starts.
     pub starts: Starts,
-    /// What it prints.
+    /// Format of its output.
     pub prints: Prints,
-    /// What is run to its end before every repetition and not measured.
+    /// Command that runs to its end before every repetition and is not measured.
     pub before: Vec<Step>,
     /// Files in its folder, with places, by name.
     pub files: BTreeMap<String, String>,
     /// The same load made by `weigh` after every repetition: the words behind `weigh`. Empty where
     /// there is none.
     pub emulation: Vec<String>,
-    /// What its figures are compared with, beside its emulation.
+    /// Runs to compare its figures with, besides its emulation.
     pub compares: Vec<ToolCompare>,
-    /// What must be there: names of targets, or `wire`.
+    /// Needs: names of targets, or `wire`.
     pub needs: Vec<String>,
-    /// What is run at each scale.
+    /// Plan at each scale.
     pub scales: BTreeMap<Scale, ToolPlanned>,
 }
 
@@ -95,7 +94,7 @@ pub struct Step {
 pub struct ToolCompare {
     /// The tool's figure: `cpu_s_per_message`.
     pub figure: String,
-    /// What it is compared with, in words.
+    /// The other side in words.
     pub what: String,
     /// The other figure.
     pub with: Quantity,
@@ -103,7 +102,7 @@ pub struct ToolCompare {
     pub factor: f64,
 }
 
-/// What is run of a tool at one scale.
+/// Plan of a tool at one scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolPlanned {
     /// The plan of one case that names the target and the wire; `None` where no target is started.
@@ -114,14 +113,14 @@ pub struct ToolPlanned {
     pub clients: u32,
     /// Repetitions.
     pub repetitions: u32,
-    /// How long a repetition may take before it is ended and counted as failed.
+    /// Time after which a repetition is stopped and counted as failed.
     pub within: Nanos,
-    /// How long a repetition usually takes, for the estimate that is printed beforehand.
+    /// Usual time of a repetition, for the estimate that is printed beforehand.
     pub lasts: Nanos,
 }
 
 impl Tool {
-    /// What is run at this scale.
+    /// Plan at this scale.
     pub fn at(&self, scale: Scale) -> &ToolPlanned {
         &self.scales[&scale]
     }

@@ -1,5 +1,5 @@
-//! `study.toml` as it is written: names and texts with their places, before anything is held
-//! against anything else.
+//! `study.toml` as parsed: names and texts with their places, before they are checked against each
+//! other.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ pub(crate) struct StudyFile {
     /// The study's name: that of its folder.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
-    /// What the column `study` of published.csv begins with.
+    /// Prefix of the column `study` of published.csv.
     pub source: String,
-    /// What it asks, as a question.
+    /// Question of the study.
     pub question: String,
     /// Two to four sentences: what replaying it teaches.
     #[serde(default)]
     pub finding: Vec<String>,
-    /// What the replay does not say, for the doubts of its report.
+    /// What the replay does not show, for the limits in its report.
     #[serde(default)]
     pub limits: Vec<String>,
     /// The paper.
-    pub paper: PaperFile,
-    /// What it was done with.
+    pub paper: Paper,
+    /// Environment of the original.
     pub environment: EnvironmentFile,
     /// Its experiments.
     #[serde(default)]
@@ -38,7 +38,7 @@ pub(crate) struct StudyFile {
     /// Its pictures.
     #[serde(default)]
     pub figure: Vec<FigureFile>,
-    /// What is doubtful about printed figures.
+    /// Remarks on printed figures.
     #[serde(default)]
     pub flag: Vec<FlagFile>,
     /// Published figures that are settings and no results.
@@ -51,34 +51,35 @@ pub(crate) struct StudyFile {
     pub carry: Vec<Spanned<Table>>,
 }
 
-/// What the paper is about.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// The paper.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PaperFile {
+#[schemars(rename = "PaperFile")]
+pub struct Paper {
     /// Its title, where its text states it.
     pub title: Option<String>,
     /// Its authors, where its text states them.
     #[serde(default)]
     pub authors: Vec<String>,
-    /// Where they work, where its text states it.
+    /// Institution, if the text states it.
     pub institution: Option<String>,
     /// When it was published or written, where its text states it.
     pub date: Option<String>,
-    /// Where it was published, where its text states it.
+    /// Place of publication, if the text states it.
     pub venue: Option<String>,
     /// Its address, where its text states one.
     pub link: Option<String>,
-    /// What it is about.
+    /// Subject of the paper.
     pub topic: String,
-    /// What its authors asked.
+    /// Question of its authors.
     pub asked: String,
-    /// What they did.
+    /// Method of its authors.
     pub did: String,
-    /// What they found.
+    /// Findings of its authors.
     pub found: String,
 }
 
-/// What it was done with.
+/// Environment of the original.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EnvironmentFile {
@@ -170,7 +171,7 @@ pub(crate) struct ClaimFile {
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub why: Vec<Spanned<String>>,
-    /// Context that is no evidence.
+    /// Context that is not evidence.
     pub remark: Option<String>,
     /// What its runs need of the machine.
     pub needs: Option<ClaimNeedsFile>,
@@ -447,7 +448,7 @@ pub(crate) struct TheirsFile {
     pub scale: f64,
 }
 
-/// A series of ours in a picture.
+/// A measured series in a picture.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OursFile {
@@ -468,7 +469,7 @@ pub(crate) struct OursFile {
     pub scale: f64,
 }
 
-/// What is doubtful about a printed figure.
+/// Remark on a printed figure.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlagFile {
@@ -484,7 +485,7 @@ pub(crate) struct FlagFile {
     pub printed: String,
     /// What it is read as.
     pub used: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// How sure that is.
     pub confidence: String,

@@ -47,7 +47,7 @@ fn every_claim_has_its_three_answers_in_words_and_its_evidence_behind_a_fold() {
             "Section 2, Table 10".to_owned(),
             "on the same software: EMQX 5.8".to_owned(),
             "Weighbridge's broker in place of EMQX".to_owned(),
-            "Break-even: The answer turns at 310 B".to_owned(),
+            "Break-even: The answer changes at 310 B".to_owned(),
             "The server is not named.".to_owned(),
         ] {
             assert!(unfolded(own).contains(&wanted), "{}: {wanted}\n{own}", claim.id);
@@ -220,7 +220,7 @@ fn it_reads_from_the_question_to_how_to_repeat_it() {
         "message size",
         "Not run: it takes a modem.",
         "64 B, because that is a reading",
-        "which are no results",
+        "which are not results",
         "The share of a processor follows",
         "<b>Figure 1.</b> CPU against number of clients",
         "Data of figure 1",
@@ -229,7 +229,7 @@ fn it_reads_from_the_question_to_how_to_repeat_it() {
         "+10.0 ms (+9.00 ms to +11.0 ms)",
         "Other processes used 20 % of a core.",
         "<h2 id=\"claims-title\">",
-        "at no stated rate",
+        "without a stated rate",
         "Nothing about a network that loses packets",
         "Mosquitto is not installed; apt-get install mosquitto",
         "repeat every side at least 5 times",

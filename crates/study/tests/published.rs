@@ -55,9 +55,9 @@ fn hydroponics_is_found_with_its_arithmetic() {
              20.335 s",
             "messages are 1.762 ms apart at 97 % (Table 16), so that one takes 1.709 ms of \
              the processor; 17.75 % at 5 clients is then 103.9/s, a cycle of 48.14 ms",
-            "in a closed loop the clients set the share",
-            "all well at 1,625 messages, 6.67 % at 1,750: a step of 7.143 %",
-            "1680 messages is called the most without loss, and all of 1,760 arrived in Table 19",
+            "in a closed loop the number of clients sets the share",
+            "no loss at 1,625 messages, 6.67 % at 1,750: a step of 7.143 %",
+            "1680 messages is called the most without loss, but all of 1,760 arrived in Table 19",
             "97 % in Table 10 and 94 % in Table 12, 3.093 % apart",
             "from 0.002 to 0.2857 (7 messages a client at the end)",
             "MQTT has as many as the socket takes in flight, HTTP 1",
@@ -76,7 +76,7 @@ fn flespi_is_found_with_its_arithmetic() {
         &[
             "http has one poll at a time, of a period that is not stated, in flight, \
              mqtt every message",
-            "one at a time 1,000 messages wait 65.9 s for round trips of 65.902 ms alone",
+            "one at a time, 1,000 messages wait 65.9 s for round trips of 65.902 ms alone",
             "two-way exchanges alone bound an offset to 32.95 ms",
             "are compared on one run each",
             "2000 mAh are 10 Wh at the stated 5 V, and 7.4 Wh if they are rated at",
@@ -99,9 +99,10 @@ fn tcp_mqtt_is_found_with_its_arithmetic() {
             "tcp: header bytes said to be constant from 1 to 1,000,000 bytes of payload; the \
              latter needs 685 segments, 13,700 header bytes at least instead of 20",
             "mqtt: header bytes are constant with the payload here and growing in Figure 4",
-            "times of mqtt (relays on its path: 1) and tcp (0), and no relay that only copies",
+            "times of mqtt (relays on its path: 1) and tcp (0), without a control relay that only \
+             copies",
             "the intervals are over 150 consecutive transfers: one run",
-            "from 150 independent log-normal values (sigma 1) holds their mean in 92.",
+            "from 150 independent log-normal values (sigma 1) contains their mean in 92.",
         ],
     );
 }
@@ -114,7 +115,7 @@ fn rpc_lab_is_found_with_its_arithmetic() {
         &[
             "10 clients / (503.5 us mean) gives 19,861/s, the table says 1,986/s: 0.1x",
             "10 clients / (928.2 us mean) gives 10,774/s, the table says 1,077/s",
-            "HTTP 1,986/s stands below RPC 18,101/s; by clients over latency it is 19,861/s \
+            "HTTP 1,986/s is below RPC 18,101/s; by clients over latency it is 19,861/s \
              against 18,116/s: the order is the reverse",
             "1,000,000 messages of 503.5 us over 10 clients take 50.35 s, the table says 8 min to \
              16 min; the sum of their latencies is 503.5 s",
@@ -145,14 +146,14 @@ fn jmeter_lab_is_found_with_its_arithmetic() {
             "(3 ms mean + 20 ms pause) gives 4,348/s, the table says 1,017/s: 0.2339x, 23.39 in",
             "a ramp of 100 s to 100 clients, which ends after 49.4 s",
             "a ramp of 50 s to 450 clients, 100 % of the window of 50 s",
-            "70583/s counts what was handed over, 677/s of HTTP what was answered",
-            "0 % errors say nothing of messages that are only handed over",
+            "70583/s counts messages handed over, 677/s of HTTP messages answered",
+            "0 % errors say nothing about messages that are only handed over",
             "42.83 % of the samples are errors, and nothing says that they are not in the mean",
             "588/s against HTTP 677/s is -13.1 %, and two runs of HTTP gave 489.4 and 678: \
              38.54 % apart",
             "651/s against HTTP 677/s is -3.8 %",
             "HTTP: one connection for every message",
-            "100000/s is called a limit, and nothing shows that the generator was not the limit",
+            "100000/s is called a limit, without evidence that the generator was not the limit",
             "3531270 samples at 70,583/s is a window of 50.03 s",
         ],
     );

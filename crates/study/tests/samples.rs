@@ -69,7 +69,7 @@ fn figures_are_read_as_they_were_printed() {
 fn what_cannot_be_read_is_refused_with_its_place_and_the_mend() {
     for (text, place, mend) in [
         ("", "x: the file is empty", "figures"),
-        ("{\"a\": 1,", "x, line 1: this is no JSON", "anew"),
+        ("{\"a\": 1,", "x, line 1: not valid JSON", "again"),
         ("{\"a\": 1}", "its keys are a", "autocannon"),
         ("a,b\n1,2\n", "it begins with \"a,b\"", "study,table,series"),
         ("<testResults><httpSample t=\"1\"></testResults>", "x, line 1", "JMeter"),

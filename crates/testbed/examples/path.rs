@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use weigh_model::path::{PRESETS, Path, preset};
 use weigh_model::units::Nanos;
-use weigh_testbed::hosts::{Carrier, Ground, HostSpec, Scene, SceneSpec};
+use weigh_testbed::hosts::{Carrier, HostSpec, NamespaceRights, Scene, SceneSpec};
 use weigh_testbed::link::counts::PathCounts;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Outcome {
-    let ground = Ground::take()?;
+    let ground = NamespaceRights::take()?;
     let asked: Vec<String> = std::env::args().skip(1).collect();
     for (name, _) in PRESETS.iter().filter(|(name, _)| asked.iter().any(|asked| asked == name)) {
         println!("== {name}");
@@ -57,7 +57,7 @@ fn main() -> Outcome {
 }
 
 struct Bench {
-    ground: Ground,
+    ground: NamespaceRights,
     carrier: Carrier,
 }
 

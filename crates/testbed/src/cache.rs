@@ -1,8 +1,9 @@
-//! Where things are kept that can be had again.
+//! The cache folder of Weighbridge.
 
 use std::path::PathBuf;
 
-/// Our folder in the user's cache: below `XDG_CACHE_HOME` where that is an absolute path, else
+/// Weighbridge's folder in the user's cache: below `XDG_CACHE_HOME` where that is an absolute path,
+/// else
 /// below `~/.cache` (XDG Base Directory Specification 0.8). `None` for a user without a home.
 pub fn folder() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());

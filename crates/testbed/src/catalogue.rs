@@ -1,4 +1,4 @@
-//! All targets: those built into the program, and those of a folder that take their place.
+//! Catalogue of all targets: the built-in ones, and those of a folder, which replace them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,14 +21,14 @@ const BUILT_IN: [(&str, &str); 12] = [
     ("targets/rabbitmq.toml", include_str!("../../../targets/rabbitmq.toml")),
 ];
 
-/// What `weigh targets probe` found of them: the files that they name as `abilities`.
+/// Results of `weigh probe`: the files that targets name as `abilities`.
 const ABILITIES: [(&str, &str); 1] =
     [("abilities/mosquitto.toml", include_str!("../../../targets/abilities/mosquitto.toml"))];
 
-/// What else `--data` may hold.
+/// Other folders that `--data` may hold.
 const OTHERS: [&str; 3] = ["devices", "radios", "studies"];
 
-/// Every target there is, in the order of their names.
+/// All known targets, in the order of their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     targets: Vec<Target>,
@@ -39,23 +39,23 @@ pub struct Catalogue {
 /// A target with one of its profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice<'a> {
-    /// The target.
+    /// The target itself.
     pub target: &'a Target,
-    /// How it is configured.
+    /// The profile: how the target is configured.
     pub profile: &'a Profile,
 }
 
 impl Catalogue {
-    /// The targets built in, and those of `DATA/targets/*.toml`, which replace built-in ones of
-    /// the same name.
+    /// Returns the built-in targets and those of `DATA/targets/*.toml`, which replace built-in ones
+    /// of the same name.
     ///
     /// # Errors
-    /// If a folder was given and cannot be read, or a file is no target.
+    /// If a folder was given and cannot be read, or a file is not a valid target.
     pub fn load(data: Option<&Path>) -> Result<Catalogue, TargetError> {
         let mut catalogue = Catalogue { targets: Vec::new(), abilities: BTreeMap::new() };
         for (file, text) in BUILT_IN {
             catalogue.put(Target::parse(file, text)?, |name| {
-                built_in(name).ok_or_else(|| "is not there".to_owned())
+                built_in(name).ok_or_else(|| "was not found".to_owned())
             })?;
         }
         // A folder may be for devices, radios and studies alone.
@@ -75,7 +75,7 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// All of them, by name.
+    /// All targets, by name.
     pub fn targets(&self) -> &[Target] {
         &self.targets
     }
@@ -88,12 +88,12 @@ impl Catalogue {
     /// The target and profile of `NAME` or `NAME@PROFILE`.
     ///
     /// # Errors
-    /// [`TargetError::Unknown`] with the names there are.
+    /// [`TargetError::Unknown`] with the known names.
     pub fn choose(&self, word: &str) -> Result<Choice<'_>, TargetError> {
         let (name, profile) = split(word);
         let target = self.named(name).ok_or_else(|| {
             let names: Vec<&str> = self.targets.iter().map(|t| t.name.as_str()).collect();
-            let error = format!("there is no target {name:?}: type {}", names.join(" or "));
+            let error = format!("unknown target {name:?}; expected {}", names.join(" or "));
             TargetError::Unknown { error }
         })?;
         Ok(Choice { target, profile: target.profile(profile)? })
@@ -103,13 +103,13 @@ impl Catalogue {
         self.targets.iter().find(|target| target.name == name)
     }
 
-    /// What is known of the target that `word` names, as the name of a file and its text.
+    /// Returns the abilities of the target that `word` names, as the name of a file and its text.
     pub fn abilities(&self, word: &str) -> Option<(&str, &str)> {
         let (file, text) = self.abilities.get(split(word).0)?;
         Some((file, text))
     }
 
-    /// Takes a target, with the text of the file that it names beside itself.
+    /// Adds a target, with the text of the file that it names beside itself.
     fn put(
         &mut self,
         target: Target,

@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counter {
-    /// What we call it.
+    /// Its name in results.
     pub name: String,
     /// The topic it is published on.
     #[serde(default)]
@@ -15,42 +15,42 @@ pub struct Counter {
     /// The URL that shows it, with `{places}` to fill in: `http://{address}:{port_monitor}/varz`.
     #[serde(default)]
     pub url: Option<String>,
-    /// Where it stands in the JSON under the URL (RFC 6901): `/in_msgs`.
+    /// Its place in the JSON under the URL (RFC 6901): `/in_msgs`.
     #[serde(default)]
     pub json: Option<String>,
     /// What its line begins with in the text under the URL, before the value: a name, or as in
     /// the exposition format of Prometheus a name with `{labels}`. Several such lines are summed.
     #[serde(default)]
     pub line: Option<String>,
-    /// Paths under which a server given by URL may show it, on the port of the URL itself. What is
-    /// started here is not asked for it.
+    /// Paths under which a server given by URL may show it, on the port of the URL itself. They are
+    /// not used for servers started by Weighbridge.
     #[serde(default)]
     pub paths: Vec<String>,
     /// The text of that page before the value.
     #[serde(default)]
     pub after: Option<String>,
-    /// Which word after that text is the value, from 0.
+    /// Index of the word after that text that is the value, from 0.
     #[serde(default)]
     pub word: usize,
-    /// Whether it only grows.
+    /// Whether it only grows or is a state.
     pub kind: CounterKind,
-    /// What it counts.
+    /// What it counts, in words.
     pub meaning: String,
 }
 
-/// How a counter behaves.
+/// Whether a counter grows or is a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CounterKind {
-    /// Grows since the server started; a trial's share is a difference.
+    /// Grows since the server started; its value for a trial is a difference.
     #[default]
     Total,
-    /// A state of the moment.
+    /// State at one moment.
     Gauge,
 }
 
 impl Counter {
-    /// Whether it says in exactly one way where it is read.
+    /// Checks that it says in exactly one way where it is read.
     ///
     /// # Errors
     /// If it does not, with what to write.
@@ -72,7 +72,7 @@ impl Counter {
         }
     }
 
-    /// Its value in what its URL showed; `None` where it does not stand there.
+    /// Returns its value in a page; `None` if the page does not have it.
     pub fn value_in(&self, shown: &str) -> Option<f64> {
         if let Some(pointer) = &self.json {
             let document: Value = serde_json::from_str(shown).ok()?;
@@ -88,7 +88,7 @@ impl Counter {
     }
 }
 
-/// The value of a line that begins so: the word after the name and its labels.
+/// Value of the line that begins with `name`: the word after the name and its labels.
 fn value_of(line: &str, begins: &str) -> Option<f64> {
     let rest = line.strip_prefix(begins)?;
     // `received` is not `received_bytes`; labels may follow a name, and a time a value.

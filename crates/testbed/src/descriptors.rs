@@ -1,4 +1,4 @@
-//! The limit of file descriptors, which every connection needs one of.
+//! Limits of file descriptors. Every connection needs a descriptor.
 
 use std::io;
 
@@ -7,13 +7,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// The soft and the hard limit of a process; `u64::MAX` where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescriptorLimit {
-    /// What counts now.
+    /// The limit in force (soft).
     pub soft: u64,
-    /// What a process may raise it to by itself.
+    /// The most to which a process may raise it (hard).
     pub hard: u64,
 }
 
-/// The limit of this process. It counts for each descriptor table: a thread that unshares its
+/// Returns the limit of this process. It counts for each descriptor table: a thread that unshares
+/// its
 /// table has it for itself.
 pub fn limit() -> DescriptorLimit {
     let limit = getrlimit(Resource::Nofile);
@@ -23,7 +24,7 @@ pub fn limit() -> DescriptorLimit {
     }
 }
 
-/// Raises the soft limit of this process to the hard one, and returns what counts then.
+/// Raises the soft limit of this process to the hard one, and returns the limit then in force.
 ///
 /// # Errors
 /// If the kernel refuses.

@@ -1,31 +1,31 @@
-//! Says beforehand what cannot work, what will disturb, and what to do about it. Pure: the same
-//! demand and facts give the same findings.
+//! Checks before a run: what cannot work, what will disturb the results, and what to type. Pure:
+//! the same demand and facts give the same findings.
 
 use serde::Serialize;
 use weigh_model::Nanos;
 
 use crate::facts::{Facts, TargetFact};
 
-/// What a trial will need.
+/// Resources that a trial will need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
-    /// Connections of producers that are open together.
+    /// Connections of producers that are open at the same time.
     pub connections: u64,
-    /// Connections of subscribers beside them.
+    /// Connections of subscribers that are open at the same time.
     pub subscribers: u64,
     /// Threads of the generator, each with its own table of descriptors.
     pub shards: u32,
     /// Threads of the target with a table each; 1 for a server that is one process.
     pub target_shards: u32,
-    /// Messages in all, if their number is the limit.
+    /// Number of messages, if that is the limit.
     pub messages: Option<u64>,
     /// Duration, if time is the limit.
     pub duration: Option<Nanos>,
-    /// Messages per second in all, if a rate is given.
+    /// Messages per second of all connections, if a rate is given.
     pub rate_per_s: Option<f64>,
     /// Every message opens a connection of its own and closes it.
     pub connection_per_message: bool,
-    /// Addresses of ours that connections may come from.
+    /// Source addresses on this machine.
     pub source_addresses: u32,
     /// The target is on this machine.
     pub local: bool,
@@ -33,7 +33,7 @@ pub struct Demand {
     pub targets: Vec<String>,
 }
 
-/// One thread, nothing asked: for `weigh doctor` without a plan.
+/// One thread and no load: for `weigh doctor` without a plan.
 impl Default for Demand {
     fn default() -> Demand {
         Demand {
@@ -53,45 +53,45 @@ impl Default for Demand {
 }
 
 impl Demand {
-    /// Connections that are open together.
+    /// Connections that are open at the same time.
     fn standing(&self) -> u64 {
         self.connections.saturating_add(self.subscribers)
     }
 }
 
-/// How many threads of the generator it takes until each has descriptors for its share of so
-/// many standing connections, when `hard` are allowed per table.
+/// Number of generator threads at which each has descriptors for its share of `standing`
+/// connections, when `hard` are allowed per table.
 pub fn shards_needed(standing: u64, hard: u64) -> u32 {
     let per_shard = hard.saturating_sub(DESCRIPTORS_SPARED).max(1);
     standing.div_ceil(per_shard).clamp(1, SHARDS_MAX) as u32
 }
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// It will work, and disturb or be disturbed.
+    /// The trial works, but disturbs other work or is disturbed by it.
     Warning,
-    /// It cannot work: nothing may be started.
+    /// The trial cannot work: nothing may be started.
     Fatal,
 }
 
-/// What was found.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at, in kebab-case.
+    /// Name of the check, in kebab-case.
     pub check: &'static str,
-    /// How bad it is.
+    /// Its severity.
     pub level: Level,
-    /// What was seen.
+    /// What was found.
     pub text: String,
-    /// What to do about it; empty where nothing is to be done.
+    /// What to type; empty where no fix is needed.
     pub fix: String,
 }
 
-/// Looks at everything; at least one finding for each check, in a fixed order.
+/// Runs all checks. Returns at least one finding for each check, in a fixed order.
 pub fn examine(demand: &Demand, facts: &Facts) -> Vec<Finding> {
     let mut findings = vec![
         kernel(facts),
@@ -118,29 +118,30 @@ pub fn examine(demand: &Demand, facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Whether any finding forbids to start.
+/// Whether any finding forbids the start.
 pub fn forbids(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.level == Level::Fatal)
 }
 
-/// Descriptors a process needs beside its connections: log, journal, epoll, pipes.
+/// Descriptors that a process needs besides its connections: log, journal, epoll, pipes.
 const OWN_DESCRIPTORS: u64 = 64;
-/// How long a closed connection keeps its port (`TCP_TIMEWAIT_LEN` of the kernel's `tcp.h`).
+/// Time for which a closed connection keeps its port (`TCP_TIMEWAIT_LEN` of the kernel's `tcp.h`).
 const TIME_WAIT_S: f64 = 60.0;
-/// After how long it may be taken again with `tcp_tw_reuse` (ip-sysctl).
+/// Time after which a port may be reused with `tcp_tw_reuse` (ip-sysctl).
 const TIME_WAIT_REUSE_S: f64 = 1.0;
 /// Descriptors that a table keeps free when the number of shards is chosen: the target shares
 /// the number, and the kernel does not spread connections over its shards quite evenly.
 const DESCRIPTORS_SPARED: u64 = 500;
-/// Most shards that are chosen without being asked for.
+/// Largest number of shards chosen automatically.
 const SHARDS_MAX: u64 = 64;
-/// Estimate of what the kernel and both ends hold for an idle connection on one machine. Measured
+/// Estimate of the memory of the kernel and both ends for an idle connection on one machine.
+/// Measured
 /// with 100,000 over loopback (Linux 6.18): 8 KiB of kernel memory for both sockets, 0.25 KiB in
 /// the generator, 0.55 KiB in the reference broker; other servers hold several KiB more.
 const CONNECTION_BYTES: u64 = 16 << 10;
-/// Connections that one thread of the generator opens at once.
+/// Connections that one thread of the generator opens at the same time.
 const OPENING_AT_ONCE: u64 = 128;
-/// Estimate of what the ledger and the recorder hold for each message.
+/// Estimate of the memory of the ledger and the recorder for each message, bytes.
 const MESSAGE_BYTES: u64 = 32;
 
 fn finding(check: &'static str, level: Level, text: String, fix: impl Into<String>) -> Finding {
@@ -157,8 +158,8 @@ fn kernel(facts: &Facts) -> Finding {
         return fine("kernel", format!("Linux {release}, waits with nanosecond timeouts"));
     }
     let text = format!("Linux {release} has no epoll_pwait2, or a sandbox forbids it");
-    let fix = "every wait costs a second call, and --path is impossible: use Linux 5.11 or newer, \
-               and allow epoll_pwait2";
+    let fix = "every wait takes a second system call, and --path does not work: use Linux 5.11 or \
+    newer, and allow epoll_pwait2";
     finding("kernel", Level::Warning, text, fix)
 }
 
@@ -166,13 +167,13 @@ fn timers(facts: &Facts) -> Finding {
     match facts.timer_slack_ns {
         Some(slack) if slack <= 1 => fine("timer-slack", format!("{slack} ns")),
         slack => {
-            let seen = slack.map_or_else(|| "not told".to_owned(), |slack| format!("{slack} ns"));
-            let text = format!("the timer slack stays at {seen} although 1 ns was asked for");
+            let seen = slack.map_or_else(|| "unknown".to_owned(), |slack| format!("{slack} ns"));
+            let text = format!("the timer slack stays at {seen} although 1 ns was requested");
             finding(
                 "timer-slack",
                 Level::Warning,
                 text,
-                "read the send lag of the result: messages may start late by as much",
+                "read the send lag of the result: messages may start late by this time",
             )
         }
     }
@@ -187,7 +188,7 @@ fn clock_source(facts: &Facts) -> Finding {
             format!("{source}: reading the clock costs a system call or is coarse"),
             "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
         ),
-        "" => fine("clock-source", "not told by this kernel".to_owned()),
+        "" => fine("clock-source", "not reported by this kernel".to_owned()),
         _ => fine("clock-source", source.to_owned()),
     }
 }
@@ -199,26 +200,26 @@ fn cores(demand: &Demand, facts: &Facts) -> Finding {
         return finding("cores", Level::Warning, text, "use a machine with two cores or more");
     }
     if facts.physical_cores == Some(1) {
-        let text = format!("the {cores} cores are threads of one: they slow each other down");
+        let text = format!("the {cores} cores are threads of one core: they slow each other down");
         return finding("cores", Level::Warning, text, "use a machine with two physical cores");
     }
     let others = if demand.local { cores - 1 } else { cores };
     if demand.shards > others {
         let text = format!("{} generator threads on {others} cores", demand.shards);
-        let fix = format!("use at most {others} threads: more of them wait for each other");
+        let fix = format!("use at most {others} threads: more threads wait for each other");
         return finding("cores", Level::Warning, text, fix);
     }
-    fine("cores", format!("{cores} cores may be used"))
+    fine("cores", format!("{cores} cores available"))
 }
 
 fn governor(facts: &Facts) -> Finding {
     match facts.host.governor.as_str() {
-        "" => fine("governor", "the frequency is not ours to see".to_owned()),
+        "" => fine("governor", "the frequency is not visible on this machine".to_owned()),
         "performance" => fine("governor", "performance".to_owned()),
         other => finding(
             "governor",
             Level::Warning,
-            format!("{other}: the frequency follows the load, and so do the figures"),
+            format!("{other}: the frequency changes with the load, and with it the results"),
             "cpupower frequency-set -g performance",
         ),
     }
@@ -227,7 +228,12 @@ fn governor(facts: &Facts) -> Finding {
 fn load(facts: &Facts) -> Finding {
     let text = format!("load average {:.2} on {} cores", facts.load, facts.host.cores);
     if facts.load > f64::from(facts.host.cores.max(1)) * 0.5 {
-        return finding("load", Level::Warning, text, "wait until other work is done, or end it");
+        return finding(
+            "load",
+            Level::Warning,
+            text,
+            "stop other programs, or wait until they end",
+        );
     }
     fine("load", text)
 }
@@ -237,9 +243,9 @@ fn memory(demand: &Demand, facts: &Facts) -> Finding {
     let messages = demand.messages.unwrap_or(0).saturating_mul(MESSAGE_BYTES);
     let needed = demand.standing().saturating_mul(CONNECTION_BYTES).saturating_add(messages);
     let text = format!("about {} needed, {} available", mebibytes(needed), mebibytes(available));
-    let fix = "use fewer connections or messages, or end what else holds memory";
+    let fix = "use fewer connections or messages, or stop other programs that hold memory";
     match available {
-        0 => fine("memory", "not told by this kernel".to_owned()),
+        0 => fine("memory", "not reported by this kernel".to_owned()),
         _ if needed > available => finding("memory", Level::Fatal, text, fix),
         _ if needed > available / 2 => finding("memory", Level::Warning, text, fix),
         _ => fine("memory", text),
@@ -266,16 +272,16 @@ fn descriptors(demand: &Demand, facts: &Facts) -> Finding {
         );
         return finding("descriptors", Level::Fatal, text, fix);
     }
-    let raised = if needed > soft { ", raised by ourselves" } else { "" };
+    let raised = if needed > soft { ", raised by weigh" } else { "" };
     fine("descriptors", format!("{needed} needed, {soft} (hard limit {}){raised}", count(hard)))
 }
 
-/// Descriptor tables that so many threads have.
+/// Number of descriptor tables of this number of threads.
 fn tables(shards: u32, facts: &Facts) -> u64 {
     if facts.own_tables { u64::from(shards.max(1)) } else { 1 }
 }
 
-/// The system as a whole has a limit on open files too.
+/// The whole system has a limit on open files too.
 fn files(demand: &Demand, facts: &Facts) -> Finding {
     let ends = if demand.local { 2 } else { 1 };
     let needed = demand.standing().saturating_mul(ends).saturating_add(OWN_DESCRIPTORS);
@@ -292,10 +298,10 @@ fn files(demand: &Demand, facts: &Facts) -> Finding {
     fine("files", format!("{needed} open files needed, {} left in the system", count(free)))
 }
 
-/// Where the kernel tracks connections, it drops the packets of those it has no room for.
+/// With connection tracking, the kernel drops packets of connections that do not fit its table.
 fn tracking(demand: &Demand, free: u64) -> Finding {
     let needed = demand.standing();
-    let text = format!("{needed} connections to track, the kernel has room for {free}");
+    let text = format!("the kernel must track {needed} connections and has room for {free}");
     if needed > free {
         let fix = format!(
             "sysctl -w net.netfilter.nf_conntrack_max=$(($(cat \
@@ -326,7 +332,7 @@ fn ports(demand: &Demand, facts: &Facts) -> Finding {
     let available = facts.ports().saturating_mul(addresses);
     let needed = demand.standing();
     let text = format!(
-        "{needed} connections to one address need {needed} ports, there are {available} \
+        "{needed} connections to one address need as many ports; {available} are available \
          ({addresses} x {})",
         facts.ports()
     );
@@ -339,13 +345,13 @@ fn ports(demand: &Demand, facts: &Facts) -> Finding {
         return finding("ports", Level::Fatal, text, fix);
     }
     if needed.saturating_add(facts.time_wait) > available && !reuses(demand, facts) {
-        let text = format!("{text}, {} of which may still be waiting", facts.time_wait);
-        return finding("ports", Level::Warning, text, "wait a minute for closed connections");
+        let text = format!("{text}; {} closed connections may still hold a port", facts.time_wait);
+        return finding("ports", Level::Warning, text, "wait a minute until ports are released");
     }
     fine("ports", text)
 }
 
-/// With a connection for every message, ports come back only after a while.
+/// With a connection for every message, a port can be reused only after a while.
 fn port_turnover(demand: &Demand, facts: &Facts) -> Finding {
     let wait_s = if reuses(demand, facts) { TIME_WAIT_REUSE_S } else { TIME_WAIT_S };
     let addresses = f64::from(demand.source_addresses.max(1));
@@ -359,18 +365,18 @@ fn port_turnover(demand: &Demand, facts: &Facts) -> Finding {
     });
     let text = format!(
         "a closed connection keeps its port for {wait_s:.0} s: {sustained:.0} connections per \
-         second can be kept up"
+         second are sustainable"
     );
     let fix = "lower the rate (-R), connect from more addresses, or \
                sysctl -w net.ipv4.tcp_tw_reuse=1";
     match (by_rate, by_count) {
         (Some(used), _) if used > available => {
-            let text = format!("{text}, {used:.0} would be in use of {available:.0}");
+            let text = format!("{text}; {used:.0} of {available:.0} ports would be in use");
             finding("port-turnover", Level::Fatal, text, fix)
         }
         (Some(_), _) => fine("port-turnover", text),
         (None, Some(count)) if count <= available => fine("port-turnover", text),
-        // How fast a closed loop turns is not known beforehand.
+        // The rate of a closed loop is not known beforehand.
         (None, _) => finding("port-turnover", Level::Warning, text, fix),
     }
 }
@@ -385,9 +391,9 @@ fn backlog(demand: &Demand, facts: &Facts) -> Finding {
         false => OPENING_AT_ONCE.saturating_mul(u64::from(demand.shards.max(1))),
     };
     let (needed, backlog) = (demand.standing().min(at_once), facts.backlog);
-    let text = format!("{needed} connections open at once, {backlog} may wait to be accepted");
+    let text = format!("{needed} connections opened at once; {backlog} can wait to be accepted");
     if needed > backlog {
-        let text = format!("{text}: connecting at once would cost some of them a second or more");
+        let text = format!("{text}: some would take a second or more to connect");
         let fix = format!(
             "sysctl -w net.core.somaxconn={needed}, or open connections slowly (--arrival ramp)"
         );
@@ -401,10 +407,10 @@ fn congestion_control(facts: &Facts) -> Finding {
         "bbr" => finding(
             "congestion-control",
             Level::Warning,
-            "bbr paces what it sends, which shows in times and in processor time".to_owned(),
+            "bbr paces its packets, which changes latency and processor time".to_owned(),
             "sysctl -w net.ipv4.tcp_congestion_control=cubic, or compare only with bbr",
         ),
-        "" => fine("congestion-control", "not told by this kernel".to_owned()),
+        "" => fine("congestion-control", "not reported by this kernel".to_owned()),
         other => fine("congestion-control", other.to_owned()),
     }
 }
@@ -416,7 +422,7 @@ fn installed(demand: &Demand, target: &TargetFact) -> Finding {
         None if demand.targets.contains(&target.name) => finding(
             "installed",
             Level::Fatal,
-            format!("{} is asked for and not installed", target.title),
+            format!("{} is in the plan but not installed", target.title),
             fix,
         ),
         None => finding("installed", Level::Ok, format!("{} is not installed", target.title), fix),

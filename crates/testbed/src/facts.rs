@@ -1,4 +1,4 @@
-//! What the doctor must know of this machine, as it is now.
+//! Facts about this machine that the doctor needs, read at the time of the call.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,62 +15,62 @@ use crate::find::{find, mend};
 use crate::hosts::tuning::PORTS;
 use crate::pinning::CoreSet;
 
-/// Everything the doctor weighs a demand against.
+/// Everything with which the doctor compares a demand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// The machine, as it is recorded with every run.
+    /// The machine, as recorded with every run.
     pub host: HostFacts,
-    /// Physical cores behind those this process may use; `None` where not told.
+    /// Physical cores behind those this process may use; `None` if unknown.
     pub physical_cores: Option<u32>,
-    /// Descriptors of this process.
+    /// Descriptor limits of this process.
     pub descriptors: DescriptorLimit,
-    /// Whether a thread may have a descriptor table of its own (unshare(2), CLONE_FILES), which
-    /// the filters of container runtimes forbid as a rule.
+    /// Whether a thread may have its own descriptor table (unshare(2), CLONE_FILES). Filters of
+    /// container runtimes usually forbid it.
     pub own_tables: bool,
     /// Open files that the system as a whole still allows (`fs.file-max` less those of
-    /// `fs.file-nr`); `u64::MAX` where not told.
+    /// `fs.file-nr`); `u64::MAX` if unknown.
     pub files_free: u64,
-    /// Connections that the kernel's connection tracking still has room for
+    /// Connections that the kernel's connection tracking has room for
     /// (`nf_conntrack_max` less `nf_conntrack_count`); `None` where it is not loaded.
     pub tracked_free: Option<u64>,
-    /// First and last port the kernel gives to connections
+    /// First and last port that the kernel assigns to connections
     /// (`/proc/sys/net/ipv4/ip_local_port_range`).
     pub port_range: (u16, u16),
     /// Ports of the range that are set aside (`ip_local_reserved_ports`).
     pub reserved_ports: u32,
-    /// Connections that are closed and wait (`tw` of `/proc/net/sockstat`).
+    /// Closed connections that still hold their port (`tw` of `/proc/net/sockstat`).
     pub time_wait: u64,
     /// `tcp_tw_reuse`: 0 never, 1 always, 2 on loopback.
     pub time_wait_reuse: u32,
-    /// `net.core.somaxconn`: connections that wait to be accepted, at most.
+    /// `net.core.somaxconn`: most connections that may wait to be accepted.
     pub backlog: u64,
-    /// Memory that can be had without swapping (`MemAvailable`), bytes; 0 where not told.
+    /// Memory available without swapping (`MemAvailable`), bytes; 0 if unknown.
     pub memory_available_bytes: u64,
     /// Mean number of running threads in the last minute.
     pub load: f64,
     /// Whether the kernel can wait with nanosecond timeouts (`epoll_pwait2`, Linux 5.11).
     pub precise_waiting: bool,
-    /// How late the kernel may wake a thread of ours that asked for 1 ns, nanoseconds.
+    /// How late the kernel may wake a thread that requested 1 ns, nanoseconds.
     pub timer_slack_ns: Option<u64>,
     /// The targets of the catalogue.
     pub targets: Vec<TargetFact>,
 }
 
-/// Whether a target is here.
+/// Whether one target is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetFact {
-    /// Its name on the command line.
+    /// Its name in options and plans.
     pub name: String,
-    /// Its name as its makers write it.
+    /// Its official name.
     pub title: String,
-    /// Its version, if it is installed.
+    /// Its version; `None` if it is not installed.
     pub version: Option<String>,
-    /// What to type to get it.
+    /// The command that installs it.
     pub install: String,
 }
 
 impl Facts {
-    /// Looks at this machine; `host` comes from whoever observes it.
+    /// Reads the facts of this machine. `host` was read by the caller.
     pub fn gather(host: HostFacts, catalogue: &Catalogue) -> Facts {
         let port_range = port_range(&net_setting("ip_local_port_range"));
         let reserved = net_setting("ip_local_reserved_ports");
@@ -94,14 +94,15 @@ impl Facts {
         }
     }
 
-    /// The same machine as a host of ours on it sees it: nobody else's connections, and what a load
-    /// test stumbles on set for it ([`crate::hosts`]).
+    /// The same machine as seen from an emulated host on it: without other processes' connections,
+    /// and
+    /// with the settings that a load test needs ([`crate::hosts`]).
     pub fn on_a_host(&self) -> Facts {
         let (port_range, reserved_ports) = (PORTS, 0);
         Facts { port_range, reserved_ports, time_wait: 0, time_wait_reuse: 1, ..self.clone() }
     }
 
-    /// Connections one address of ours can have to one address and port of a target.
+    /// Connections that one source address can have to one address and port of a target.
     pub fn ports(&self) -> u64 {
         let (first, last) = self.port_range;
         let range = u64::from(last.saturating_sub(first)) + 1;
@@ -109,9 +110,9 @@ impl Facts {
     }
 }
 
-/// `net.core.somaxconn` before Linux 5.4, where a kernel does not tell.
+/// `net.core.somaxconn` before Linux 5.4, if the kernel does not report it.
 const DEFAULT_BACKLOG: u64 = 128;
-/// Linux' own (ip-sysctl, `ip_local_port_range`).
+/// Default of Linux (ip-sysctl, `ip_local_port_range`).
 const DEFAULT_PORTS: (u16, u16) = (32768, 60999);
 
 fn target_fact(target: &crate::target::Target) -> TargetFact {
@@ -169,7 +170,7 @@ fn time_wait(sockstat: &str) -> u64 {
     words.nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Tried in a thread of its own, whose table ends with it.
+/// Tries it in a separate thread, whose table ends with it.
 fn may_have_own_table() -> bool {
     #[expect(unsafe_code, reason = "unshare is marked unsafe because of this very flag")]
     // SAFETY: the thread uses no descriptor, neither before nor after.
@@ -177,7 +178,7 @@ fn may_have_own_table() -> bool {
     std::thread::spawn(tried).join().unwrap_or(false)
 }
 
-/// Allocated, free (always 0), and most: proc_sys_fs(5).
+/// Allocated, free (always 0), and the limit: proc_sys_fs(5).
 fn files_free(file_nr: &str) -> u64 {
     let numbers: Vec<u64> =
         file_nr.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect();
@@ -210,7 +211,7 @@ fn waits_precisely() -> bool {
     epoll::wait(&epoll, &mut events[..], Some(&nothing)).is_ok()
 }
 
-/// Asks for 1 ns on a thread of its own, as the setting is one of a thread (prctl(2),
+/// Requests 1 ns in a separate thread, since the setting belongs to a thread (prctl(2),
 /// PR_SET_TIMERSLACK).
 fn least_timer_slack_ns() -> Option<u64> {
     let ask = || {

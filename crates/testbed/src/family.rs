@@ -1,6 +1,5 @@
-//! Processes that belong together, as `weigh serve pipeline` starts them: each says in its first
-//! line that it is ready and in its last what it counted; one that dies may be started again in
-//! its place.
+//! Processes that belong together, as started by `weigh serve pipeline`. The first line of each
+//! says that it is ready, the last what it counted. One that dies may be restarted.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,18 +11,18 @@ use rustix::process::Signal;
 use crate::process::{Ended, ManagedProcess, ProcessError, Start};
 use crate::reference::{ReferenceError, next_line, read_lines};
 
-/// What a member is and how it is started.
+/// Name and arguments of a member.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// The arguments of the program, `serve` first.
     pub arguments: Vec<OsString>,
-    /// Environment beside ours.
+    /// Environment variables added to those of this process.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// A member that runs. What it says on stderr is said on ours. Dropping it stops it.
+/// A running member. Its stderr is that of this process. Dropping it stops it.
 #[derive(Debug)]
 pub struct Child {
     member: Member,
@@ -37,13 +36,13 @@ pub struct Child {
 /// Why a member does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// It ended before it was ready.
-    #[error("it ended with {0} before it was ready; what it said stands above")]
+    /// The process ended before it was ready.
+    #[error("it ended with {0} before it was ready; see its messages above")]
     Ended(Ended),
-    /// It died young too often.
-    #[error("it died {0} times within {1:?} of its start")]
+    /// The process died too soon after its start, too often.
+    #[error("it ended {0} times within {1:?} of its start")]
     GivenUp(u32, Duration),
-    /// It could not be started, or said nothing.
+    /// The process could not be started, or sent no first line.
     #[error(transparent)]
     Unready(#[from] ReferenceError),
 }
@@ -64,35 +63,35 @@ impl Child {
         Ok(Child { member, process, lines, first_line, born: Instant::now(), deaths: 0 })
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &'static str {
         self.member.name
     }
 
-    /// Its number.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// What it said first.
+    /// Its first line.
     pub fn first_line(&self) -> &str {
         &self.first_line
     }
 
-    /// Changes what it is started with the next time.
+    /// Changes the arguments of the next start.
     pub fn set_arguments(&mut self, arguments: Vec<OsString>) {
         self.member.arguments = arguments;
     }
 
-    /// How it ended, if it has.
+    /// How it ended; `None` while it runs.
     pub fn ended(&mut self) -> Option<Ended> {
         self.process.ended()
     }
 
-    /// Starts one that has ended again. One that dies young too often is given up.
+    /// Restarts one that has ended. Gives up on one that dies too soon too often.
     ///
     /// # Errors
-    /// As at its first start, or that it is given up.
+    /// As for the first start, and if it is given up.
     pub fn start_again(&mut self, program: &Path, within: Duration) -> Result<(), ChildError> {
         self.deaths = if self.born.elapsed() < YOUNG { self.deaths + 1 } else { 0 };
         if self.deaths > YOUNG_DEATHS_MAX {
@@ -104,11 +103,11 @@ impl Child {
         Ok(())
     }
 
-    /// Has it end in order, and gives its last line, if it said one after the first.
+    /// Stops it in order. Returns its last line, if there was one after the first.
     pub fn finish(self, grace: Duration) -> Option<String> {
         let Child { process, lines, .. } = self;
         process.stop(Signal::TERM, grace);
-        // It is reaped, so that its pipe has ended or will at once.
+        // It has been reaped, so its pipe has ended or will end at once.
         lines.iter().last()
     }
 }
@@ -142,7 +141,7 @@ fn start(
     Ok((process, lines, first_line))
 }
 
-/// A death within this time after the start is no accident.
+/// A process that ends within this time after its start has a lasting fault.
 const YOUNG: Duration = Duration::from_secs(2);
 const YOUNG_DEATHS_MAX: u32 = 5;
 

@@ -1,21 +1,21 @@
-//! Whether a target is installed, where, and which version.
+//! Finds out whether a target is installed, where, and in which version.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::nursery;
+use crate::spawner;
 use crate::target::Target;
 
-/// A target that is installed.
+/// An installed target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The program.
+    /// Path of the program.
     pub path: PathBuf,
-    /// The folder of its package, where that has one of its own.
+    /// Folder of its package, if it has its own.
     pub package: Option<PathBuf>,
-    /// Its version as it tells it, or `unknown`.
+    /// The version that it reports, or `unknown`.
     pub version: String,
 }
 
@@ -35,8 +35,8 @@ pub fn find(target: &Target) -> Option<Found> {
     Some(Found { path, package, version: version.unwrap_or_else(|| "unknown".to_owned()) })
 }
 
-/// What to type to get a target that was not found: what its package needs, where that is all
-/// that is missing.
+/// Returns the command that installs a missing target, or what its package needs if only that is
+/// missing.
 pub fn mend(target: &Target) -> &str {
     let missing = target.package.as_ref().filter(|_| folder_of(target).is_some());
     let missing = missing.and_then(|package| {
@@ -46,13 +46,13 @@ pub fn mend(target: &Target) -> &str {
     missing.unwrap_or(&target.find.install)
 }
 
-/// The folder of a package that is whole.
+/// The folder of a complete package.
 fn folder_of(target: &Target) -> Option<PathBuf> {
     let package = target.package.as_ref()?;
     package.folder(&target.name).filter(|folder| package.is_in(folder))
 }
 
-/// Where a program of this name lies in `PATH`.
+/// Path of a program of this name in `PATH`.
 pub fn on_path(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| runs(path));
@@ -91,7 +91,7 @@ fn ask_version(program: &Path, target: &Target) -> Option<String> {
 pub fn version_of(program: &Path, arguments: &[String], after: &str) -> Option<String> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = nursery::spawn(command).ok()?;
+    let mut child = spawner::spawn(command).ok()?;
     let deadline = Instant::now() + VERSION_WITHIN;
     while matches!(child.try_wait(), Ok(None)) {
         if Instant::now() >= deadline {
@@ -108,9 +108,9 @@ pub fn version_of(program: &Path, arguments: &[String], after: &str) -> Option<S
     word_after(&String::from_utf8_lossy(&said), after)
 }
 
-/// For a program to tell its version.
+/// Time for a program to report its version.
 const VERSION_WITHIN: Duration = Duration::from_secs(10);
-/// What a pipe holds, so the program never waits for us to read.
+/// What a pipe holds, so the program never waits for its reader.
 const SAID_BYTES: u64 = 64 << 10;
 
 fn word_after(text: &str, before: &str) -> Option<String> {

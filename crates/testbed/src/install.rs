@@ -1,5 +1,5 @@
-//! Fetches a server with an ordinary package client: all of it or nothing, into a folder of its
-//! own, or as root into the system.
+//! Installs a server with an ordinary package client: completely or not at all, into a folder of
+//! its own, or as root into the system.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -15,98 +15,98 @@ use crate::package::{Package, RECIPE, Step, folders};
 use crate::process::{Ended, ManagedProcess, ProcessError, Start};
 use crate::target::Target;
 
-/// What it takes to have a server here.
+/// Steps and needs of an installation.
 #[derive(Clone, Debug)]
 pub struct Installation<'t> {
     target: &'t Target,
     package: &'t Package,
-    /// The folder of its own; `None` for the system.
+    /// Its own folder; `None` for the system.
     folder: Option<PathBuf>,
 }
 
-/// Why a server was not installed. Nothing of it is left behind in a folder of its own.
+/// Why a server was not installed. A folder of its own is removed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// Nobody has written down how it is fetched.
-    #[error("{title} is not fetched by weigh: {mend}")]
+    /// The target's file has no package.
+    #[error("weigh cannot install {title}: {mend}")]
     NoPackage {
         /// The server.
         title: String,
-        /// What to do instead.
+        /// What to type instead.
         mend: String,
     },
     /// The user has no home, and so no cache.
-    #[error("there is no cache folder: set XDG_CACHE_HOME to a folder, or HOME")]
+    #[error("no cache folder: set XDG_CACHE_HOME or HOME to a folder")]
     NoCache,
-    /// A package client, or what the server runs in.
-    #[error("{program} is not installed, and {title} needs it: type `{mend}`")]
+    /// A package client, or a program that the server needs, is missing.
+    #[error("{title} needs {program}, which is not installed: type `{mend}`")]
     NoProgram {
         /// The server.
         title: String,
-        /// What is missing.
+        /// The missing program.
         program: String,
-        /// What to type to get it.
+        /// The command that installs it.
         mend: String,
     },
-    /// The system belongs to root.
-    #[error("{title} goes into the system, which needs root: type `sudo {command}`")]
+    /// Only root may change the system.
+    #[error("{title} is installed into the system, which needs root: type `sudo {command}`")]
     NotRoot {
         /// The server.
         title: String,
         /// What to type.
         command: String,
     },
-    /// Somebody else is at it.
-    #[error("another weigh is installing {0} at this moment: wait until it has ended")]
+    /// Another process is installing it.
+    #[error("another weigh process is installing {0}: wait until it has ended")]
     Busy(String),
-    /// There is not enough room.
-    #[error("{folder} has {free} MB left, and {title} takes about {needed} MB: make room first")]
+    /// The disk has not enough room.
+    #[error("{title} needs about {needed} MB, and {folder} has {free} MB left: free some space")]
     DiskFull {
         /// The server.
         title: String,
-        /// Where.
+        /// The folder.
         folder: PathBuf,
-        /// What is free there, in millions of bytes.
+        /// Free space there, in millions of bytes.
         free: u64,
-        /// What it takes.
+        /// Size of the package, in millions of bytes.
         needed: u64,
     },
     /// A command failed.
-    #[error("`{command}` ended with {ended}{hint}; the end of what it said:\n{log}")]
+    #[error("`{command}` ended with {ended}{hint}; the end of its output:\n{log}")]
     StepFailed {
         /// The command.
         command: String,
-        /// How it ended, or that it did not.
+        /// How it ended, or that it did not end.
         ended: String,
-        /// What its words mean, where they are known.
+        /// Meaning of its output, if known.
         hint: &'static str,
         /// Its last lines.
         log: String,
     },
-    /// All commands ended well and something is missing.
-    #[error("all commands ended well, and {0} is not there: is a mirror out of date?")]
+    /// All commands succeeded, but a file is missing.
+    #[error("all commands succeeded, but {0} is missing: is a mirror out of date?")]
     Missing(String),
     /// A file or folder could not be written.
     #[error("{path} could not be written: {error}")]
     Unwritable {
-        /// Which.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
-    /// Somebody stopped it.
-    #[error("{0}: interrupted; what changes the system was finished first, the rest is gone")]
+    /// The user interrupted the installation.
+    #[error("{0}: interrupted; steps that change the system were completed, all else was removed")]
     GivenUp(String),
-    /// A process of ours.
+    /// A process could not be started.
     #[error(transparent)]
     Process(#[from] ProcessError),
 }
 
 impl<'t> Installation<'t> {
-    /// How this target is installed.
+    /// Returns the steps that install this target.
     ///
     /// # Errors
-    /// If nobody knows, or there is no place for it.
+    /// If the target has no package, or the user has no cache folder.
     pub fn of(target: &'t Target) -> Result<Installation<'t>, InstallError> {
         let package = target.package.as_ref().ok_or_else(|| InstallError::NoPackage {
             title: target.title.clone(),
@@ -119,7 +119,7 @@ impl<'t> Installation<'t> {
         Ok(Installation { target, package, folder })
     }
 
-    /// What would be done: commands, where, how much.
+    /// Describes the steps: commands, folder, size.
     pub fn words(&self) -> String {
         let Installation { target, package, folder } = self;
         let version = package.version.as_deref().map_or(String::new(), |own| format!(" {own}"));
@@ -142,10 +142,10 @@ impl<'t> Installation<'t> {
         text
     }
 
-    /// Whether it can begin: programs, rights, room.
+    /// Checks that it can begin: programs, rights, room.
     ///
     /// # Errors
-    /// What is missing, with the mend.
+    /// What is missing, with the fix.
     pub fn check(&self) -> Result<(), InstallError> {
         let Installation { target, package, folder } = self;
         let title = || target.title.clone();
@@ -170,10 +170,12 @@ impl<'t> Installation<'t> {
         Ok(())
     }
 
-    /// Does it; `say` hears each command before it is run. A folder of its own appears when all is
-    /// in it, and not before. Where `is_given_up` becomes true, a command that fills a folder of
-    /// ours is stopped at once; one that changes the system is waited for, because a package that
-    /// is half configured would be left to whoever comes next.
+    /// Runs the steps; calls `say` with each command before it runs. The folder appears when it is
+    /// complete. When `is_given_up` becomes true, a command that fills the folder is stopped at
+    /// once.
+    /// One that changes the system is completed, since a half-configured package would disturb
+    /// later
+    /// installations.
     ///
     /// # Errors
     /// See [`InstallError`].
@@ -185,7 +187,7 @@ impl<'t> Installation<'t> {
         self.check()?;
         let mut watch = Watch { say: &mut say, is_given_up, ends_steps: self.folder.is_some() };
         let Some(folder) = &self.folder else {
-            // Its name cannot be guessed: as root, a link in its place would lead anywhere.
+            // Its name cannot be guessed: another user could put a link in its place otherwise.
             let outside = tempfile::Builder::new().prefix("weigh-install-").tempdir();
             let outside = outside.map_err(unwritable(&std::env::temp_dir()))?;
             self.steps(outside.path(), &mut watch)?;
@@ -198,7 +200,7 @@ impl<'t> Installation<'t> {
         let lock = all.join(format!(".{}.lock", self.target.name));
         let lock = File::create(&lock).map_err(unwritable(&lock))?;
         lock.try_lock().map_err(|_| InstallError::Busy(self.target.name.clone()))?;
-        // With the lock ours, what lies there half-finished is nobody's.
+        // This process holds the lock, so unfinished work there belongs to no running process.
         let partial = all.join(format!(".{}.partial", self.target.name));
         cleared(&partial)?;
         made(&partial)?;
@@ -237,16 +239,16 @@ impl<'t> Installation<'t> {
     }
 }
 
-/// Who follows an installation, and whether it shall go on.
+/// Progress callbacks of an installation, and whether to continue.
 struct Watch<'w> {
     say: &'w mut dyn FnMut(&str),
     is_given_up: &'w dyn Fn() -> bool,
-    /// True if a command may be stopped on its way.
+    /// True if a command may be stopped before its end.
     ends_steps: bool,
 }
 
 impl Watch<'_> {
-    /// Waits for a command as long as one may take, or until it shall not go on.
+    /// Waits for a command until its time limit, or until the user interrupts it.
     fn wait(&self, process: &mut ManagedProcess) -> Option<Ended> {
         let deadline = Instant::now() + STEP_WITHIN;
         loop {
@@ -282,25 +284,26 @@ fn run_step(step: &Step, folder: &Path, watch: &Watch<'_>) -> Result<(), Install
     let _ = fs::remove_file(&log);
     match ended {
         Some(Ended::Status(0)) => Ok(()),
-        // What asked for the end names it, not how the command took it.
+        // The interruption is the cause, not the command's exit status.
         _ if watch.ends_steps && (watch.is_given_up)() => Ok(()),
         ended => Err(InstallError::StepFailed {
             command: step.words(),
-            ended: ended.map_or_else(|| "nothing for half an hour".to_owned(), |e| e.to_string()),
+            ended: ended
+                .map_or_else(|| "no result after half an hour".to_owned(), |e| e.to_string()),
             hint: hint(&said),
             log: said,
         }),
     }
 }
 
-/// What is known of the words with which package clients fail.
+/// Known error messages of package clients, with their meaning.
 fn hint(said: &str) -> &'static str {
     let said = said.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     match () {
         () if has(FULL) => ": the disk is full",
         () if has(UNREACHABLE) => {
-            ": its mirror cannot be reached; is there a network, and is the client set up for it?"
+            ": its mirror cannot be reached: check the network and the client's proxy settings"
         }
         () if has(UNKNOWN) => ": its mirror does not have it; for apt-get, try `apt-get update`",
         () => "",
@@ -310,7 +313,7 @@ fn hint(said: &str) -> &'static str {
 /// strerror(3), ENOSPC and EDQUOT.
 const FULL: &[&str] = &["no space left on device", "enospc", "disk quota exceeded"];
 
-/// What apt-get, Maven, npm, go and pip say where nobody answers.
+/// Messages of apt-get, Maven, npm, go and pip when the server does not answer.
 const UNREACHABLE: &[&str] = &[
     "could not resolve",
     "failure resolving",
@@ -324,7 +327,7 @@ const UNREACHABLE: &[&str] = &[
     "timed out",
 ];
 
-/// What they say where the answer is no.
+/// Messages of the same clients when the package does not exist.
 const UNKNOWN: &[&str] =
     &["unable to locate package", "could not find artifact", "e404", "404 not found"];
 
@@ -348,16 +351,16 @@ fn unwritable(path: &Path) -> impl Fn(io::Error) -> InstallError {
     move |error| InstallError::Unwritable { path: path.to_owned(), error }
 }
 
-/// For one command: a mirror may be slow.
+/// Time limit of one command: a mirror may be slow.
 const STEP_WITHIN: Duration = Duration::from_secs(1800);
 
-/// How long Ctrl-C takes until it is heard, at most.
+/// Longest time until Ctrl-C takes effect.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
-/// What a command said, in its folder.
+/// File with the output of a command, in its folder.
 const LOG: &str = "weigh-install.log";
 
-/// Lines of it that an error shows.
+/// Lines of it shown in an error.
 const LOG_LINES: usize = 12;
 
 #[cfg(test)]
@@ -367,7 +370,7 @@ mod tests {
     #[test]
     fn failures_of_clients_are_understood() {
         for (said, meant) in [
-            ("npm ERR! code ENOTFOUND", "is there a network"),
+            ("npm ERR! code ENOTFOUND", "check the network"),
             ("E: Unable to locate package rabbit", "apt-get update"),
             ("write /x: no space left on device", "the disk is full"),
             ("syntax error", ""),

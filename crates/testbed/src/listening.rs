@@ -1,4 +1,4 @@
-//! Ports of this machine: a free one, and whose a listening one is.
+//! Ports of this machine: finds a free one, and the process that listens on one.
 
 use std::fs;
 use std::io;
@@ -6,29 +6,29 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A port on this address that nobody uses at the moment. Somebody may take it before it is used
-/// again, so whoever passes it on must be ready to ask for another.
+/// Returns a port on this address that is unused at the moment. Another process may take it before
+/// it is used, so the caller must be ready to ask for another.
 ///
 /// # Errors
-/// If the kernel has none.
+/// If the kernel has none left.
 pub fn free_port(address: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
 }
 
-/// Who listens on a port.
+/// Holder of a listening port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listener {
-    /// Nobody.
+    /// No process.
     Nobody,
-    /// A process of the group asked about.
+    /// A process of the given group.
     Group,
-    /// Somebody else.
+    /// A process outside the given group.
     Other,
-    /// Somebody, and the kernel does not show us who.
+    /// A process that the kernel does not show to this user.
     Unseen,
 }
 
-/// Who listens on a port, without connecting to it: `/proc/net/tcp` gives the socket's inode,
+/// Finds who listens on a port, without connecting to it: `/proc/net/tcp` gives the socket's inode,
 /// `/proc/PID/fd` its holder (proc(5)).
 pub fn listener(port: u16, group: u32) -> Listener {
     let Ok(table) = sockets(group, "tcp") else { return Listener::Unseen };
@@ -49,24 +49,24 @@ pub fn listener(port: u16, group: u32) -> Listener {
     if unseen { Listener::Unseen } else { Listener::Other }
 }
 
-/// The process of this machine that listens on a port; of several that share it (a server that
-/// forks) the one with the lowest number, which is the others' parent as a rule; never the first
-/// process of the machine, which holds sockets for others, unless nobody else does.
+/// Returns the process of this machine that listens on a port. Of several that share it (a server
+/// that forks) it is the one with the lowest number, usually the parent of the others. The first
+/// process of the machine, which holds sockets for others, is returned only if it is the only one.
 ///
 /// # Errors
-/// If nobody does, or if the kernel does not show us who.
+/// If no process does, or if the kernel does not show the process to this user.
 pub fn holder(port: u16) -> io::Result<u32> {
     let table = fs::read_to_string("/proc/net/tcp")?;
     let table_v6 = fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
     let mut inodes = listening_inodes(&table, port);
     inodes.extend(listening_inodes(&table_v6, port));
     if inodes.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "nobody listens there"));
+        return Err(io::Error::new(io::ErrorKind::NotFound, "no process listens there"));
     }
     let number = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
     let mut pids: Vec<u32> = fs::read_dir("/proc")?.filter_map(number).collect();
     pids.sort_unstable();
-    // A server of ours has a table of descriptors for each of its threads.
+    // A reference server has a table of descriptors for each of its threads.
     let is_holder = |pid: &u32| {
         let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         threads.into_iter().any(|thread| holds(&thread.path(), &inodes).unwrap_or(false))
@@ -74,18 +74,18 @@ pub fn holder(port: u16) -> io::Result<u32> {
     pids.sort_by_key(|pid| *pid == 1);
     pids.into_iter().find(is_holder).ok_or_else(|| {
         let text =
-            "the kernel does not show us who listens there: run as the same user, or as root";
+            "the kernel hides the process that listens there: run as the same user, or as root";
         io::Error::new(io::ErrorKind::PermissionDenied, text)
     })
 }
 
-/// Whether a connection to the port is taken; it is closed at once.
+/// Whether a connection to the port is accepted; it is closed at once.
 pub fn accepts(address: Ipv4Addr, port: u16, within: Duration) -> bool {
     let address = SocketAddr::from((address, port));
     TcpStream::connect_timeout(&address, within).is_ok()
 }
 
-/// The kernel's table of sockets of the host that the process runs in; our own if it is gone.
+/// The kernel's table of sockets of the host of a process; that of this process if it is gone.
 fn sockets(process: u32, protocol: &str) -> io::Result<String> {
     fs::read_to_string(format!("/proc/{process}/net/{protocol}"))
         .or_else(|_| fs::read_to_string(format!("/proc/net/{protocol}")))
@@ -120,7 +120,7 @@ fn process(pid: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}"))
 }
 
-/// Whether the process or thread with this folder in `/proc` holds one of these.
+/// Whether the process or thread with this folder in `/proc` holds one of these sockets.
 fn holds(folder: &Path, inodes: &[String]) -> io::Result<bool> {
     let links =
         fs::read_dir(folder.join("fd"))?.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());

@@ -1,4 +1,4 @@
-//! A real server that runs: on a free port, in its own folder, as its file in `targets/` says.
+//! A running real server: on a free port, in its own folder, configured by its file in `targets/`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,12 +16,12 @@ use crate::find::{Found, find, mend, on_path};
 use crate::hosts::Host;
 use crate::listening::{Listener, accepts, free_port, listener};
 use crate::pinning::CoreSet;
+use crate::placement::Placement;
 use crate::process::{Ended, ManagedProcess, ProcessError, Start};
-use crate::site::Site;
 use crate::target::{PORT_PREFIX, Prepare, Stop, Target};
 use crate::template;
 
-/// A server that was started from the catalogue; dropping it stops it.
+/// A server started from the catalogue; dropping it stops it.
 #[derive(Debug)]
 pub struct ManagedServer {
     process: ManagedProcess,
@@ -33,70 +33,72 @@ pub struct ManagedServer {
     folder: PathBuf,
 }
 
-/// Why a server does not run.
+/// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// It is not on this machine.
+    /// It is not installed.
     #[error("{title} is not installed: type `{install}`")]
     NotInstalled {
-        /// What is missing.
+        /// The server.
         title: String,
-        /// What to type.
+        /// The command that installs it.
         install: String,
     },
-    /// It speaks something else.
+    /// It does not speak the requested protocol.
     #[error("{title} does not speak {protocol}: it speaks {speaks}")]
     DoesNotSpeak {
         /// The server.
         title: String,
-        /// What was asked.
+        /// The requested protocol.
         protocol: String,
-        /// What it speaks.
+        /// The protocols it speaks.
         speaks: String,
     },
-    /// Nobody has written down how it is told to use TLS.
-    #[error("{title} cannot be started with TLS: its file has no [tls]; leave --tls out for it")]
+    /// Its file has no settings for TLS.
+    #[error("{title} cannot be started with TLS, since its file has no [tls]: remove --tls for it")]
     NoTls {
         /// The server.
         title: String,
     },
-    /// Nobody has written down how it is told to demand certificates of its clients.
-    #[error("{title} cannot be made to demand certificates: its file has no tls.mutual")]
+    /// Its file has no settings for client certificates.
+    #[error("{title} cannot require client certificates: its file has no tls.mutual")]
     NoMutualTls {
         /// The server.
         title: String,
     },
-    /// Nobody has written down how it is told to use WebSocket.
-    #[error("{title} cannot be started with WebSocket: its file has no [websocket]; leave it out")]
+    /// Its file has no settings for WebSocket.
+    #[error(
+        "{title} cannot be started with WebSocket, since its file has no [websocket]: remove it"
+    )]
     NoWebSocket {
         /// The server.
         title: String,
     },
-    /// The machine has no port left, or does not say so.
+    /// The machine has no port left, or does not report one.
     #[error("no free port for the server: {0}")]
     NoPort(io::Error),
-    /// Its files contain a place without a value.
-    #[error("the files of {title} have no value for {{{name}}}")]
+    /// Its files contain a placeholder without a value.
+    #[error("the files of {title} use {{{name}}}, which has no value")]
     NoValue {
         /// The server.
         title: String,
-        /// The place.
+        /// The placeholder.
         name: String,
     },
-    /// Its files name 127.0.0.1, where nobody of another host reaches it.
+    /// Its files name 127.0.0.1, which other hosts cannot reach.
     #[error(
-        "{0} listens on 127.0.0.1 only: write {{address}} in its place in its file in targets/, \
-         so that it can be weighed across a path"
+        "{0} listens on 127.0.0.1 only: write {{address}} instead in its file in targets/, \
+        so that it can be measured across a path"
     )]
     OnlyLocal(String),
-    /// What is run before it starts failed.
-    #[error("{title}: `{command}`, which prepares it, {how}; the end of its log:\n{log}")]
+    /// A command before its start failed.
+    #[error("{title}: `{command}` in [[prepare]] {how}; the end of its log:\n{log}")]
     Unprepared {
         /// The server.
         title: String,
-        /// What was run.
+        /// The command.
         command: String,
-        /// How it ended, or that it did not.
+        /// How it ended, or that it did not end.
         how: String,
         /// Its last lines.
         log: String,
@@ -107,7 +109,7 @@ pub enum ServerError {
 }
 
 impl ManagedServer {
-    /// The same on loopback and without TLS; see [`ManagedServer::start_in`].
+    /// Starts a server on loopback without TLS; see [`ManagedServer::start_in`].
     ///
     /// # Errors
     /// See [`ServerError`]; those of the process hold the end of the server's log.
@@ -117,7 +119,7 @@ impl ManagedServer {
         folder: &Path,
         cores: Option<&CoreSet>,
     ) -> Result<ManagedServer, ServerError> {
-        let site = Site { cores, ..Site::default() };
+        let site = Placement { cores, ..Placement::default() };
         ManagedServer::start_in(choice, protocol, folder, &site, Layers::default())
     }
 
@@ -131,7 +133,7 @@ impl ManagedServer {
         choice: Choice<'_>,
         protocol: Option<&str>,
         folder: &Path,
-        site: &Site<'_>,
+        site: &Placement<'_>,
         layers: Layers<'_>,
     ) -> Result<ManagedServer, ServerError> {
         let target = choice.target;
@@ -164,7 +166,7 @@ impl ManagedServer {
         })
     }
 
-    /// Where it is reached.
+    /// Its URL.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -174,22 +176,22 @@ impl ManagedServer {
         &self.title
     }
 
-    /// How it is configured.
+    /// Its profile.
     pub fn profile(&self) -> &str {
         &self.profile
     }
 
-    /// Its counters; in their URLs nothing is left to be filled in.
+    /// Its counters; all placeholders of their URLs are filled in.
     pub fn counters(&self) -> &[Counter] {
         &self.counters
     }
 
-    /// Its process, for whoever watches it.
+    /// Its process ID, for probes.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// How it ended, if it has.
+    /// How it ended; `None` while it runs.
     pub fn ended(&mut self) -> Option<Ended> {
         self.process.ended()
     }
@@ -210,14 +212,14 @@ impl ManagedServer {
     }
 }
 
-/// What lies between the protocol and TCP; by default nothing.
+/// Layers between the protocol and TCP; by default none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layers<'l> {
     /// TLS.
     pub tls: Option<TlsFiles<'l>>,
     /// WebSocket, inside TLS where that is there too.
     pub websocket: bool,
-    /// The scheme of URLs with these layers; `None` for that of the target's own table.
+    /// Returns the scheme of URLs with these layers; `None` for that of the target's own table.
     pub scheme: Option<&'static str>,
 }
 
@@ -232,15 +234,15 @@ pub struct TlsFiles<'f> {
     pub mutual: bool,
 }
 
-/// What an attempt to start needs beside what is started.
+/// Settings of an attempt to start.
 #[derive(Clone, Copy)]
 struct Place<'p> {
     folder: &'p Path,
-    site: &'p Site<'p>,
+    site: &'p Placement<'p>,
     layers: &'p BTreeMap<String, String>,
 }
 
-/// The values of the places that are about layers.
+/// Values of the placeholders for layers.
 fn layer_values(
     target: &Target,
     layers: Layers<'_>,
@@ -302,13 +304,13 @@ fn start_on_free_port(
     }
 }
 
-/// The words of EADDRINUSE in strerror(3) and of its atom in Erlang, which servers print.
+/// Messages for EADDRINUSE: of strerror(3), and its atom in Erlang, which servers print.
 fn says_in_use(log: &str) -> bool {
     let log = log.to_ascii_lowercase();
     log.contains("address already in use") || log.contains("eaddrinuse")
 }
 
-/// The places of a target's texts, with their values for one attempt to start it.
+/// Placeholders of a target's texts, with their values for one attempt to start it.
 struct Filling<'f> {
     title: &'f str,
     values: BTreeMap<String, String>,
@@ -349,7 +351,7 @@ impl<'f> Filling<'f> {
             let url = counter.url.as_deref().map(|url| self.fill(url)).transpose()?;
             Ok(Counter { url, ..counter.clone() })
         };
-        // Pages are where servers given by URL are asked.
+        // Pages are used for servers given by URL.
         target.counters.iter().filter(|own| own.paths.is_empty()).map(filled).collect()
     }
 }
@@ -368,7 +370,7 @@ fn start_on(
             .map_err(|error| ProcessError::Unwritable { path, error })?;
     }
     let log = folder.join(format!("{}.log", target.name));
-    // What an attempt on another port said does not belong to this one.
+    // The output of an attempt on another port does not belong to this one.
     match fs::remove_file(&log) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(ProcessError::Unwritable { path: log, error }.into());
@@ -417,7 +419,7 @@ fn prepare(
     };
     let (program, arguments) = words.split_first().unwrap_or((&command, &[]));
     let Some(program) = on_path(program) else {
-        return unprepared(format!("needs {program}, which is not there"), "(empty)".to_owned());
+        return unprepared(format!("needs {program}, which was not found"), "(empty)".to_owned());
     };
     let arguments = arguments.iter().map(Into::into).collect();
     let mut process = ManagedProcess::start(&Start { program, arguments, ..start.clone() })?;
@@ -431,18 +433,18 @@ fn prepare(
     }
 }
 
-/// Lines of a log that an error shows.
+/// Lines of a log shown in an error.
 const LOG_LINES: usize = 12;
 
-/// Ready is a port that takes connections and is the server's own: a stranger who was faster
-/// would take connections too. Where the kernel hides owners, taking connections must do.
-fn listens(process: &ManagedProcess, site: &Site<'_>, port: u16) -> bool {
+/// Ready means that the port takes connections and belongs to the server: another process that
+/// took the port would accept connections too. If the kernel hides owners, accepting is enough.
+fn listens(process: &ManagedProcess, site: &Placement<'_>, port: u16) -> bool {
     let listener = listener(port, process.pid());
     let takes = || Ok(accepts(site.address(), port, CONNECT_WITHIN));
     matches!(listener, Listener::Group | Listener::Unseen) && site.inside(takes).unwrap_or(false)
 }
 
-/// Whether what the server reads says where to listen by a place to be filled.
+/// Whether the server's files and arguments have a placeholder for the address.
 fn may_bind_elsewhere(choice: Choice<'_>) -> bool {
     let Choice { target, profile } = choice;
     let has = |text: &str| text.contains("{address}");
@@ -463,15 +465,15 @@ fn does_not_speak(target: &Target, protocol: Option<&str>) -> ServerError {
     }
 }
 
-/// The folder, made where it is not there, by its whole path.
+/// Makes the folder if needed and returns its absolute path.
 pub(crate) fn made_absolute(folder: &Path) -> Result<PathBuf, ProcessError> {
     fs::create_dir_all(folder)
         .and_then(|()| fs::canonicalize(folder))
         .map_err(|error| ProcessError::Unwritable { path: folder.to_owned(), error })
 }
 
-/// The name of the user we are, from `/etc/passwd` (passwd(5)), or the number where it has none.
-/// Servers started by root would otherwise become a user who may not enter the run's folder.
+/// Name of the current user, from `/etc/passwd` (passwd(5)), or the number if it has none.
+/// Servers started by root would otherwise switch to a user who may not enter the run's folder.
 fn user_name() -> String {
     let id = rustix::process::geteuid().as_raw().to_string();
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();

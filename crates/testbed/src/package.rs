@@ -1,4 +1,4 @@
-//! How a server is fetched: with which package client, what that takes, and where it lies then.
+//! How a server is installed: package client, needs, and folder.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,35 +15,35 @@ use crate::cache;
 pub struct File {
     /// Its name, without a path.
     pub name: String,
-    /// Its text with `{places}` to fill in.
+    /// Its text with `{placeholders}`.
     pub text: String,
 }
 
-/// What a package client fetches.
+/// Package of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
-    /// The version that is pinned; left out where the system decides.
+    /// The pinned version; left out where the system decides.
     #[serde(default)]
     pub version: Option<String>,
-    /// True where it is put into the system, as root; else it gets a folder of its own.
+    /// True if it is installed into the system, as root; otherwise it gets its own folder.
     #[serde(default)]
     pub system: bool,
-    /// About how much it takes on the disk, in millions of bytes.
+    /// Approximate size on disk, in millions of bytes.
     pub megabytes: u64,
-    /// Programs that it needs, to be installed or to run, and what to type to get each.
+    /// Programs needed to install or run it, and the command that installs each.
     #[serde(default)]
     pub needs: BTreeMap<String, String>,
     /// Files that are written into its folder first.
     #[serde(default, rename = "file")]
     pub files: Vec<File>,
-    /// What is run in its folder, in this order.
+    /// Commands that run in its folder, in this order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
-    /// Files that its folder must hold in the end.
+    /// Files that must exist in its folder in the end.
     #[serde(default)]
     pub holds: Vec<PathBuf>,
-    /// What else somebody should know who installs it.
+    /// Further notes for the user who installs it.
     #[serde(default)]
     pub note: Option<String>,
 }
@@ -54,21 +54,21 @@ pub struct Package {
 pub struct Step {
     /// The program and its arguments.
     pub run: Vec<String>,
-    /// Environment beside ours.
+    /// Environment variables added to those of this process.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
 }
 
 impl Package {
-    /// True where it is put into the system.
+    /// True if it is installed into the system.
     pub fn is_of_system(&self) -> bool {
         self.system
     }
 
-    /// Whether it says all that it must.
+    /// Checks that it is complete.
     ///
     /// # Errors
-    /// If it does not, with what to write.
+    /// What is missing, with what to write.
     pub fn check(&self) -> Result<(), String> {
         let leaves = |path: &PathBuf| path.components().any(|c| !matches!(c, Component::Normal(_)));
         if self.steps.is_empty() || self.steps.iter().any(|step| step.run.is_empty()) {
@@ -81,7 +81,7 @@ impl Package {
             return Err("[package] needs `holds` where it has a folder of its own".to_owned());
         }
         if self.system && !self.files.is_empty() {
-            return Err("[package] writes no file into the system: leave them out".to_owned());
+            return Err("[package] writes no file into the system: remove `file`".to_owned());
         }
         match self.holds.iter().find(|path| leaves(path)) {
             Some(path) => Err(format!(
@@ -92,7 +92,7 @@ impl Package {
         }
     }
 
-    /// The folder of its own that the target of this name has, whether or not it is there; `None`
+    /// The folder of its own that the target of this name has, whether it exists or not; `None`
     /// for one of the system, and for users without a home.
     pub fn folder(&self, name: &str) -> Option<PathBuf> {
         let version = self.version.as_ref()?;
@@ -105,7 +105,7 @@ impl Package {
             && self.holds.iter().all(|path| folder.join(path).exists())
     }
 
-    /// What the folder was filled by, so that one of another version of ours is not taken for it.
+    /// Text that identifies the steps, so that a folder filled by another version is not reused.
     pub(crate) fn recipe(&self) -> String {
         let mut text = String::new();
         for File { name, text: content } in &self.files {
@@ -119,7 +119,7 @@ impl Package {
 }
 
 impl Step {
-    /// As somebody would type it.
+    /// The command as a user would type it.
     pub fn words(&self) -> String {
         let environment = self.environment.iter().map(|(name, value)| format!("{name}={value}"));
         let quoted = |word: &String| match word.contains([' ', '*', '\'', '$']) {
@@ -130,12 +130,12 @@ impl Step {
     }
 }
 
-/// Where the folders of packages lie; `None` for a user without a home.
+/// Folder of all packages; `None` for a user without a home.
 pub fn folders() -> Option<PathBuf> {
     Some(cache::folder()?.join("targets"))
 }
 
-/// The file of a folder that says what it was filled by; it is written last.
+/// File that identifies the steps that filled a folder; it is written last.
 pub(crate) const RECIPE: &str = "weigh-recipe.txt";
 
 #[cfg(test)]

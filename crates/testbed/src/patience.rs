@@ -1,5 +1,5 @@
-//! Whether anything is still waited for: after a signal of the user nothing is, however long a
-//! server may take to start or to tell its counters.
+//! Ends all waiting after a signal of the user, however long a server may take to start or to
+//! report its counters.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,19 +1,19 @@
-//! Which cores the target gets and which the generator, so that neither takes from the other.
+//! Assigns cores to target and generator, so that neither takes time from the other.
 
 use std::fmt;
 use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Some cores, by number, at least one.
+/// A set of cores, by number, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreSet(Vec<usize>);
 
 impl CoreSet {
-    /// These cores, in order.
+    /// A set of these cores.
     ///
     /// # Panics
-    /// If there is none, or a number is beyond what an affinity mask holds.
+    /// If the list is empty, or a number is beyond what an affinity mask holds.
     pub fn of(cores: impl IntoIterator<Item = usize>) -> CoreSet {
         let mut cores: Vec<usize> = cores.into_iter().collect();
         cores.sort_unstable();
@@ -23,10 +23,10 @@ impl CoreSet {
         CoreSet(cores)
     }
 
-    /// The cores the calling thread may use.
+    /// Returns the cores that the calling thread may use.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report them.
     pub fn allowed() -> io::Result<CoreSet> {
         let mask = sched_getaffinity(None)?;
         let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| mask.is_set(*core)).collect();
@@ -36,7 +36,7 @@ impl CoreSet {
         Ok(CoreSet(cores))
     }
 
-    /// Their numbers, ascending.
+    /// Their numbers, in ascending order.
     pub fn cores(&self) -> &[usize] {
         &self.0
     }
@@ -46,15 +46,15 @@ impl CoreSet {
         self.0[0]
     }
 
-    /// How many they are.
+    /// Their number.
     pub fn count(&self) -> u32 {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
-    /// Lets the calling thread, and the threads it starts from now on, use these only.
+    /// Lets the calling thread, and the threads it starts from now on, use only these cores.
     ///
     /// # Errors
-    /// If one of them is not there or not ours to use.
+    /// If a core does not exist or is not allowed.
     pub fn pin_this_thread(&self) -> io::Result<()> {
         Ok(sched_setaffinity(None, &self.mask())?)
     }
@@ -75,23 +75,23 @@ impl fmt::Display for CoreSet {
     }
 }
 
-/// Who runs where.
+/// Assignment of cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinning {
     /// The target's cores.
     pub target: CoreSet,
     /// The generator's cores, one for each of its threads where there are enough.
     pub generator: CoreSet,
-    /// There is one core only, and both use it: the result says so.
+    /// True if both use the same, only core. The result says so.
     pub shared: bool,
-    /// Cores that are neither's, or the generator's where there are none: for who only looks.
+    /// Cores of neither, or the generator's if there are none: for threads that only observe.
     pub aside: CoreSet,
 }
 
 impl Pinning {
-    /// Divides the allowed cores: the lowest to the target, the next to the generator. The
-    /// generator gets at least one of its own where there are two; what is wanted beyond the
-    /// cores there are is cut, the target's share first.
+    /// Divides the allowed cores: the lowest to the target, the next to the generator. With two or
+    /// more cores the generator gets at least one of its own. Requests beyond the available cores
+    /// are cut, the target's first.
     pub fn divide(allowed: &CoreSet, target_wanted: usize, generator_wanted: usize) -> Pinning {
         let cores = allowed.cores();
         if cores.len() < 2 {

@@ -1,6 +1,6 @@
-//! The storage pipeline as a target: every stage a child of its own, started from the one that
-//! keeps readings to the one that takes them in, each with its log and the file in which it writes
-//! down when it had which message.
+//! The storage pipeline as a target. Every stage is a child process, started from the one that
+//! stores readings to the one that receives them. Each has a log and a file in which it records
+//! when it had which message.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -19,28 +19,28 @@ use weigh_model::{Endpoint, Nanos};
 use crate::catalogue::Choice;
 use crate::hosts::Host;
 use crate::managed::{Layers, ManagedServer, ServerError, made_absolute};
+use crate::placement::Placement;
 use crate::process::{Ended, ManagedProcess, ProcessError, Start};
 use crate::reference::{ReferenceError, ReferenceServer, next_line, read_lines};
 use crate::serve_lines::{Request, parse_listening, parse_report};
-use crate::site::Site;
 
-/// Which stages there are, and how they are set.
+/// Stages of a pipeline and their settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembly {
     /// The stages in the order of a message; at least one.
     pub stages: Vec<HopStage>,
-    /// Which of them messages come in by: the first, unless others come in before it.
+    /// The stage that receives messages: the first, unless another part comes before it.
     pub entry: HopStage,
-    /// Where the last one keeps readings.
+    /// Where the last stage stores readings.
     pub keeping: Keeping,
     /// Whether its database survives a power cut.
     pub is_durable: bool,
-    /// The real broker before the gateway; `None` for the reference broker.
+    /// The real broker in front of the gateway; `None` for the reference broker.
     pub broker: Option<String>,
-    /// Readings that a stage that gathers hands on in one call at most; `None` for its own choice.
+    /// Most readings that a gathering stage passes on in one call; `None` for the default.
     /// An api with 1 makes a call for each request, many at the same time.
     pub batch: Option<u32>,
-    /// How long such a stage waits for that many; `None` for its own choice.
+    /// How long such a stage waits for these; `None` for the default.
     pub linger: Option<Nanos>,
 }
 
@@ -60,16 +60,16 @@ impl Assembly {
     }
 }
 
-/// Where readings are kept.
+/// Where readings are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeping {
-    /// In a file of SQLite.
+    /// In a SQLite file.
     Database,
     /// In the memory of the last stage.
     Memory,
 }
 
-/// A pipeline that runs. Dropping it stops it.
+/// A running pipeline. Dropping it stops it.
 #[derive(Debug)]
 pub struct PipelineServer {
     assembly: Assembly,
@@ -80,11 +80,11 @@ pub struct PipelineServer {
     folder: PathBuf,
 }
 
-/// One process of it.
+/// One process of a pipeline.
 #[derive(Debug)]
 struct Part {
     name: &'static str,
-    /// Where it is reached; the gateway is not.
+    /// Its URL; the gateway has none.
     endpoint: Option<Endpoint>,
     hops: Option<(HopStage, PathBuf)>,
     process: PartProcess,
@@ -97,17 +97,17 @@ enum PartProcess {
     Managed(Box<ManagedServer>),
 }
 
-/// A stage's child, spoken to by [`crate::serve_lines`].
+/// Child process of a stage, controlled by [`crate::serve_lines`].
 #[derive(Debug)]
 struct Stage {
     process: ManagedProcess,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
-    /// It has left a question unanswered: what it says now may be the answer to that.
+    /// True after an unanswered question: its next line may be the answer to that.
     is_behind: bool,
 }
 
-/// What the store and the api count of readings.
+/// Counts of readings of the store and the api.
 #[derive(Clone, Copy, Debug, Deserialize)]
 struct StageCounts {
     received: u64,
@@ -115,17 +115,17 @@ struct StageCounts {
     failed: u64,
 }
 
-/// That all stages have written down when they had which message.
+/// True if all stages have recorded when they had which message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// True if none of them had a reading in hand: each one was stored, or answered with a failure.
+    /// True if no stage held a reading: each one was stored, or answered with a failure.
     pub is_at_rest: bool,
 }
 
 /// Why a pipeline could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
-    /// A stage of ours, or the reference broker.
+    /// A stage, or the reference broker, failed.
     #[error("{stage}: {error}")]
     Stage {
         /// Its name.
@@ -133,16 +133,16 @@ pub enum PipelineError {
         /// What went wrong.
         error: ReferenceError,
     },
-    /// A real broker.
+    /// A real broker failed.
     #[error("broker: {0}")]
     Broker(#[from] ServerError),
-    /// The name of a broker that could not be chosen any more.
-    #[error("broker: there is no {0} any more")]
+    /// The broker is no longer in the catalogue.
+    #[error("broker: {0} is no longer in the catalogue")]
     NoBroker(String),
 }
 
 impl PipelineError {
-    /// That of a process, where it is one.
+    /// The error of a process, if it is one.
     pub fn process(&self) -> Option<&ProcessError> {
         match self {
             PipelineError::Stage { error: ReferenceError::Process(process), .. }
@@ -157,7 +157,7 @@ impl PipelineError {
 pub struct PartEnded {
     /// Which: `broker`, `gateway`, `api` or `store`.
     pub name: &'static str,
-    /// How.
+    /// How it ended.
     pub ended: Ended,
 }
 
@@ -167,7 +167,7 @@ impl fmt::Display for PartEnded {
     }
 }
 
-/// The way in: the broker in front of a gateway, and how the gateway subscribes.
+/// The entry: the broker in front of a gateway, and the gateway's subscription.
 #[derive(Clone, Debug)]
 pub struct Entrance<'e> {
     /// The real broker that the assembly names.
@@ -178,11 +178,11 @@ pub struct Entrance<'e> {
     pub qos: u8,
 }
 
-/// What all stages are started with.
-struct Ground<'g> {
+/// Common settings of all stages.
+struct NamespaceRights<'g> {
     executable: &'g Path,
     folder: &'g Path,
-    site: &'g Site<'g>,
+    site: &'g Placement<'g>,
     within: Duration,
 }
 
@@ -198,13 +198,13 @@ impl PipelineServer {
         assembly: &Assembly,
         entrance: Entrance<'_>,
         folder: &Path,
-        site: &Site<'_>,
+        site: &Placement<'_>,
         within: Duration,
     ) -> Result<PipelineServer, PipelineError> {
         let failed = |error: ProcessError| ReferenceError::from(error);
         let error = |error| PipelineError::Stage { stage: "pipeline", error };
         let folder = &made_absolute(folder).map_err(failed).map_err(error)?;
-        let ground = Ground { executable, folder, site, within };
+        let ground = NamespaceRights { executable, folder, site, within };
         let mut parts: Vec<Part> = Vec::new();
         let mut database = None;
         for stage in assembly.stages.iter().rev().filter(|stage| **stage != HopStage::Gateway) {
@@ -234,24 +234,24 @@ impl PipelineServer {
         };
         let entry = parts.iter().find(|part| part.name == first);
         let entry = entry.and_then(|part| part.endpoint.clone());
-        let nowhere = || ReferenceError::Nonsense("a pipeline of no stage".to_owned());
+        let nowhere = || ReferenceError::Nonsense("a pipeline without stages".to_owned());
         let endpoint = entry.ok_or_else(nowhere).map_err(error)?;
         let (assembly, folder) = (assembly.clone(), folder.to_owned());
         Ok(PipelineServer { assembly, parts, endpoint, database, folder })
     }
 
-    /// Where messages come in.
+    /// Where messages enter.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Where it is reached under this scheme, at whichever stage; `None` where none speaks it.
+    /// Its URL with this scheme, at whichever stage; `None` if no stage has it.
     pub fn endpoint_for(&self, scheme: &str) -> Option<&Endpoint> {
         let mut endpoints = self.parts.iter().filter_map(|part| part.endpoint.as_ref());
         endpoints.find(|endpoint| endpoint.scheme == scheme)
     }
 
-    /// How it is set.
+    /// Its settings.
     pub fn assembly(&self) -> &Assembly {
         &self.assembly
     }
@@ -261,21 +261,21 @@ impl PipelineServer {
         &self.folder
     }
 
-    /// Name and number of every process, in the order of a message.
+    /// Name and process ID of every process, in the order of a message.
     pub fn pids(&self) -> Vec<(&'static str, u32)> {
         let of_broker = self.parts.iter().filter(|part| part.name == BROKER);
         let others = self.parts.iter().rev().filter(|part| part.name != BROKER);
         of_broker.chain(others).map(|part| (part.name, part.pid())).collect()
     }
 
-    /// The files in which the stages from the entry on write down when they had which message, in
-    /// the order of one.
+    /// The files in which the stages from the entry on record when they had which message, in
+    /// the order of a message.
     pub fn hops(&self) -> Vec<(HopStage, PathBuf)> {
         let hops = self.parts.iter().rev().filter_map(|part| part.hops.clone());
         hops.filter(|(stage, _)| *stage >= self.assembly.entry).collect()
     }
 
-    /// Where the last stage answers, which keeps what comes.
+    /// URL of the last stage, which stores readings.
     pub fn keeper(&self) -> Option<&Endpoint> {
         self.parts.first().and_then(|part| part.endpoint.as_ref())
     }
@@ -285,7 +285,7 @@ impl PipelineServer {
         self.database.as_deref()
     }
 
-    /// What it is, in words: its stages in the order of a message.
+    /// Description in words: its stages in the order of a message.
     pub fn words(&self) -> String {
         let named = |stage: &HopStage| match (stage, self.assembly.batch) {
             (_, Some(batch)) if self.assembly.gathers(*stage) => {
@@ -317,7 +317,7 @@ impl PipelineServer {
         })
     }
 
-    /// What the reference broker counted; `None` where there is none, or it does not answer.
+    /// Counts of the reference broker; `None` if there is none, or it does not answer.
     pub fn broker_report(&mut self, within: Duration) -> Option<ServerReport> {
         self.parts.iter_mut().find_map(|part| match &mut part.process {
             PartProcess::Reference(server) => server.report(within).ok(),
@@ -325,9 +325,9 @@ impl PipelineServer {
         })
     }
 
-    /// Has the stages write down what they know of messages up to now, which they otherwise do
-    /// ten times a second. `None` if one of them does not say within this time that it has, and
-    /// where a gateway is among them, which cannot know what its broker still holds.
+    /// Makes the stages write what they recorded up to now, which they otherwise do ten times a
+    /// second. `None` if one of them does not confirm in time, or if there is a gateway, which
+    /// cannot know what its broker still holds.
     pub fn write_down(&mut self, within: Duration) -> Option<Written> {
         let mut is_at_rest = true;
         // In the order of a message: what one has handed on, the next has by then.
@@ -339,7 +339,7 @@ impl PipelineServer {
         Some(Written { is_at_rest })
     }
 
-    /// Stops all of it, first what takes messages in.
+    /// Stops all parts, first the one that receives messages.
     pub fn stop(self, grace: Duration) {
         for part in self.parts.into_iter().rev() {
             match part.process {
@@ -370,7 +370,7 @@ impl Part {
 }
 
 impl Stage {
-    /// Its counts, once the hops of all that it counted are in their file.
+    /// Its counts, once the hops of all counted readings are in its file.
     fn counts(&mut self, within: Duration) -> Option<StageCounts> {
         let stdin = self.stdin.as_mut().filter(|_| !self.is_behind)?;
         let asked = writeln!(stdin, "{}", Request::Report.line()).ok();
@@ -379,7 +379,7 @@ impl Stage {
         parse_report(&line?).ok()
     }
 
-    /// Closes its stdin, at which it ends, and helps with signals where it does not.
+    /// Closes its stdin, at which it ends, and sends signals if it does not.
     fn stop(mut self, grace: Duration) {
         drop(self.stdin.take());
         self.process.wait_ended(grace);
@@ -387,8 +387,8 @@ impl Stage {
     }
 }
 
-impl Ground<'_> {
-    /// Starts a stage and waits for its first line: where it listens, or, at the gateway, that it
+impl NamespaceRights<'_> {
+    /// Starts a stage and waits for its first line: its URL, or, for the gateway, that it
     /// has subscribed.
     fn stage(
         &self,
@@ -521,7 +521,7 @@ fn gateway_words(
     words
 }
 
-/// How a stage gathers, as far as that was said.
+/// Gathering options of a stage, as far as given.
 fn gathering_words(assembly: &Assembly) -> impl Iterator<Item = OsString> + use<> {
     let batch = assembly.batch.map(|batch| batch.to_string());
     let linger = assembly.linger.map(|linger| linger.to_string());
@@ -529,14 +529,14 @@ fn gathering_words(assembly: &Assembly) -> impl Iterator<Item = OsString> + use<
     said.flat_map(|(flag, value)| value.map(|value| [flag.into(), value.into()])).flatten()
 }
 
-/// The part before the gateway.
+/// The part in front of the gateway.
 pub const BROKER: &str = "broker";
 
-/// The file of a stage's hops in its folder.
+/// File with a stage's hops, in its folder.
 const HOPS: &str = "hops";
 
-/// Takes away what an attempt that was killed may have left in a stage's folder: its rows would be
-/// counted with ours.
+/// Removes files that a killed attempt may have left in a stage's folder: its rows would be
+/// counted as well.
 fn forget(folder: &Path) -> io::Result<()> {
     let beside = ["-wal", "-shm"].map(|end| format!("{DATABASE}{end}"));
     let names = [HOPS, DATABASE, beside[0].as_str(), beside[1].as_str()];
@@ -552,8 +552,8 @@ fn forget(folder: &Path) -> io::Result<()> {
 /// The file of the store's database in its folder.
 const DATABASE: &str = "readings.sqlite";
 
-/// What stands in place of a database or a store for memory.
+/// Argument for memory instead of a database or a store.
 const MEMORY: &str = "memory";
 
-/// How the first line of the gateway begins.
+/// Prefix of the gateway's first line.
 const FORWARDING: &str = "forwarding from ";

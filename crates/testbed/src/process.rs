@@ -1,5 +1,5 @@
-//! A process we started: it has its own group, cores and log, ends when we do, however we end,
-//! and is always stopped and waited for.
+//! A child process with its own group, cores and log. It ends with this process, however that
+//! ends, and is always stopped and waited for.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -19,33 +19,33 @@ use rustix::process::{
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::enclosure::{Enclosure, Entry};
+use crate::cgroup::{ControlGroup, Entry};
 use crate::hosts::Door;
-use crate::nursery;
 use crate::patience;
 use crate::pinning::CoreSet;
+use crate::spawner;
 
-/// What to start and how.
+/// Program, arguments and environment of a child.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The program's path.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Environment beside ours.
+    /// Environment variables added to those of this process.
     pub environment: Vec<(OsString, OsString)>,
     /// The folder it runs in; it must exist.
     pub folder: PathBuf,
-    /// Where its stderr goes, and its stdout unless piped; `None` for our stderr.
+    /// Where its stderr goes, and its stdout unless piped; `None` for the stderr of this process.
     pub log: Option<PathBuf>,
     /// The cores it may use; `None` for those of the calling thread.
     pub cores: Option<CoreSet>,
-    /// Whether its stdin and stdout are pipes to us.
+    /// Whether its stdin and stdout are pipes to this process.
     pub piped: bool,
-    /// The host it runs in; `None` for where we are.
+    /// The host it runs in; `None` for that of this process.
     pub door: Option<Door>,
-    /// Its share of the machine, kept as long as it runs; `None` for all of it.
-    pub enclosure: Option<Arc<Enclosure>>,
+    /// Its control group, kept as long as it runs; `None` for no limits.
+    pub enclosure: Option<Arc<ControlGroup>>,
 }
 
 /// A running child.
@@ -57,8 +57,8 @@ pub struct ManagedProcess {
     log: Option<PathBuf>,
     ended: Option<Ended>,
     reaped: bool,
-    /// Goes after the process, which is ended first.
-    _enclosure: Option<Arc<Enclosure>>,
+    /// Removed after the process, which is stopped first.
+    _enclosure: Option<Arc<ControlGroup>>,
 }
 
 /// How a process ended.
@@ -79,7 +79,7 @@ impl fmt::Display for Ended {
     }
 }
 
-/// What can go wrong with a child.
+/// Errors of a child process.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// It did not start.
@@ -87,7 +87,7 @@ pub enum ProcessError {
     NotStarted {
         /// The program.
         program: String,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
     /// It ended when it should have become ready.
@@ -95,7 +95,7 @@ pub enum ProcessError {
     EndedEarly {
         /// The program.
         program: String,
-        /// How.
+        /// How it ended.
         ended: Ended,
         /// The last lines of its log.
         log: String,
@@ -110,18 +110,18 @@ pub enum ProcessError {
         /// The last lines of its log.
         log: String,
     },
-    /// A file of it could not be written.
+    /// A file could not be written.
     #[error("{path} could not be written: {error}")]
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl ManagedProcess {
-    /// Starts it. Its soft limit of descriptors is raised to the hard one.
+    /// Starts a child. Raises its soft limit of descriptors to the hard one.
     ///
     /// # Errors
     /// [`ProcessError::NotStarted`] and [`ProcessError::Unwritable`] for its log.
@@ -157,7 +157,7 @@ impl ManagedProcess {
         if let Some(enclosure) = &start.enclosure {
             enclose(&mut command, enclosure.entry().map_err(not_started)?);
         }
-        let child = nursery::spawn(command).map_err(not_started)?;
+        let child = spawner::spawn(command).map_err(not_started)?;
         let pid = Pid::from_child(&child);
         Ok(ManagedProcess {
             child,
@@ -170,12 +170,12 @@ impl ManagedProcess {
         })
     }
 
-    /// Its number, which is also that of its process group.
+    /// Its process ID, which is also the ID of its process group.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// How it ended, if it has. It keeps its number until it is stopped or dropped.
+    /// How it ended; `None` while it runs. It keeps its ID until it is stopped or dropped.
     pub fn ended(&mut self) -> Option<Ended> {
         if self.ended.is_none() {
             self.ended = peek(self.pid);
@@ -193,7 +193,7 @@ impl ManagedProcess {
         self.child.stdout.take()
     }
 
-    /// The file its output goes to, if it is not our stderr.
+    /// The file of its output, if that is not the stderr of this process.
     pub fn log(&self) -> Option<&Path> {
         self.log.as_deref()
     }
@@ -202,17 +202,17 @@ impl ManagedProcess {
     pub fn log_tail(&self, lines: usize) -> String {
         match &self.log {
             Some(path) => tail(&log_text(path), lines),
-            None => "(it stands above, on stderr)".to_owned(),
+            None => "(see stderr above)".to_owned(),
         }
     }
 
-    /// Whether any line of its log holds this text.
+    /// Whether any line of its log contains this text.
     pub fn log_holds(&self, text: &str) -> bool {
         self.log().is_some_and(|path| log_text(path).lines().any(|line| line.contains(text)))
     }
 
-    /// Waits until `ready` says so, asking it every few milliseconds, or until nothing is waited
-    /// for any more.
+    /// Waits until `ready` returns true, calling it every few milliseconds, or until all waiting
+    /// was ended.
     ///
     /// # Errors
     /// [`ProcessError::EndedEarly`] or [`ProcessError::NotReady`], with the end of its log.
@@ -243,7 +243,7 @@ impl ManagedProcess {
         ProcessError::EndedEarly { program, ended, log }
     }
 
-    /// Waits for it to end by itself for this long.
+    /// Waits for this long until it ends by itself.
     pub fn wait_ended(&mut self, within: Duration) -> Option<Ended> {
         let deadline = Instant::now() + within;
         while self.ended().is_none() && Instant::now() < deadline {
@@ -252,14 +252,14 @@ impl ManagedProcess {
         self.ended()
     }
 
-    /// Asks it to end, waits for `grace`, kills what is left of its group, and reaps it.
+    /// Sends SIGTERM, waits for `grace`, kills what is left of its group, and reaps it.
     pub fn stop(mut self, signal: Signal, grace: Duration) -> Ended {
         self.end(signal, grace)
     }
 
     fn end(&mut self, signal: Signal, grace: Duration) -> Ended {
         if self.ended().is_none() {
-            // It may have ended by now; its number is ours until we have waited for it.
+            // It may have ended by now; its ID stays valid until it has been waited for.
             let _ = kill_process_group(self.pid, signal);
             let is_hurried = patience::is_over();
             self.wait_ended(if is_hurried { grace.min(GRACE_HURRIED) } else { grace });
@@ -283,22 +283,22 @@ impl Drop for ManagedProcess {
     }
 }
 
-/// Lines of a log that an error shows.
+/// Lines of a log shown in an error.
 const LOG_LINES: usize = 12;
-/// Between two looks at a child.
+/// Time between two checks of a child.
 const READY_PAUSE: Duration = Duration::from_millis(2);
-/// For a child that is dropped without having been stopped.
+/// Grace for a child that is dropped without having been stopped.
 const DROP_GRACE: Duration = Duration::from_secs(2);
-/// More of a log than this is not looked at.
+/// Most bytes of a log that are read.
 const LOG_BYTES: u64 = 1 << 20;
 
-/// Everything the child does between fork and exec.
+/// Everything that the child does between fork and exec.
 #[expect(unsafe_code, reason = "there is no safe way to run code between fork and exec")]
 fn prepare(command: &mut Command, cores: CpuSet) {
     let parent = getpid();
     let before_exec = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // If we died before the line above nobody will send the signal; another parent tells.
+        // If the parent ended before the line above, no signal comes; a changed parent shows it.
         if getppid() != Some(parent) {
             return Err(Errno::SRCH.into());
         }
@@ -312,7 +312,7 @@ fn prepare(command: &mut Command, cores: CpuSet) {
     unsafe { command.pre_exec(before_exec) };
 }
 
-/// Lets the child run in its share of the machine.
+/// Makes the child run in its control group.
 #[expect(unsafe_code, reason = "there is no safe way to run code between fork and exec")]
 fn enclose(command: &mut Command, entry: Entry) {
     // SAFETY: as in `prepare`: the closure makes system calls on what it owns.
@@ -338,7 +338,7 @@ fn ended_from(status: std::process::ExitStatus) -> Ended {
     }
 }
 
-/// Our stderr is duplicated and not opened by its name, which fails where it is a socket.
+/// Duplicates stderr instead of opening it by its name, which fails if it is a socket.
 fn open_log(path: Option<&Path>) -> io::Result<OwnedFd> {
     match path {
         Some(path) => Ok(File::options().create(true).append(true).open(path)?.into()),
@@ -367,7 +367,7 @@ fn tail(text: &str, lines: usize) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
-/// How long a process may take to end once the user has interrupted the program.
+/// Grace of a process once the user has interrupted the program.
 const GRACE_HURRIED: Duration = Duration::from_millis(300);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Client programs: started one or several times, one start after another, with what they used.
+//! Client programs: started once or several times, one after another, with the resources they used.
 //!
 //! The starts are made by a process of its own ([`ProgramOrder::carry_out`], in `weigh programs`)
 //! and not by the program that measures: a small process forks quickly, its children begin with
@@ -23,24 +23,24 @@ use crate::pinning::CoreSet;
 use crate::process::{ManagedProcess, ProcessError, Start};
 use crate::reference::read_lines;
 
-/// What to start, how often and with what input.
+/// What to start, how many times and with what input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramOrder {
     /// The program's path.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Environment beside that of this process.
+    /// Environment variables added to those of this process.
     pub environment: Vec<(String, String)>,
     /// The folder it runs in, where `stdout`, `stderr` and `stdin` are kept.
     pub folder: PathBuf,
-    /// How often it is started, one start after another.
+    /// Number of starts, one after another.
     pub starts: u64,
-    /// Its standard input: a line, and how often; `None` for none.
+    /// Its standard input: a line, and its number of repetitions; `None` for none.
     pub input: Option<(String, u64)>,
 }
 
-/// What the starts of a program used together.
+/// Resources used by all starts of a program together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramUse {
     /// Starts that were made, the failed one included.
@@ -57,7 +57,7 @@ pub struct ProgramUse {
     pub failed: Option<(u64, String)>,
 }
 
-/// The starts of a program while they are made.
+/// A series of starts in progress.
 #[derive(Debug)]
 pub struct ProgramRun {
     process: ManagedProcess,
@@ -65,10 +65,10 @@ pub struct ProgramRun {
     folder: PathBuf,
 }
 
-/// Why the use of a program is not known.
+/// Why the resources of a program are not known.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// It could not be started.
+    /// The program could not be started.
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// A file of it could not be written.
@@ -76,18 +76,18 @@ pub enum ProgramError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
-    /// It took too long and was ended.
-    #[error("it did not end within {within:?} and was ended; {printed}")]
+    /// It took too long and was stopped.
+    #[error("it did not end within {within:?} and was stopped; {printed}")]
     TooLong {
         /// The time it had.
         within: Duration,
         /// The end of what it printed.
         printed: String,
     },
-    /// The user asked to end.
+    /// The user interrupted it.
     #[error("it was interrupted")]
     Interrupted,
     /// A start ended with an error.
@@ -106,8 +106,8 @@ pub enum ProgramError {
 }
 
 impl ProgramRun {
-    /// Has `executable programs` carry out an order on these cores, in the host behind `door` where
-    /// there is one. Ends with this process; dropping it ends the program too.
+    /// Makes `executable programs` carry out an order on these cores, in the host behind `door` if
+    /// there is one. Ends with this process; dropping it stops the program too.
     ///
     /// # Errors
     /// If it cannot be started, or its folder cannot be written.
@@ -139,12 +139,13 @@ impl ProgramRun {
         Ok(ProgramRun { process, lines, folder: order.folder.clone() })
     }
 
-    /// Waits for the last start to end and reports what all of them used. `is_over` says that the
-    /// user wants no more.
+    /// Waits for the last start to end and reports the resources of all. `is_over` returns true
+    /// once
+    /// the user has interrupted it.
     ///
     /// # Errors
     /// If a start ended with an error, if it takes longer than `within` (then all its processes are
-    /// ended), or if the user wants no more.
+    /// stopped), or if the user interrupts it.
     pub fn wait(
         mut self,
         within: Duration,
@@ -181,7 +182,7 @@ impl ProgramRun {
 }
 
 impl ProgramOrder {
-    /// Makes the starts, until one fails. To be called in a process that starts nothing else.
+    /// Makes the starts, until one fails. Call it in a process that starts nothing else.
     ///
     /// # Errors
     /// If a file cannot be written or the program cannot be started.
@@ -311,13 +312,13 @@ const STDIN: &str = "stdin";
 const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
 
-/// Lines of each output that an error shows.
+/// Lines of each output shown in an error.
 const LINES: usize = 8;
 
 /// Bytes of an output in which these lines are.
 const SHOWN_BYTES: usize = 16 << 10;
 
-/// Between two looks whether it is still wanted.
+/// Time between two checks for an interruption.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A reference server as a child: `weigh serve PROTOCOL`, spoken to by [`crate::serve_lines`].
+//! A reference server as a child: `weigh serve PROTOCOL`, controlled by [`crate::serve_lines`].
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -15,11 +15,11 @@ use weigh_model::server::ServerReport;
 
 use crate::hosts::Host;
 use crate::pinning::CoreSet;
+use crate::placement::Placement;
 use crate::process::{Ended, ManagedProcess, ProcessError, Start};
 use crate::serve_lines::{Request, parse_listening, parse_report};
-use crate::site::Site;
 
-/// A reference server that runs; dropping it stops it.
+/// A running reference server; dropping it stops it.
 #[derive(Debug)]
 pub struct ReferenceServer {
     process: ManagedProcess,
@@ -27,7 +27,7 @@ pub struct ReferenceServer {
     endpoint: Endpoint,
 }
 
-/// Asks a reference server for its count from any thread.
+/// Asks a reference server for its counts from any thread.
 #[derive(Clone, Debug)]
 pub struct Asker {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
@@ -40,8 +40,8 @@ pub enum ReferenceError {
     /// Its process failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// It said something else than it should.
-    #[error("the reference server was not understood: {0}")]
+    /// Its line was not what the protocol of lines expects.
+    #[error("unexpected output of the reference server: {0}")]
     Nonsense(String),
     /// It did not answer in time.
     #[error("the reference server did not answer within {within:?}; the end of its log:\n{log}")]
@@ -51,10 +51,10 @@ pub enum ReferenceError {
         /// The last lines of its log.
         log: String,
     },
-    /// It is gone.
+    /// It has ended.
     #[error("the reference server ended with {ended}; the end of its log:\n{log}")]
     Gone {
-        /// How.
+        /// How it ended.
         ended: String,
         /// The last lines of its log.
         log: String,
@@ -66,7 +66,7 @@ impl ReferenceServer {
     /// is kept as `serve.log`, on these cores, and waits for the line that says where it listens.
     ///
     /// # Errors
-    /// If it does not start, ends, says nonsense or says nothing in time.
+    /// If it does not start, ends, prints something else or prints nothing in time.
     pub fn start(
         executable: &Path,
         arguments: &[OsString],
@@ -74,11 +74,11 @@ impl ReferenceServer {
         cores: Option<&CoreSet>,
         within: Duration,
     ) -> Result<ReferenceServer, ReferenceError> {
-        let site = Site { cores, ..Site::default() };
+        let site = Placement { cores, ..Placement::default() };
         ReferenceServer::start_in(executable, arguments, folder, &site, within)
     }
 
-    /// The same on a host of its own, where there is one: it then listens on the host's address.
+    /// Starts it on a host of its own, if given: it then listens on the host's address.
     ///
     /// # Errors
     /// As [`ReferenceServer::start`].
@@ -86,7 +86,7 @@ impl ReferenceServer {
         executable: &Path,
         arguments: &[OsString],
         folder: &Path,
-        site: &Site<'_>,
+        site: &Placement<'_>,
         within: Duration,
     ) -> Result<ReferenceServer, ReferenceError> {
         let listen = site.host.map(|host| format!("{}:0", host.address()));
@@ -123,17 +123,17 @@ impl ReferenceServer {
         Ok(ReferenceServer { process, asker, endpoint })
     }
 
-    /// Where it is reached.
+    /// Its URL.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its process, for whoever watches it.
+    /// Its process ID, for probes.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// How it ended, if it has.
+    /// How it ended; `None` while it runs.
     pub fn ended(&mut self) -> Option<Ended> {
         self.process.ended()
     }
@@ -143,16 +143,16 @@ impl ReferenceServer {
         self.process.log_tail(lines)
     }
 
-    /// Asks for its count.
+    /// Asks for its counts.
     ///
     /// # Errors
-    /// If it is gone, says nonsense or says nothing in time. After a silence the answer may
+    /// If it has ended, prints something else or nothing in time. After a silence the answer may
     /// still come; it is then taken for that of the next question, so do not ask again.
     pub fn report(&mut self, within: Duration) -> Result<ServerReport, ReferenceError> {
         self.counts(within)
     }
 
-    /// The same of one that counts something else, as a relay does.
+    /// Asks a server that counts something else, as a relay does, for its counts.
     ///
     /// # Errors
     /// As [`ReferenceServer::report`].
@@ -166,12 +166,12 @@ impl ReferenceServer {
         parse_report(&line).map_err(ReferenceError::Nonsense)
     }
 
-    /// Asks for its count from another thread.
+    /// Returns a handle that asks for its counts from another thread.
     pub fn asker(&self) -> Asker {
         self.asker.clone()
     }
 
-    /// Closes its stdin, waits for it to end, and helps with SIGTERM and SIGKILL where it does
+    /// Closes its stdin, waits for it to end, and sends SIGTERM and SIGKILL if it does
     /// not, each after `grace`.
     pub fn stop(mut self, grace: Duration) -> Ended {
         self.asker.close();
@@ -181,7 +181,7 @@ impl ReferenceServer {
 }
 
 impl Asker {
-    /// Its count; `None` if it is gone, says nonsense or says nothing in time, see
+    /// Its counts; `None` if it has ended, prints something else or nothing in time, see
     /// [`ReferenceServer::report`].
     pub fn report(&self, within: Duration) -> Option<ServerReport> {
         parse_report(&self.ask(within).ok()?).ok()
@@ -203,7 +203,7 @@ impl Asker {
     }
 }
 
-/// The lines that a child says, as they come.
+/// Lines of a child, as they arrive.
 pub(crate) fn read_lines(stdout: ChildStdout) -> Result<Receiver<String>, ProcessError> {
     let (said, lines) = channel();
     let reader = move || {
@@ -217,11 +217,11 @@ pub(crate) fn read_lines(stdout: ChildStdout) -> Result<Receiver<String>, Proces
     std::thread::Builder::new()
         .name("weigh-serve-lines".to_owned())
         .spawn(reader)
-        .map_err(|error| ProcessError::NotStarted { program: "a new thread".into(), error })?;
+        .map_err(|error| ProcessError::NotStarted { program: "a thread".into(), error })?;
     Ok(lines)
 }
 
-/// The next of them, or why there is none.
+/// The next line, or why there is none.
 pub(crate) fn next_line(
     process: &mut ManagedProcess,
     lines: &Receiver<String>,
@@ -236,7 +236,7 @@ pub(crate) fn next_line(
     }
 }
 
-/// Its pipe is closed, so it has ended or is about to.
+/// Its pipe is closed, so it has ended or will soon.
 fn gone(process: &mut ManagedProcess) -> ReferenceError {
     let ended = process.wait_ended(ENDING_WITHIN);
     let ended = ended.map_or_else(|| "its pipe closed".to_owned(), |ended| ended.to_string());

@@ -1,4 +1,4 @@
-//! What `weigh serve` and whoever started it say to each other, a line at a time: pure texts,
+//! The lines between `weigh serve` and the process that started it: pure functions,
 //! for both sides.
 //!
 //! ```text
@@ -6,12 +6,12 @@
 //! parent → child   report
 //! child  → parent  {"connections":60,"received":600,...}    what it counted, as JSON
 //! parent → child   anything else
-//! child  → parent  error: "anything else" is no request: type report
+//! child  → parent  error: unknown request "anything else": type report
 //! ```
 //!
-//! The child ends when its stdin ends, or on SIGTERM. All else it has to say goes to stderr.
-//! A stage of the pipeline takes the same request; by its answer the hops of all that it counts
-//! there are in their file.
+//! The child ends when its stdin ends, or on SIGTERM. All other messages go to stderr.
+//! A stage of the pipeline takes the same request; once it answers, the hops of all counted
+//! readings are in their file.
 
 use std::net::IpAddr;
 
@@ -19,10 +19,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weigh_model::Endpoint;
 
-/// What a parent may ask.
+/// Requests of a parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// The count up to now.
+    /// The counts up to now.
     Report,
 }
 
@@ -34,7 +34,7 @@ impl Request {
     pub fn parse(line: &str) -> Result<Request, String> {
         match line.trim() {
             "report" => Ok(Request::Report),
-            other => Err(format!("{other:?} is no request: type report")),
+            other => Err(format!("unknown request {other:?}: type report")),
         }
     }
 
@@ -54,10 +54,10 @@ pub fn listening_line(endpoint: &Endpoint) -> String {
 /// Reads the child's first line.
 ///
 /// # Errors
-/// What was said instead.
+/// What the line was instead.
 pub fn parse_listening(line: &str) -> Result<Endpoint, String> {
     let url = line.trim().strip_prefix(LISTENING).ok_or_else(|| {
-        format!("the first line should be `{LISTENING}URL` and was {:?}", line.trim())
+        format!("expected the first line `{LISTENING}URL`, found {:?}", line.trim())
     })?;
     let mut endpoint = Endpoint::parse(url)?.with_port(0)?;
     endpoint.address = endpoint.host.parse::<IpAddr>().ok().map(|ip| (ip, endpoint.port).into());
@@ -72,7 +72,7 @@ pub fn report_line(report: &impl Serialize) -> Result<String, String> {
     serde_json::to_string(report).map_err(|error| error.to_string())
 }
 
-/// An answer that says what was wrong with a request, without its end.
+/// An answer that names the error of a request, without its end.
 pub fn error_line(text: &str) -> String {
     format!("{ERROR}{}", text.replace(['\n', '\r'], " "))
 }
@@ -80,12 +80,13 @@ pub fn error_line(text: &str) -> String {
 /// Reads the answer to [`Request::Report`].
 ///
 /// # Errors
-/// What the child said was wrong, or that its line is no report.
+/// The error that the child reported, or that its line is not a report.
 pub fn parse_report<T: DeserializeOwned>(line: &str) -> Result<T, String> {
     if let Some(error) = line.trim().strip_prefix(ERROR) {
         return Err(error.to_owned());
     }
-    serde_json::from_str(line).map_err(|error| format!("{:?} is no report: {error}", line.trim()))
+    serde_json::from_str(line)
+        .map_err(|error| format!("expected a report, found {:?}: {error}", line.trim()))
 }
 
 const LISTENING: &str = "listening on ";
@@ -115,10 +116,10 @@ mod tests {
         let answer = error_line(&error);
         assert_eq!(
             parse_report::<ServerReport>(&answer),
-            Err("\"repport\" is no request: type report".into())
+            Err("unknown request \"repport\": type report".into())
         );
-        assert!(parse_report::<ServerReport>("{}").unwrap_err().contains("is no report"));
-        assert!(parse_listening("hello").unwrap_err().contains("was \"hello\""));
+        assert!(parse_report::<ServerReport>("{}").unwrap_err().contains("expected a report"));
+        assert!(parse_listening("hello").unwrap_err().contains("found \"hello\""));
         assert!(parse_listening("listening on ftp://a").is_err());
         assert!(!error_line("a\nb").contains('\n'));
     }

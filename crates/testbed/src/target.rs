@@ -12,7 +12,7 @@ use crate::package::File;
 use crate::package::Package;
 use crate::template;
 
-/// The names every configuration and argument may use, beside those of its profiles.
+/// The names that every configuration and argument may use, besides those of its profiles.
 /// `package` is the folder that `weigh targets install` filled, empty where there is none. `tls` is
 /// the folder of the certificates, `tls_key` the server's key; `tls_listen`, `tls_lines` and
 /// `websocket_lines` are empty without TLS and WebSocket.
@@ -33,48 +33,48 @@ pub const PLACEHOLDERS: [&str; 10] = [
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What it is called on the command line.
+    /// Its name in options and plans.
     pub name: String,
-    /// Its name as its makers write it.
+    /// Its official name.
     pub title: String,
     /// What it is, in one line.
     pub about: String,
-    /// The protocols it speaks, all on `{port}`; the first is weighed if nothing else is said.
+    /// The protocols it speaks, all on `{port}`; the first is the default.
     pub speaks: Vec<Speaks>,
-    /// Who clients say they are; absent where it asks nobody.
+    /// User and password of clients; absent if the server needs none.
     #[serde(default)]
     pub client: Option<Client>,
     /// How it is found.
     pub find: Find,
-    /// How it is fetched; absent where only its user can get it.
+    /// How it is installed; absent if only the user can install it.
     #[serde(default)]
     pub package: Option<Package>,
     /// Files to write into its own folder before it starts.
     #[serde(default, rename = "file")]
     pub files: Vec<File>,
-    /// What is run to its end before it starts, in this order.
+    /// Commands that run to their end before it starts, in this order.
     #[serde(default, rename = "prepare")]
     pub preparations: Vec<Prepare>,
     /// How it is started.
     pub start: Start,
-    /// How it is known to be ready.
+    /// When it is ready.
     pub ready: Ready,
     /// How it is stopped.
     pub stop: Stop,
-    /// How it is told to use TLS; absent where it cannot, or nobody has written it down.
+    /// Its settings for TLS; absent if it cannot use TLS or its file has no settings.
     #[serde(default)]
     pub tls: Option<Tls>,
-    /// How it is told to use WebSocket; absent where it cannot, or nobody has written it down.
+    /// Its settings for WebSocket; absent if it cannot, or its file has no settings.
     #[serde(default)]
     pub websocket: Option<WebSocket>,
-    /// The file of `weigh targets probe -o` beside this one that says what it can do; absent where
-    /// nobody has asked it.
+    /// The file of `weigh probe -o` next to this one that says what it can do; absent if
+    /// it was not probed.
     #[serde(default)]
     pub abilities: Option<String>,
     /// Its counters, if it has any.
     #[serde(default, rename = "counter")]
     pub counters: Vec<Counter>,
-    /// Its configurations; the first is used if nothing else is said.
+    /// Its profiles; the first is the default.
     #[serde(rename = "profile")]
     pub profiles: Vec<Profile>,
 }
@@ -93,13 +93,13 @@ pub struct Speaks {
     pub can: BTreeMap<String, Vec<String>>,
 }
 
-/// Who clients say they are.
+/// User and password of clients.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Client {
-    /// The user.
+    /// The user name.
     pub user: String,
-    /// The password, which is no secret: the server is ours and gone after the run.
+    /// The password. It need not be secret: the server is local and ends with the run.
     #[serde(default)]
     pub password: String,
 }
@@ -108,31 +108,31 @@ pub struct Client {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Find {
-    /// Names to search for, or whole paths; the first one found is used.
+    /// Names to search for, or absolute paths; the first one found is used.
     pub binaries: Vec<String>,
     /// Folders to search after those of `PATH`.
     #[serde(default)]
     pub folders: Vec<PathBuf>,
-    /// Files that must be there too, where the program is not the server's alone.
+    /// Files that must exist too, if the program is not the server's alone.
     #[serde(default)]
     pub beside: Vec<PathBuf>,
-    /// How it tells its version; left out where a package says it.
+    /// How it reports its version; left out where a package says it.
     #[serde(default)]
     pub version: Option<Version>,
     /// What to type to get it.
     pub install: String,
 }
 
-/// How a server tells its version: on stdout or stderr, in the first word after a text.
+/// How a server reports its version: on stdout or stderr, in the first word after a text.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Version {
-    /// Who is asked; the server's own program if left out.
+    /// The program that reports it; the server's own program if left out.
     #[serde(default)]
     pub program: Option<String>,
-    /// Arguments that make it tell.
+    /// Arguments that make it report its version.
     pub arguments: Vec<String>,
-    /// What stands before the version.
+    /// Text before the version.
     pub after: String,
 }
 
@@ -140,34 +140,34 @@ pub struct Version {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
-    /// Arguments with `{places}` to fill in.
+    /// Arguments with `{placeholders}`.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Environment beside ours, with `{places}` to fill in.
+    /// Environment variables added to those of this process, with `{placeholders}`.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// Names of more ports that it needs: `monitor` stands at `{port_monitor}`.
+    /// Names of more ports that it needs: `monitor` fills `{port_monitor}`.
     #[serde(default)]
     pub ports: Vec<String>,
 }
 
-/// What is run to its end before a server starts, in its folder and with its environment.
+/// A command that runs to its end before a server starts, in its folder and environment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prepare {
-    /// The program and its arguments, with `{places}` to fill in.
+    /// The program and its arguments, with `{placeholders}`.
     pub run: Vec<String>,
-    /// How long that may take.
+    /// Time limit of the command.
     pub within: Nanos,
 }
 
-/// When a server is ready: its port takes connections, and its log has a line.
+/// When a server is ready: its port takes connections, and its log has a certain line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
-    /// A text one line of its log must hold, where listening is not yet serving.
+    /// Text that one line of its log must contain, if an open port is not enough.
     pub log_line: Option<String>,
-    /// How long that may take.
+    /// Time limit until it is ready.
     pub within: Nanos,
 }
 
@@ -175,35 +175,35 @@ pub struct Ready {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// The signal that asks it to end.
+    /// The signal that stops it.
     pub signal: StopSignal,
-    /// How long it may take before it is killed.
+    /// Time after which it is killed.
     pub grace: Nanos,
 }
 
-/// How a server is told to use WebSocket.
+/// Settings of a server for WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebSocket {
-    /// What stands at `{websocket_lines}`.
+    /// Value of `{websocket_lines}`.
     pub lines: String,
 }
 
-/// How a server is told to use TLS. The folder `{tls}` holds `ca.pem` and `server.pem`; the key is
+/// Settings of a server for TLS. The folder `{tls}` holds `ca.pem` and `server.pem`; the key is
 /// `{tls_key}`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// What stands at `{tls_listen}`.
+    /// Value of `{tls_listen}`.
     #[serde(default)]
     pub listen: String,
-    /// What stands at `{tls_lines}`.
+    /// Value of `{tls_lines}`.
     pub lines: String,
-    /// What follows it where clients must show certificates.
+    /// Lines added where clients must show certificates.
     pub mutual: String,
 }
 
-/// A signal that asks a server to end.
+/// A signal that stops a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum StopSignal {
@@ -230,14 +230,14 @@ impl StopSignal {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// What it is called after the `@`.
+    /// Its name after the `@`.
     pub name: String,
     /// What it is, in one line.
     pub about: String,
-    /// Values of `{places}` in files and arguments.
+    /// Values of `{placeholders}` in files and arguments.
     #[serde(default)]
     pub values: BTreeMap<String, String>,
-    /// Files instead of those of the target with the same names, or beside them.
+    /// Files that replace those of the target with the same names, or are added.
     #[serde(default, rename = "file")]
     pub files: Vec<File>,
 }
@@ -245,12 +245,12 @@ pub struct Profile {
 /// A file of `targets/` that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// The text is no target.
+    /// The text cannot be parsed as a target.
     #[error("{file}: {error}")]
     Syntax {
         /// The file.
         file: String,
-        /// What the parser says, with line, column and the line itself.
+        /// The parser's message, with line, column and the line itself.
         error: String,
     },
     /// The text is well-formed and contradicts itself.
@@ -258,7 +258,7 @@ pub enum TargetError {
     Meaning {
         /// The file.
         file: String,
-        /// What is wrong, and the mend.
+        /// What is wrong, and the fix.
         error: String,
     },
     /// The file or its folder cannot be read.
@@ -266,13 +266,13 @@ pub enum TargetError {
     Unreadable {
         /// The file.
         file: String,
-        /// Why.
+        /// The system's error.
         error: String,
     },
-    /// Nobody is called so.
+    /// Unknown target or profile.
     #[error("{error}")]
     Unknown {
-        /// Who was asked for, and who there is.
+        /// The unknown name, and the known ones.
         error: String,
     },
 }
@@ -291,10 +291,10 @@ impl Target {
         Ok(target)
     }
 
-    /// The profile of this name, or the first one for `None`.
+    /// Returns the profile of this name, or the first one for `None`.
     ///
     /// # Errors
-    /// [`TargetError::Unknown`] with the names there are.
+    /// [`TargetError::Unknown`] with the known names.
     pub fn profile(&self, name: Option<&str>) -> Result<&Profile, TargetError> {
         let found = match name {
             Some(name) => self.profiles.iter().find(|profile| profile.name == name),
@@ -304,7 +304,7 @@ impl Target {
             let names: Vec<String> =
                 self.profiles.iter().map(|p| format!("{}@{}", self.name, p.name)).collect();
             let error = format!(
-                "{} has no profile {:?}: type {}",
+                "{} has no profile {:?}; expected {}",
                 self.name,
                 name.unwrap_or_default(),
                 names.join(" or ")
@@ -313,7 +313,7 @@ impl Target {
         })
     }
 
-    /// The scheme under which it speaks this protocol, or its first one for `None`.
+    /// Returns the scheme of this protocol, or the first scheme for `None`.
     pub fn scheme(&self, protocol: Option<&str>) -> Option<&str> {
         let mut speaks = self.speaks.iter();
         let found = match protocol {
@@ -323,10 +323,10 @@ impl Target {
         found.map(|speaks| speaks.scheme.as_str())
     }
 
-    /// Whether it can do this value of a key of a protocol.
+    /// Checks that it can do this value of a key of a protocol.
     ///
     /// # Errors
-    /// If it cannot: what it can.
+    /// The values that it can do.
     pub fn can(&self, protocol: &str, key: &str, value: &str) -> Result<(), String> {
         let speaks = self.speaks.iter().find(|speaks| speaks.protocol == protocol);
         match speaks.and_then(|speaks| speaks.can.get(key)) {
@@ -335,7 +335,7 @@ impl Target {
         }
     }
 
-    /// The files of a profile: its own instead of those with the same names.
+    /// The files of a profile, which replace those of the target with the same names.
     pub fn files_of<'a>(&'a self, profile: &'a Profile) -> Vec<&'a File> {
         let replaced: BTreeSet<&str> = profile.files.iter().map(|f| f.name.as_str()).collect();
         let kept = self.files.iter().filter(|file| !replaced.contains(file.name.as_str()));
@@ -346,7 +346,7 @@ impl Target {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         for name in [&self.name].into_iter().chain(self.profiles.iter().map(|p| &p.name)) {
             if name.is_empty() || !name.chars().all(plain) {
-                return Err(format!("the name {name:?} may hold letters, digits, - _ . only"));
+                return Err(format!("invalid name {name:?}: use letters, digits, - _ . only"));
             }
         }
         if self.speaks.is_empty() {
@@ -356,7 +356,7 @@ impl Target {
             return Err("`find.binaries` is empty: name the program".to_owned());
         }
         if self.profiles.is_empty() {
-            return Err("there is no [[profile]]: add one, e.g. `defaults`".to_owned());
+            return Err("no [[profile]]: add one, e.g. `defaults`".to_owned());
         }
         unique("profile", self.profiles.iter().map(|profile| &profile.name))?;
         unique("counter", self.counters.iter().map(|counter| &counter.name))?;
@@ -364,14 +364,14 @@ impl Target {
         let lower = |c: char| c.is_ascii_lowercase() || c == '_';
         if let Some(name) = self.start.ports.iter().find(|n| n.is_empty() || !n.chars().all(lower))
         {
-            return Err(format!("the port {name:?} may hold small letters and _ only"));
+            return Err(format!("invalid port name {name:?}: use lower-case letters and _ only"));
         }
         if self.find.version.is_none() && self.package.as_ref().is_none_or(Package::is_of_system) {
-            return Err("`find.version` is missing: say how it tells its version".to_owned());
+            return Err("`find.version` is missing: write how it reports its version".to_owned());
         }
         self.package.as_ref().map_or(Ok(()), Package::check)?;
         self.preparations.iter().try_for_each(|prepare| match prepare.run.is_empty() {
-            true => Err("[[prepare]] runs nothing: name a program".to_owned()),
+            true => Err("[[prepare]] has an empty `run`: name a program".to_owned()),
             false => Ok(()),
         })?;
         self.counters.iter().try_for_each(Counter::check)?;
@@ -382,13 +382,13 @@ impl Target {
         let files = self.files_of(profile);
         unique("file", files.iter().map(|file| &file.name))?;
         if let Some(file) = files.iter().find(|f| f.name.is_empty() || f.name.contains('/')) {
-            return Err(format!(
-                "the file name {:?} must be a plain name: it is written into the server's folder",
-                file.name
-            ));
+            return Err(format!("invalid file name {:?}: use a name without a path", file.name));
         }
         if let Some(name) = profile.values.keys().find(|n| PLACEHOLDERS.contains(&n.as_str())) {
-            return Err(format!("profile {} may not set {name}: it is given", profile.name));
+            return Err(format!(
+                "profile {} sets {name}, which has a fixed value: remove it",
+                profile.name
+            ));
         }
         let mut texts: Vec<&str> = files.iter().map(|file| file.text.as_str()).collect();
         texts.extend(self.start.arguments.iter().map(String::as_str));
@@ -404,11 +404,11 @@ impl Target {
             PLACEHOLDERS.contains(&name) || is_port(name) || profile.values.contains_key(name)
         };
         if let Some(name) = used.iter().find(|name| !known(name)) {
-            return Err(format!("profile {} has no value for {{{name}}}", profile.name));
+            return Err(format!("profile {} has no value for {{{name}}}: add one", profile.name));
         }
         match profile.values.keys().find(|name| !used.contains(name.as_str())) {
             Some(name) => Err(format!(
-                "profile {} sets {name}, which no file and no argument uses",
+                "profile {} sets {name}, which no file and no argument uses: remove it",
                 profile.name
             )),
             None => Ok(()),
@@ -416,14 +416,14 @@ impl Target {
     }
 }
 
-/// What the place of a further port begins with.
+/// Prefix of the placeholders of further ports.
 pub const PORT_PREFIX: &str = "port_";
 
 fn unique<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for name in names {
         if !seen.insert(name) {
-            return Err(format!("the {what} {name:?} is there twice"));
+            return Err(format!("duplicate {what} {name:?}: remove one"));
         }
     }
     Ok(())
@@ -496,9 +496,9 @@ text = "listen {port}"
         for (from, to, expected) in [
             ("{size}", "{width}", "no value for {width}"),
             ("size = \"1\"", "size = \"1\", more = \"2\"", "sets more"),
-            ("size = \"1\"", "port = \"1\"", "may not set port"),
-            ("name = \"a.conf\"", "name = \"../a.conf\"", "plain name"),
-            ("name = \"other\"", "name = \"defaults\"", "twice"),
+            ("size = \"1\"", "port = \"1\"", "sets port, which has a fixed value"),
+            ("name = \"a.conf\"", "name = \"../a.conf\"", "invalid file name"),
+            ("name = \"other\"", "name = \"defaults\"", "duplicate"),
             ("binaries = [\"small\"]", "binaries = []", "find.binaries"),
             ("name = \"small\"", "name = \"a b\"", "letters"),
         ] {

@@ -1,9 +1,9 @@
-//! Texts with places to fill in: `{port}`, `{dir}`. Braces around anything but a name of small
-//! letters and underscores stand for themselves, so a configuration may use them freely.
+//! Texts with placeholders: `{port}`, `{dir}`. Braces around anything but a name of lower-case
+//! letters and underscores are kept, so a configuration may use them freely.
 
 use std::collections::BTreeMap;
 
-/// Fills every `{name}` in. The error is the name nobody gave a value for.
+/// Fills in every `{name}`. The error is a name without a value.
 pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

@@ -67,7 +67,7 @@ fn an_early_end_is_told_with_the_log() {
 fn nonsense_and_silence_are_told_apart() {
     let script = Script::new("reference-nonsense", "echo hello; sleep 1000\n");
     let error = script.start(WITHIN).unwrap_err().to_string();
-    assert!(error.contains("was \"hello\""), "{error}");
+    assert!(error.contains("found \"hello\""), "{error}");
     let script = Script::new("reference-silent", "echo thinking >&2; sleep 1000\n");
     let error = script.start(Duration::from_millis(300)).unwrap_err().to_string();
     assert!(error.contains("did not answer within 300ms"), "{error}");

@@ -1,4 +1,4 @@
-//! `weigh autocannon`: that tool's flags and its load.
+//! `weigh like autocannon`: that tool's flags and its load.
 
 use weigh_model::body::BodySource;
 use weigh_model::{Arrival, Emulation, Nanos, Rate};
@@ -6,15 +6,16 @@ use weigh_runner::emulate::autocannon;
 use weigh_runner::exit::Stop;
 
 use super::http;
-use super::tool::{Asked, Given, Tool};
+use super::tool::{Account, Asked, Given, Tool};
 
 /// The tool.
 pub const TOOL: Tool = Tool {
-    command: "weigh autocannon",
-    about: "The load of autocannon, with its flags and defaults: what it would have printed, \
-            beside the exact figures",
+    command: "weigh like autocannon",
+    about: "Run a load with the flags and defaults of autocannon; print its figures and the exact \
+            ones",
     serves: "http",
     has_one_dash: false,
+    skips: "",
     flags: "
 URL | required | The server: a URL, or reference for one that weigh starts
 -c --connections NUM | load connections, default 10 | Connections
@@ -67,7 +68,7 @@ URL | required | The server: a URL, or reference for one that weigh starts
     load: &[("pattern", "request"), ("warmup", "0s")],
     emulate: &[Emulation::Autocannon],
     decide,
-    beside: |left, _| autocannon::beside(left),
+    account: Account::Beside(|left, _| autocannon::beside(left)),
 };
 
 fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
@@ -89,22 +90,23 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     let messages = (amount > 0).then_some((amount / workers).max(1) * workers);
     if let Some(amount) = messages.filter(|amount| *amount < u64::from(connections)) {
         return Err(Stop::usage(format!(
-            "-a {amount}: {connections} connections have no request each: type at most -c {amount}"
+            "-a {amount}: {connections} connections have no request each\nhelp: type at most -c \
+             {amount}"
         )));
     }
     if rate.is_some() && pipelining > 1 {
         return Err(Stop::usage(format!(
-            "-p {pipelining}: with a rate the tool has as many under way in its first second only, \
-             and one in each other: leave -p out"
+            "-p {pipelining}: with a rate the tool has as many under way in its first second \
+             only, and one in each other\nhelp: leave -p out"
         )));
     }
     if amount == 0 && given.time("duration").0 == 0 {
-        return Err(Stop::usage("-d 0: there must be some time to measure in: type -d 10"));
+        return Err(Stop::usage("-d 0: there must be some time to measure in\nhelp: type -d 10"));
     }
     if amount > 0 && pipelining > 1 {
         return Err(Stop::usage(format!(
-            "-p {pipelining}: with -a the tool closes each connection while its last requests are \
-             under way, and counts none of them: leave -p out, or give -d instead of -a"
+            "-p {pipelining}: with -a the tool closes each connection while its last requests \
+             are under way, and counts none of them\nhelp: leave -p out, or give -d instead of -a"
         )));
     }
     http::ask(given, asked, &given.text("method").to_ascii_uppercase());
@@ -131,7 +133,12 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
 
 /// A header field as HTTP writes it.
 fn field(text: &str) -> Result<String, Stop> {
-    let wrong = || Stop::usage(format!("-H {text}: type NAME=VALUE, such as -H accept=text/html"));
+    let wrong = || {
+        Stop::usage(format!(
+            "-H {text}\nhelp: type NAME=VALUE, such as -H \
+         accept=text/html"
+        ))
+    };
     let at = text.find([':', '=']).filter(|at| *at > 0).ok_or_else(wrong)?;
     Ok(format!("{}: {}", &text[..at], text[at + 1..].trim()))
 }

@@ -8,9 +8,14 @@ pub fn ask(given: &Given, asked: &mut Asked, method: &str) {
     let url = http_url(given.text("URL"));
     asked.sets.extend(path_of(&url));
     if url.starts_with("https://") {
-        asked.sets.push("http1.tls_verify=false".to_owned());
+        asked.sets.push(ANY_CERTIFICATE.to_owned());
     }
     asked.word = url;
+}
+
+/// Has the server's certificate checked, unless it `is_any`, for a tool that checks it too.
+pub fn check_certificate(asked: &mut Asked, is_any: bool) {
+    asked.sets.retain(|set| is_any || set != ANY_CERTIFICATE);
 }
 
 /// A URL with its scheme, which some of these tools add themselves. A word without a dot, a colon
@@ -36,6 +41,9 @@ fn path_of(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     (!rest.trim_end_matches('/').contains(['/', '?'])).then(|| "http1.path=/".to_owned())
 }
+
+/// The setting that accepts every certificate.
+const ANY_CERTIFICATE: &str = "http1.tls_verify=false";
 
 #[cfg(test)]
 mod tests {

@@ -2,23 +2,26 @@
 //! the load is made as a run of its own, and the figures that the tool would have printed stand
 //! beside the exact ones. Another tool is a table and its arithmetic.
 
-pub mod autocannon;
+mod autocannon;
 mod http;
-pub mod mqtt_stresser;
+mod k6;
+mod mqtt_stresser;
+mod oha;
 mod reading;
 mod tool;
-pub mod wrk;
+mod wrk;
 
-use clap::{Args, FromArgMatches};
+use clap::{Args, FromArgMatches, Subcommand};
 use weigh_model::Nanos;
 use weigh_model::doubt::Severity;
 use weigh_model::plan::{Observe, Plan, Repeat};
 use weigh_runner::case::lanes::{self, Given as GivenKeys};
 use weigh_runner::case::secrets::Secrets;
-use weigh_runner::emulate::beside::{self, Left};
+use weigh_runner::emulate::Comparison;
+use weigh_runner::emulate::comparison::{self, Left};
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::run::chronicle::not_recorded;
 use weigh_runner::run::experiment::Finished;
+use weigh_runner::run::history::not_recorded;
 use weigh_testbed::catalogue::Catalogue;
 
 use crate::planning::conduct::RunOptions;
@@ -26,22 +29,61 @@ use crate::planning::lane_options::{plan_of, secrets};
 use crate::planning::request_options::RequestOptions;
 use crate::show::output;
 use crate::show::terminal::Lines;
-use tool::{Asked, Given, Tool};
+use tool::{Account, Asked, Tool};
+
+/// The commands of `weigh like`.
+#[derive(Args)]
+pub struct Like {
+    #[command(subcommand)]
+    tool: Named,
+}
+
+/// A tool by its name.
+#[derive(Subcommand)]
+enum Named {
+    /// Run a load with the flags of wrk, or of wrk2 where a rate is given
+    #[command(disable_help_flag = true)]
+    Wrk(Words),
+    /// Run a load with the flags of autocannon
+    #[command(disable_help_flag = true)]
+    Autocannon(Words),
+    /// Run a load with the flags of oha
+    #[command(disable_help_flag = true)]
+    Oha(Words),
+    /// Run a load with the flags of k6
+    #[command(disable_help_flag = true)]
+    K6(Words),
+    /// Run a load with the flags of mqtt-stresser
+    #[command(disable_help_flag = true)]
+    MqttStresser(Words),
+}
+
+impl Like {
+    /// Makes the load of the named tool, and prints its figures and the exact ones.
+    ///
+    /// # Errors
+    /// What is wrong with the load, and what can happen to a run.
+    pub fn run(self) -> Result<Exit, Stop> {
+        match self.tool {
+            Named::Wrk(words) => words.run(&wrk::TOOL),
+            Named::Autocannon(words) => words.run(&autocannon::TOOL),
+            Named::Oha(words) => words.run(&oha::TOOL),
+            Named::K6(words) => words.run(&k6::TOOL),
+            Named::MqttStresser(words) => words.run(&mqtt_stresser::TOOL),
+        }
+    }
+}
 
 /// The words behind the command of a tool, which are that tool's.
 #[derive(Args)]
-pub struct Words {
-    /// As the tool takes them: weigh TOOL --help
+struct Words {
+    /// Flags and values of the tool; weigh like TOOL --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
 
 impl Words {
-    /// Makes the load, and tells both accounts of it.
-    ///
-    /// # Errors
-    /// What is wrong with the load, and what can happen to a run.
-    pub fn run(self, tool: &Tool) -> Result<Exit, Stop> {
+    fn run(self, tool: &Tool) -> Result<Exit, Stop> {
         let given = match tool.read(&self.words) {
             Ok(given) => given,
             Err(exit) => return Ok(exit),
@@ -63,8 +105,17 @@ impl Words {
             }
             return ended;
         }
-        output::put(&tool.account(&finished, &asked, &given)?)?;
-        run_options.ended(finished)
+        match &tool.account {
+            Account::Beside(beside) => {
+                output::put(&account(&finished, &asked, |left| beside(left, &given))?)?;
+                run_options.ended(finished)
+            }
+            Account::Measured(sentence) => {
+                let ended = run_options.show(finished);
+                output::put(&format!("\n{sentence}\n"))?;
+                ended
+            }
+        }
     }
 }
 
@@ -82,10 +133,12 @@ impl Tool {
         let lanes = RequestOptions::of_headers(asked.headers.clone()).apply(lanes)?;
         if let Some(key) = given.unused(lanes.iter()) {
             let spoken = key.split('.').next().unwrap_or_default();
-            return Err(Stop::usage(format!("{word}: is no server of {spoken}: give its URL")));
+            return Err(Stop::usage(format!(
+                "{word}: is no server of {spoken}\nhelp: give its URL"
+            )));
         }
         let [lane] = lanes.as_slice() else {
-            return Err(Stop::usage(format!("{word}: name one server, not several")));
+            return Err(Stop::usage(format!("{word}\nhelp: name one server, not several")));
         };
         let load = asked.words.decide(lane.protocol.name(), lane.patterns()).map_err(|wrong| {
             let wrong = wrong[0].in_plan();
@@ -100,24 +153,33 @@ impl Tool {
         secrets.user = asked.user.clone().or(secrets.user);
         Ok((plan, secrets))
     }
-
-    /// Both accounts, from the run's journal.
-    fn account(&self, finished: &Finished, asked: &Asked, given: &Given) -> Result<String, Stop> {
-        let cell = &finished.summary.cells[0];
-        let events = finished.folder.read_journal().map_err(not_recorded)?.events;
-        let no_result = || Stop::new(Exit::Internal, "the journal has no result");
-        let (trial, intervals) = beside::one_trial(events).ok_or_else(no_result)?;
-        let load = &finished.summary.run.plan.load;
-        let left = Left { load, finished: &trial, intervals: &intervals };
-        let beside = (self.beside)(&left, given);
-        let mut text = format!("{} on {}\n\n{}", asked.name, cell.target, beside.text());
-        for doubt in cell.doubts.iter().filter(|doubt| doubt.severity != Severity::Doubt) {
-            text += &format!("\ninvalid: {}; {}\n", doubt.text, doubt.advice);
-        }
-        text += &format!("\nrun: {}\n", finished.folder.path().display());
-        Ok(text)
-    }
 }
+
+/// Both accounts, from the run's journal.
+fn account(
+    finished: &Finished,
+    asked: &Asked,
+    beside: impl FnOnce(&Left<'_>) -> Comparison,
+) -> Result<String, Stop> {
+    let cell = &finished.summary.cells[0];
+    let events = finished.folder.read_journal().map_err(not_recorded)?.events;
+    let no_result = || Stop::new(Exit::Internal, "the journal has no result");
+    let (trial, intervals) = comparison::one_trial(events).ok_or_else(no_result)?;
+    let load = &finished.summary.run.plan.load;
+    let left = Left { load, finished: &trial, intervals: &intervals };
+    let beside = beside(&left);
+    let mut text = format!("{} on {}\n\n{}", asked.name, cell.target, beside.text());
+    for doubt in cell.doubts.iter().filter(|doubt| doubt.severity != Severity::Doubt) {
+        text += &format!("\ninvalid: {}; {}\n", doubt.text, doubt.advice);
+    }
+    text += &format!("\nrun: {}\n", finished.folder.path().display());
+    Ok(text)
+}
+
+/// All of them.
+#[cfg(test)]
+const TOOLS: [&Tool; 5] =
+    [&autocannon::TOOL, &k6::TOOL, &mqtt_stresser::TOOL, &oha::TOOL, &wrk::TOOL];
 
 /// Intervals of the time series: ten to a second of the tools.
 const EVERY: Nanos = Nanos::from_millis(100);
@@ -130,7 +192,7 @@ mod tests {
     /// Every name stands once, and what a table says of a load is what its keys take.
     #[test]
     fn tables_name_no_flag_twice_and_no_key_that_there_is_not() {
-        for tool in [&autocannon::TOOL, &mqtt_stresser::TOOL, &wrk::TOOL] {
+        for tool in TOOLS {
             for (key, text) in tool.load {
                 let key = load_keys::find(key).expect("a key of the load");
                 assert!(key.kind.read_word(text).is_ok(), "{text}");

@@ -1,5 +1,5 @@
-//! `weigh mqtt-stresser`: that tool's flags and its load. A client is a subscriber and a publisher
-//! on a topic of their own.
+//! `weigh like mqtt-stresser`: that tool's flags and its load. A client is a subscriber and a
+//! publisher on a topic of their own.
 
 use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
@@ -7,15 +7,16 @@ use weigh_model::{Arrival, Emulation, Join, Nanos, Rate};
 use weigh_runner::emulate::mqtt_stresser;
 use weigh_runner::exit::Stop;
 
-use super::tool::{Asked, Given, Tool};
+use super::tool::{Account, Asked, Given, Tool};
 
 /// The tool.
 pub const TOOL: Tool = Tool {
-    command: "weigh mqtt-stresser",
-    about: "The load of mqtt-stresser, with its flags and defaults: what it would have printed, \
-            beside the exact figures. Its flags may stand behind one dash: -num-clients 10",
+    command: "weigh like mqtt-stresser",
+    about: "Run a load with the flags and defaults of mqtt-stresser; print its figures and the \
+            exact ones. Flags may have one dash: -num-clients 10",
     serves: "mqtt",
     has_one_dash: true,
+    skips: "",
     flags: "
 --broker URL | required | The broker: tcp://HOST:PORT, ssl://..., ws://..., or reference for one
     that weigh starts
@@ -53,7 +54,7 @@ pub const TOOL: Tool = Tool {
     load: &[("pattern", "deliver"), ("topology", "pairs"), ("warmup", "0s"), ("writes", "single")],
     emulate: &[Emulation::MqttStresser],
     decide,
-    beside: |left, _| mqtt_stresser::beside(left),
+    account: Account::Beside(|left, _| mqtt_stresser::beside(left)),
 };
 
 fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
@@ -62,8 +63,8 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
         let lower = publisher.min(subscriber);
         return Err(Stop::usage(format!(
             "-publisher-qos {publisher} -subscriber-qos {subscriber}: a lane has one QoS \
-             here: type the same for both; -publisher-qos {lower} -subscriber-qos {lower} delivers \
-             as the lower of the two"
+             here\nhelp: type the same for both; -publisher-qos {lower} -subscriber-qos {lower} \
+             delivers as the lower of the two"
         )));
     }
     asked.word = broker(given.text("broker"));

@@ -131,7 +131,7 @@ impl Given {
 impl Tool {
     /// Its name.
     pub fn name(&self) -> &'static str {
-        self.command.strip_prefix("weigh ").unwrap_or(self.command)
+        self.command.rsplit(' ').next().unwrap_or(self.command)
     }
 
     /// Its table, line by line.
@@ -149,7 +149,8 @@ impl Tool {
     /// Its own command line, and the flags of Weighbridge that go with every tool.
     pub fn command(&self) -> Command {
         let command = Command::new(self.command).about(self.about).max_term_width(100);
-        RunOptions::augment_args(command.args(self.table().iter().map(Flag::arg)))
+        let command = command.args(self.table().iter().map(Flag::arg));
+        RunOptions::augment_args(command.next_help_heading("Options of weigh"))
     }
 
     /// Reads the words behind the command.
@@ -158,6 +159,8 @@ impl Tool {
     /// With the code to end with, once it is said what is wrong, or once help was printed.
     pub fn read(&self, words: &[String]) -> Result<Given, Exit> {
         let command = self.command();
+        let is_skipped = words.first().is_some_and(|word| word == self.skips);
+        let words = &words[usize::from(is_skipped)..];
         let words =
             if self.has_one_dash { with_two_dashes(words, &command) } else { words.to_vec() };
         let all = std::iter::once(self.command.to_owned()).chain(words);
@@ -246,6 +249,7 @@ const LONGEST_S: f64 = 315_360_000.0;
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::tool::Account;
     use super::*;
 
     fn owned(words: &[&str]) -> Vec<String> {
@@ -262,6 +266,7 @@ pub(super) mod tests {
         about: "",
         serves: "http",
         has_one_dash: false,
+        skips: "",
         flags: "
 -b --body BODY | |
 -n --silent    | |
@@ -279,7 +284,7 @@ URL            | |
             asked.is_quiet = given.0.get_flag("silent");
             Ok(())
         },
-        beside: |_, _| unreachable!("no run"),
+        account: Account::Measured("no run"),
     };
 
     #[test]

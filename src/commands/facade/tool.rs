@@ -6,14 +6,14 @@ use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
 use weigh_model::units::Bytes;
 use weigh_plan::LoadWords;
-use weigh_runner::emulate::Beside;
-use weigh_runner::emulate::beside::Left;
+use weigh_runner::emulate::Comparison;
+use weigh_runner::emulate::comparison::Left;
 use weigh_runner::exit::Stop;
 
 /// A tool whose command line is understood: a table, and the arithmetic of what its flags do
 /// together.
 pub struct Tool {
-    /// How it is called here: `weigh wrk`.
+    /// How it is called here: `weigh like wrk`.
     pub command: &'static str,
     /// What the command does, without the last full stop.
     pub about: &'static str,
@@ -21,6 +21,8 @@ pub struct Tool {
     pub serves: &'static str,
     /// True if its flags may stand behind one dash, as Go's do.
     pub has_one_dash: bool,
+    /// A first word that means nothing here: `run` of `k6 run`.
+    pub skips: &'static str,
     /// Its flags, in the order of the help, each a line `NAMES | WORDS | TEXT`; what begins with a
     /// blank belongs to the line before. The names end with that of the value; without one it is
     /// a switch, with nothing else the first word that is not a flag's. The text is the help's,
@@ -38,8 +40,17 @@ pub struct Tool {
     pub emulate: &'static [Emulation],
     /// Makes what the table has not said of a load.
     pub decide: fn(&Given, &mut Asked) -> Result<(), Stop>,
-    /// What it would have printed.
-    pub beside: fn(&Left<'_>, &Given) -> Beside,
+    /// What is printed of a run.
+    pub account: Account,
+}
+
+/// What is printed of a run with a tool's flags.
+pub enum Account {
+    /// The figures that the tool would have printed, each with the exact one.
+    Beside(fn(&Left<'_>, &Given) -> Comparison),
+    /// The measured table, and this sentence: how the tool computes its figures is not known well
+    /// enough to emulate them.
+    Measured(&'static str),
 }
 
 /// What the words behind the command said.

@@ -1,19 +1,20 @@
-//! `weigh wrk`: the flags of wrk, and of wrk2 where a rate is set, and their load.
+//! `weigh like wrk`: the flags of wrk, and of wrk2 where a rate is set, and their load.
 
 use weigh_model::{Arrival, Rate};
 use weigh_runner::emulate::wrk;
 use weigh_runner::exit::Stop;
 
 use super::http;
-use super::tool::{Asked, Given, Tool};
+use super::tool::{Account, Asked, Given, Tool};
 
 /// The tool.
 pub const TOOL: Tool = Tool {
-    command: "weigh wrk",
-    about: "The load of wrk (and of wrk2, with -R), with its flags and defaults: what it would \
-            have printed, beside the exact figures",
+    command: "weigh like wrk",
+    about: "Run a load with the flags and defaults of wrk (of wrk2 with -R); print its figures and \
+            the exact ones",
     serves: "http",
     has_one_dash: false,
+    skips: "",
     flags: "
 URL | required | The server: a URL, or reference for one that weigh starts
 -c --connections N | load connections, default 10 | Connections, such as 10 or 1k: rounded down to a
@@ -40,26 +41,26 @@ URL | required | The server: a URL, or reference for one that weigh starts
     ],
     emulate: &[],
     decide,
-    beside: |left, given| {
+    account: Account::Beside(|left, given| {
         let asked = wrk::Asked {
             threads: given.count("threads"),
             is_detailed: given.0.get_flag("latency"),
         };
         wrk::beside(left, asked)
-    },
+    }),
 };
 
 fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     let (connections, threads) = (given.count("connections"), given.count("threads"));
     if threads == 0 || connections < threads {
         return Err(Stop::usage(format!(
-            "-t {threads} -c {connections}: wrk needs a connection for each thread: type at least \
-             -c {}",
+            "-t {threads} -c {connections}: wrk needs a connection for each thread\nhelp: type \
+             at least -c {}",
             threads.max(1)
         )));
     }
     if given.time("duration").0 == 0 {
-        return Err(Stop::usage("-d 0: there must be some time to measure in: type -d 10s"));
+        return Err(Stop::usage("-d 0: there must be some time to measure in\nhelp: type -d 10s"));
     }
     http::ask(given, asked, "GET");
     asked.headers = given.texts("header").map(str::to_owned).collect();

@@ -9,9 +9,9 @@ use weigh_testbed::catalogue::Catalogue;
 use crate::show::terminal::Lines;
 use crate::show::{output, study_text};
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::study::judged::{self, Several};
-use weigh_runner::study::kept;
 use weigh_runner::study::library::{self, Studies};
+use weigh_runner::study::several_runs::{self, Several};
+use weigh_runner::study::study_run;
 
 /// The flags of `weigh study judge`.
 #[derive(Args)]
@@ -52,14 +52,14 @@ impl Judge {
         let default = || self.runs.join(format!("judged-{}", several.study));
         let out = self.out.clone().unwrap_or_else(default);
         let outcome = several.outcome(&study, &out);
-        judged::write(&out, &study, &outcome)?;
+        several_runs::write(&out, &study, &outcome)?;
         let text = if self.json { outcome.to_json() } else { study_text::shown(&outcome, &out) };
         output::put(&text).map(|()| Exit::Done)
     }
 
     fn texts(&self, several: &Several, data: Option<&Path>) -> Result<StudyTexts, Stop> {
         match self.kept {
-            true => kept::texts(several.newest()),
+            true => study_run::texts(several.newest()),
             false => Studies::load(data)?.find(&several.study).cloned(),
         }
     }

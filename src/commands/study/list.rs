@@ -12,19 +12,19 @@ use weigh_testbed::catalogue::Catalogue;
 use crate::show::output;
 use crate::show::terminal::Lines;
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::study::elsewhere::Elsewhere;
+use weigh_runner::study::external_servers::ExternalServers;
 use weigh_runner::study::library::{self, Studies};
-use weigh_runner::study::parts::{Asked, Ground, parts};
+use weigh_runner::study::parts::{Asked, PartsContext, parts};
 use weigh_runner::study::tool_parts::tools;
 use weigh_runner::watcher::rough;
 
 /// The flags of `weigh study list`.
 #[derive(Args)]
 pub struct List {
-    /// Prints the list as JSON
+    /// Print the list as JSON
     #[arg(long)]
     json: bool,
-    /// A folder whose studies/*/ come before those built in, as its targets and devices do
+    /// Folder whose studies/*/, targets and devices replace built-in ones of the same name
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
@@ -41,18 +41,23 @@ impl List {
     pub fn run(self) -> Result<Exit, Stop> {
         let data = self.data.as_deref();
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
-        let ground =
-            Ground { catalogue: &catalogue, data, may_load: true, elsewhere: Elsewhere::default() };
+        let ground = PartsContext {
+            catalogue: &catalogue,
+            data,
+            may_load: true,
+            elsewhere: ExternalServers::default(),
+        };
         let texts = Studies::load(data)?;
         let row = |texts| Row::of(library::read(texts, &catalogue, &Lines)?, &ground);
         let rows = texts.all().iter().map(row).collect::<Result<Vec<Row>, Stop>>()?;
         let text = if self.json { json_of(&rows) } else { text_of(&rows) };
-        output::put(&text).map(|()| Exit::Done)
+        let put = if self.json { output::put } else { output::put_folded };
+        put(&text).map(|()| Exit::Done)
     }
 }
 
 impl Row {
-    fn of(study: Study, ground: &Ground<'_>) -> Result<Row, Stop> {
+    fn of(study: Study, ground: &PartsContext<'_>) -> Result<Row, Stop> {
         let time = |scale: Scale| {
             let asked = Asked { scale, ways: Way::ALL.to_vec(), only: Vec::new() };
             let plans = parts(&study, &asked, ground)?;

@@ -21,11 +21,11 @@ use weigh_runner::case::share::StandIns;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
 use weigh_runner::study::context::{StudyContext, graver};
-use weigh_runner::study::elsewhere::Elsewhere;
-use weigh_runner::study::kept::{self, Kept};
+use weigh_runner::study::external_servers::ExternalServers;
 use weigh_runner::study::library::{self, Studies};
-use weigh_runner::study::parts::{Asked, Ground, Part, parts};
-use weigh_runner::study::sitting::{CheckedPart, Progress, privileges};
+use weigh_runner::study::parts::{Asked, Part, PartsContext, parts};
+use weigh_runner::study::session::{CheckedPart, Progress, privileges};
+use weigh_runner::study::study_run::{self, StudyRun};
 use weigh_runner::study::tool_parts::{ToolPart, tools};
 use weigh_runner::study::tools::CheckedTool;
 use weigh_runner::watcher::rough;
@@ -33,50 +33,48 @@ use weigh_runner::watcher::rough;
 /// The flags of `weigh study run`.
 #[derive(Args)]
 pub struct Run {
-    /// The studies, see weigh study list
+    /// Names of studies; `weigh study list` lists them
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Every study there is
+    /// Run every study
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Only the authors' way (published), the right way (right) or real programs (tools) [default:
-    /// all]
+    /// Run only the authors' way (published), the right way (right) or real programs (tools)
+    /// [default: all]
     #[arg(long = "as", value_name = "WAY")]
     way: Option<Way>,
-    /// How much of it: quick takes minutes (fewer repetitions, shorter axes), full is as the
-    /// papers; mini takes seconds and is for tests
+    /// Scale: quick (minutes: fewer repetitions, shorter axes), full (as in the papers) or mini
+    /// (seconds, for tests)
     #[arg(long, value_name = "SCALE", default_value = "quick")]
     scale: Scale,
-    /// Only this experiment, or what is answered beside them (farms), by its id; claims that need
-    /// others stay open
+    /// Run only this experiment, or a question answered beside them (farms), by its ID; claims that
+    /// need others stay open
     #[arg(long, value_name = "EXPERIMENT")]
     only: Vec<String>,
-    /// Goes on with the run of a study that ended early, given by its folder, its id, or as latest:
-    /// what was measured stays
+    /// Continue an interrupted run of a study, named by its folder, its ID or `latest`
     #[arg(long, value_name = "STUDYRUN",
           conflicts_with_all = ["names", "all", "way", "scale", "only", "data", "dry"])]
     resume: Option<String>,
-    /// Prints the plans, their number of trials, the time they take and what cannot be run here,
-    /// and starts nothing
+    /// Print the plans, their number of trials, the time they take and what cannot run here; start
+    /// nothing
     #[arg(long)]
     dry: bool,
-    /// Prints study.json instead of the claims; of several studies one document with all of them
+    /// Print study.json instead of the claims; one document for several studies
     #[arg(long)]
     json: bool,
-    /// Says nothing on the way
+    /// Suppress progress output
     #[arg(long, short = 'Q')]
     quiet: bool,
-    /// Where runs are kept
+    /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// A folder whose studies/*/ and targets/*.toml come before those built in
+    /// Folder whose studies/*/ and targets/*.toml replace built-in ones of the same name
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Use a server that runs elsewhere in place of the one of this name that plans start, such as
-    /// emqx=mqtt://broker:1883
+    /// Use a running server instead of starting this target, such as emqx=mqtt://broker:1883
     #[arg(long, value_name = "NAME=URL")]
     server: Vec<String>,
-    /// Says that you may put load on targets beyond this machine
+    /// Confirm that you are authorised to load-test remote hosts
     #[arg(long)]
     i_may_load_this: bool,
 }
@@ -125,15 +123,15 @@ impl Run {
             return self.tell(&all);
         }
         self.foretell(&all);
-        let begin = |texts: &StudyTexts| Kept::begin(&self.runs, texts, &asked, data);
+        let begin = |texts: &StudyTexts| StudyRun::begin(&self.runs, texts, &asked, data);
         self.sit_all(all, &context, begin)
     }
 
     /// Goes on with the run of a study.
     fn go_on(&self, name: &str) -> Result<Exit, Stop> {
         let folder = StudyFolder::find(&self.runs, name).map_err(Stop::usage)?;
-        let kept = Kept::open(folder)?;
-        let texts = kept::texts(&kept.folder)?;
+        let kept = StudyRun::open(folder)?;
+        let texts = study_run::texts(&kept.folder)?;
         let data = kept.about.data.clone().map(PathBuf::from);
         let catalogue = Catalogue::load(data.as_deref()).map_err(Stop::usage)?;
         let ground = self.ground(&catalogue, data.as_deref())?;
@@ -165,9 +163,9 @@ impl Run {
         &self,
         catalogue: &'g Catalogue,
         data: Option<&'g Path>,
-    ) -> Result<Ground<'g>, Stop> {
-        let elsewhere = Elsewhere::of(&self.server, catalogue)?;
-        Ok(Ground { catalogue, data, may_load: self.i_may_load_this, elsewhere })
+    ) -> Result<PartsContext<'g>, Stop> {
+        let elsewhere = ExternalServers::of(&self.server, catalogue)?;
+        Ok(PartsContext { catalogue, data, may_load: self.i_may_load_this, elsewhere })
     }
 
     fn asked(&self) -> Asked {
@@ -183,7 +181,7 @@ impl Run {
         if self.names.is_empty() {
             let names: Vec<&str> = studies.all().iter().map(|own| own.name.as_str()).collect();
             return Err(Stop::usage(format!(
-                "no study is named: type weigh study run NAME ({}), or --all",
+                "no study is named\nhelp: type weigh study run NAME ({}), or --all",
                 names.join(", ")
             )));
         }
@@ -196,7 +194,7 @@ impl Run {
     fn looked<'g>(
         &self,
         all: Vec<Ready>,
-        ground: Ground<'g>,
+        ground: PartsContext<'g>,
     ) -> Result<(Vec<Begun>, StudyContext<'g>), Stop> {
         let tools = all.iter().flat_map(|own| &own.tools);
         let privileges = privileges(all.iter().flat_map(|own| &own.parts), tools, &Lines)?;
@@ -216,7 +214,7 @@ impl Run {
         };
         let all = all.into_iter().map(of).collect();
         // After the privileges: that needs a program of one thread.
-        let interrupts = Interrupts::listen(Lines)?;
+        let interrupts = Interrupts::listen(Box::new(Lines))?;
         let (is_quiet, watch) = (self.quiet, Display::watch);
         let program = std::env::current_exe()?;
         Ok((all, StudyContext { ground, privileges, interrupts, is_quiet, watch, program }))
@@ -227,7 +225,7 @@ impl Run {
         &self,
         all: Vec<Begun>,
         context: &StudyContext<'_>,
-        mut begin: impl FnMut(&StudyTexts) -> Result<Kept, Stop>,
+        mut begin: impl FnMut(&StudyTexts) -> Result<StudyRun, Stop>,
     ) -> Result<Exit, Stop> {
         let (mut exit, mut done) = (Exit::Done, Vec::new());
         let mut ended = None;
@@ -307,7 +305,7 @@ impl Run {
         let path = self.runs.join(INDEX);
         output_file::write(&path, index(&entries).as_bytes()).map_err(|error| {
             let help = "give a folder that can be written with --runs DIR";
-            Stop::new(Exit::Record, format!("{}: {error}; {help}", path.display()))
+            Stop::new(Exit::Record, format!("{}: {error}\nhelp: {help}", path.display()))
         })?;
         if !self.quiet {
             eprintln!("weigh: wrote {}", path.display());

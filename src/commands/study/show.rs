@@ -12,24 +12,24 @@ use weigh_testbed::catalogue::Catalogue;
 use crate::show::output;
 use crate::show::terminal::Lines;
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::study::elsewhere::Elsewhere;
+use weigh_runner::study::external_servers::ExternalServers;
 use weigh_runner::study::library::{self, Studies};
-use weigh_runner::study::parts::{Asked, Ground, Part, parts};
+use weigh_runner::study::parts::{Asked, Part, PartsContext, parts};
 use weigh_runner::study::tool_parts::{ToolPart, tools};
 
 /// The flags of `weigh study show`.
 #[derive(Args)]
 pub struct Show {
-    /// The study, see weigh study list
+    /// Name of the study; `weigh study list` lists them
     #[arg(value_name = "NAME")]
     name: String,
-    /// One experiment, or what is answered beside them, with its plans as weigh run takes them
+    /// Show one experiment, or one question answered beside them, with its plans
     #[arg(long, value_name = "ID")]
     experiment: Option<String>,
-    /// The scale whose plans are shown: quick or full
+    /// Scale of the plans that are shown: quick or full
     #[arg(long, value_name = "SCALE", default_value = "quick")]
     scale: Scale,
-    /// A folder whose studies/*/ and targets/*.toml come before those built in
+    /// Folder whose studies/*/ and targets/*.toml replace built-in ones of the same name
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
@@ -39,8 +39,12 @@ impl Show {
     pub fn run(self) -> Result<Exit, Stop> {
         let data = self.data.as_deref();
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
-        let ground =
-            Ground { catalogue: &catalogue, data, may_load: true, elsewhere: Elsewhere::default() };
+        let ground = PartsContext {
+            catalogue: &catalogue,
+            data,
+            may_load: true,
+            elsewhere: ExternalServers::default(),
+        };
         let texts = Studies::load(data)?;
         let study = library::read(texts.find(&self.name)?, &catalogue, &Lines)?;
         let only = self.experiment.iter().cloned().collect();
@@ -51,7 +55,9 @@ impl Show {
             Some(id) => one(&told(&study, id, &parts), &parts)?,
             None => whole(&study, &parts, &tools),
         };
-        output::put(&text).map(|()| Exit::Done)
+        // Plans are files: their lines stay whole.
+        let put = if self.experiment.is_some() { output::put } else { output::put_folded };
+        put(&text).map(|()| Exit::Done)
     }
 }
 
@@ -118,7 +124,9 @@ fn told(study: &Study, id: &str, parts: &[Part]) -> String {
 fn one(told: &str, parts: &[Part]) -> Result<String, Stop> {
     let mut text: String = told.lines().map(|line| format!("# {}\n", line.trim_start())).collect();
     for part in parts {
-        let plan = toml::to_string(&part.plan)
+        let plan = part
+            .plan
+            .to_toml()
             .map_err(|error| Stop::new(Exit::Internal, format!("{}: {error}", part.name)))?;
         let _ = writeln!(text, "\n# ---- {}: {}", part.name, part.length());
         match &part.searches {

@@ -12,41 +12,42 @@ use crate::dissect::{Carried, Dissection, Segment};
 use crate::filter::Filter;
 use crate::packet::Packet;
 
-/// Packets in, account out. Memory is bounded by the number of connections that are open at once,
+/// Turns packets into an account. Memory is bounded by the number of connections that are open at
+/// once,
 /// [`Settings::connections_kept_max`], and what may wait in each direction of a connection
 /// ([`crate::stream::reassembly::HELD_BYTES_MAX`]).
 #[derive(Debug)]
 pub struct Accounting {
     settings: Settings,
     tracked: HashMap<Key, Tracked>,
-    /// Closed connections, oldest first: packets may still come for them.
+    /// Closed connections, oldest first: packets may still arrive for them.
     closed: VecDeque<Key>,
-    /// Connections whose packets are noted.
+    /// Connections whose packets are noted individually.
     noted: usize,
     account: Account,
 }
 
-/// What to count, and how.
+/// Settings of an account.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Packets that are meant. The ports tell which end is the server where the opening of a
+    /// Packets to count. The ports show which end is the server if the opening of a
     /// connection was not seen.
     pub filter: Filter,
-    /// Whether super-packets are cut.
+    /// Whether super-packets count as the packets into which they are cut.
     pub counting: Counting,
-    /// Connections that are listed one by one; of further ones only the last thousand that ended
-    /// and those still open are.
+    /// Number of connections in the list. Of further ones, only the last thousand that ended and
+    /// those still open are listed.
     pub connections_kept_max: usize,
-    /// Whose packets to note one by one, for a sequence diagram.
+    /// Packets to note individually, for a sequence diagram.
     pub notes: Notes,
 }
 
-/// Packets that are noted one by one; none by default.
+/// Packets that are noted individually; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// In so many connections, the first that are opened.
+    /// Number of connections, counted from the first.
     pub connections: usize,
-    /// So many packets of each: half of them the first, half the last.
+    /// Number of packets of each connection: half of them the first, half the last.
     pub packets: usize,
 }
 
@@ -76,7 +77,7 @@ impl Accounting {
         Accounting { settings, tracked: HashMap::new(), closed: VecDeque::new(), noted: 0, account }
     }
 
-    /// Says on which interface the packets were seen.
+    /// Sets the interface on which the packets were seen.
     pub fn seen_on(&mut self, interface: Interface) {
         self.account.interface = Some(interface);
     }
@@ -112,10 +113,10 @@ impl Accounting {
         }
     }
 
-    /// Ends the account.
+    /// Ends the account and returns it.
     pub fn finish(mut self) -> Account {
         for (_, tracked) in std::mem::take(&mut self.tracked) {
-            // What is open has its place in the list: its end is not in the totals alone.
+            // Open connections have reserved places in the list.
             self.account.keep(tracked.finish(), usize::MAX);
         }
         self.account.connections.sort_by_key(|found| (found.first_at_ns, found.initiator));
@@ -194,7 +195,7 @@ impl Accounting {
 
     fn settle_oldest(&mut self) {
         while let Some(key) = self.closed.pop_front() {
-            // The ports may have been used again meanwhile.
+            // The ports may have been reused since.
             if self.tracked.get(&key).is_some_and(Tracked::is_closed) {
                 self.settle(key);
                 return;
@@ -217,8 +218,8 @@ impl Key {
     }
 }
 
-/// Initiator and responder: by the SYN if there is one, else by the servers' ports, else the end
-/// with the higher port is taken for the initiator.
+/// Initiator and responder: by the SYN if there is one, otherwise by the servers' ports, otherwise
+/// the end with the higher port counts as the initiator.
 fn orient(segment: &Segment<'_>, server_ports: &[u16]) -> [SocketAddr; 2] {
     let (one, other) = (segment.source, segment.destination);
     let one_opens = match (segment.syn, segment.acknowledgement) {

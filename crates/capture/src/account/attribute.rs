@@ -1,4 +1,4 @@
-//! Where the codecs' own counts come in: they alone know what of a stream is payload.
+//! Splits content into protocol and payload by the codecs' counts, which alone know the payload.
 
 use serde::{Deserialize, Serialize};
 use weigh_model::content::{CodecCount, ContentBytes, Phase, StreamCounts};
@@ -9,10 +9,10 @@ use crate::account::result::Account;
 use crate::account::traffic::Phases;
 use crate::stream::tls::{Facts, TLS_1_3};
 
-/// The codec and the capture do not agree: one of them is wrong, or they speak of different things.
+/// A difference between codec and capture: one of them is wrong, or they count different things.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disagreement {
-    /// Which connection; absent if all together.
+    /// The connection; absent for all together.
     pub connection: Option<String>,
     /// `sent` or `received`.
     pub direction: String,
@@ -65,7 +65,7 @@ impl Account {
         disagreements
     }
 
-    /// The same for all connections together; the list of connections stays unsplit.
+    /// Splits the content of all connections together; the list of connections stays unsplit.
     pub fn attribute_totals(&mut self, counts: &StreamCounts) -> Vec<Disagreement> {
         let tls = self.connections.iter().find_map(|connection| connection.tls);
         let found = split_both([&mut self.sent, &mut self.received], counts, tls);
@@ -90,7 +90,7 @@ fn split_both(
         .collect()
 }
 
-/// Splits one direction; else says how many bytes of content there are.
+/// Splits one direction; the error is the number of bytes of content.
 fn split(phases: &mut Phases, count: &CodecCount, tls: Option<Facts>) -> Result<(), u64> {
     let captured: u64 = Phase::ALL.iter().map(|phase| phases[*phase].layers.content()).sum();
     let surplus = captured.checked_sub(count.total()).ok_or(captured)?;

@@ -10,7 +10,7 @@ use crate::account::quiet::Quiet;
 use crate::account::traffic::{Phases, Traffic};
 use crate::stream::tls::Facts;
 
-/// What went over one TCP connection, or between two UDP ports.
+/// Packets and bytes of one TCP connection, or between two UDP ports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
     /// The end that opened it. If the opening was not seen, the end that is not a server by its
@@ -20,7 +20,8 @@ pub struct Connection {
     pub responder: SocketAddr,
     /// TCP or UDP.
     pub transport: Transport,
-    /// True if the first SYN was seen. If not, set-up is missing, and TLS cannot be told from plain
+    /// True if the first SYN was seen. If not, set-up is missing, and TLS cannot be distinguished
+    /// from plain
     /// content.
     pub opening_seen: bool,
     /// How it ended.
@@ -29,20 +30,20 @@ pub struct Connection {
     pub first_at_ns: u64,
     /// Its last packet, in nanoseconds since 1970.
     pub last_at_ns: u64,
-    /// When no packet went either way.
+    /// Pauses: when no packet went in either direction.
     #[serde(default)]
     pub quiet: Quiet,
     /// True if its segments carry timestamps (RFC 7323), which take 12 bytes of each header.
     pub timestamps: bool,
-    /// What TLS agreed on; absent without TLS.
+    /// Negotiated TLS parameters; absent without TLS.
     pub tls: Option<Facts>,
-    /// Bytes of its streams that passed by unseen: the capture lost packets, or began late.
+    /// Bytes of its streams that were not captured: the capture lost packets, or began late.
     pub unseen_bytes: u64,
     /// From the initiator to the responder.
     pub sent: Phases,
     /// From the responder to the initiator.
     pub received: Phases,
-    /// Its first packets and its last, if they were asked for ([`crate::Settings::notes`]).
+    /// Its first packets and its last, if they were requested ([`crate::Settings::notes`]).
     pub notes: Vec<PacketNote>,
     /// Packets whose phase the codec's count may still change.
     #[serde(skip)]
@@ -56,7 +57,7 @@ impl Connection {
     }
 }
 
-/// What carries the bytes.
+/// Transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {

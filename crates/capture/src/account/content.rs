@@ -1,4 +1,4 @@
-//! What a stream carries: found out from its first bytes.
+//! Content of a stream, recognised by its first bytes.
 
 use crate::stream::reassembly::Piece;
 use crate::stream::tls::{Session, Side, may_be_client_hello};
@@ -6,7 +6,7 @@ use crate::stream::tls::{Session, Side, may_be_client_hello};
 /// The content of a connection: plain, or in records of TLS.
 #[derive(Debug)]
 pub enum Content {
-    /// The first bytes of the client could be the beginning of TLS or not.
+    /// Not yet known: the first bytes of the client could be the beginning of TLS.
     Undecided(Vec<u8>),
     /// No TLS, or a stream whose beginning was not seen.
     Plain,
@@ -45,7 +45,7 @@ impl Content {
         }
     }
 
-    /// Says that nothing more will come.
+    /// Ends the stream.
     pub fn finish(&mut self, plain_bytes: &mut [u64; 2]) {
         match self {
             Content::Undecided(_) => self.become_plain(plain_bytes),

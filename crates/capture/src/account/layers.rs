@@ -4,8 +4,9 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes by layer. Every byte of every packet is in exactly one of them, so they add up to what was
-/// on the wire.
+/// Bytes by layer. Every byte of every packet is in exactly one of them, so their sum is the number
+/// of
+/// bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layers {
     /// Link headers, VLAN tags, padding of short frames, and whole packets that are not IP.
@@ -18,13 +19,13 @@ pub struct Layers {
     pub tls_handshake: u64,
     /// What TLS adds to each piece of content, and its alerts.
     pub tls_record: u64,
-    /// What the protocol adds to the payload, as its codec counts it.
+    /// Bytes that the protocol adds to the payload, by its codec's count.
     pub protocol: u64,
-    /// What the user wanted to carry, as the codec counts it.
+    /// Payload, by the codec's count.
     pub payload: u64,
     /// Content of the stream that no codec has split into protocol and payload yet.
     pub application: u64,
-    /// Bytes of a stream that had been on the wire before: the content of retransmissions.
+    /// Repeated bytes of a stream: the content of retransmissions.
     pub repeated: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The account under the names that a summary uses.
+//! Figures of the account under their names in a summary.
 
 use weigh_model::content::Phase;
 
@@ -10,7 +10,8 @@ use crate::account::traffic::{Phases, Traffic};
 pub type Metric = (String, f64);
 
 impl Account {
-    /// The figures under their names in `summary.json`. `messages` are those that the load counted;
+    /// The figures under their names in `summary.json`. `messages` are the load's count of
+    /// messages;
     /// without them there are no figures per message. What was not measured is absent: protocol
     /// and payload are, until codecs have said which is which.
     ///
@@ -33,7 +34,7 @@ impl Account {
         found
     }
 
-    /// TCP connections, those that are not in the list too.
+    /// TCP connections, including those that are not in the list.
     pub fn sessions(&self) -> u64 {
         let listed = self.connections.iter().filter(|found| found.transport == Transport::Tcp);
         listed.count() as u64 + self.connections_folded
@@ -63,7 +64,7 @@ impl Account {
 }
 
 impl Connection {
-    /// Its figures under the names of a summary without `wire.`, those that are zero left out.
+    /// Its figures under their names in a summary without `wire.`; zeros are left out.
     pub fn figures(&self) -> impl Iterator<Item = (String, u64)> {
         let is_split = self.total().layers.application == 0;
         let all = figures([&self.sent, &self.received], is_split);

@@ -1,4 +1,4 @@
-//! Packets in, account out: the arithmetic of the probe, without any input or output.
+//! Turns packets into an account: the arithmetic of the probe, without any input or output.
 
 pub mod accounting;
 pub mod attribute;

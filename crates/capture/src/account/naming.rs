@@ -1,15 +1,15 @@
-//! Says what begins in each packet of a connection, in the words of whoever knows the protocol.
+//! Names the unit that begins in each packet of a connection, with names given by the protocol.
 
 use super::unit::Unit;
 use crate::account::note::PacketNote;
 use crate::stream::tls_unit;
 
-/// Names what begins with the given bytes, of which there may be more or fewer than it takes;
-/// `None` where nothing that it knows does. The flag is true for what the end sent that opened the
+/// Names the unit that begins with the given bytes, which may be more or fewer than the unit;
+/// `None` if it is unknown. The flag is true for bytes sent by the end that opened the
 /// connection.
 pub type Namer<'n> = &'n dyn Fn(bool, &[u8]) -> Option<Unit>;
 
-/// What begins in each of the packets `notes`, all of one connection.
+/// Names of the units in each of the packets `notes`, all of one connection.
 pub(crate) fn units(notes: &[PacketNote], is_tls: bool, namer: Namer<'_>) -> Vec<Vec<Unit>> {
     let mut found: Vec<Vec<Unit>> = notes.iter().map(|_| Vec::new()).collect();
     for from_initiator in [true, false] {
@@ -24,7 +24,7 @@ pub(crate) fn units(notes: &[PacketNote], is_tls: bool, namer: Namer<'_>) -> Vec
     found
 }
 
-/// What begins in a packet that only repeats is what began in the one that it repeats.
+/// A retransmission has the name of the packet that it repeats.
 fn name_again(notes: &[PacketNote], found: &mut [Vec<Unit>]) {
     for (place, note) in notes.iter().enumerate().filter(|(_, note)| note.is_again) {
         let is_first = |earlier: &&PacketNote| {
@@ -38,13 +38,13 @@ fn name_again(notes: &[PacketNote], found: &mut [Vec<Unit>]) {
     }
 }
 
-/// One direction, put in order.
+/// One direction, in order.
 struct Way {
-    /// Where each packet that carries something new begins and ends, and its place among all.
+    /// Begin and end of each packet that carries new bytes, and its index among all.
     parts: Vec<(i64, i64, usize)>,
-    /// The captured bytes, in runs without a hole.
+    /// The captured bytes, in runs without gaps.
     runs: Vec<(i64, Vec<u8>)>,
-    /// How far the handshake of TLS reaches.
+    /// End of the TLS handshake.
     handshake_bytes: i64,
 }
 
@@ -63,7 +63,7 @@ impl Way {
             let content = &notes[*place].content;
             match runs.last_mut() {
                 Some((from, run)) if *from + run.len() as i64 >= *start => {
-                    // What overlaps has been there before.
+                    // Overlapping bytes were there before.
                     let known = (*from + run.len() as i64 - start) as usize;
                     run.extend_from_slice(content.get(known..).unwrap_or_default());
                 }
@@ -74,8 +74,8 @@ impl Way {
         Way { parts, runs, handshake_bytes: handshake as i64 }
     }
 
-    /// Goes from unit to unit. Where one does not tell its length, or begins in what nobody copied,
-    /// the next packet in which one is recognised goes on.
+    /// Goes from unit to unit. If a unit has no known length, or begins in bytes that were not
+    /// captured, continues at the next packet in which one is recognised.
     fn walk(&self, found: &mut [Vec<Unit>], name: &dyn Fn(i64, &[u8]) -> Option<Unit>) {
         let mut next: Option<i64> = None;
         for (start, end, place) in &self.parts {
@@ -94,7 +94,7 @@ impl Way {
         }
     }
 
-    /// The captured bytes from a place on.
+    /// The captured bytes from an offset on.
     fn from(&self, at: i64) -> Option<&[u8]> {
         let after = self.runs.partition_point(|(start, _)| *start <= at);
         let (start, run) = self.runs.get(after.checked_sub(1)?)?;

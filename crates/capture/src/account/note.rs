@@ -9,42 +9,42 @@ use weigh_model::content::Phase;
 /// One packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketNote {
-    /// Its place among the packets of its connection as they were captured, from 0.
+    /// Its index among the packets of its connection as they were captured, from 0.
     pub number: u64,
     /// When it was captured, in nanoseconds since 1970.
     pub at_ns: u64,
-    /// True if the end sent it that opened the connection.
+    /// True if it was sent by the end that opened the connection.
     pub from_initiator: bool,
-    /// Packets on the wire that it stands for: more than one if it is a super-packet.
+    /// Number of packets on the wire that it stands for: more than one for a super-packet.
     pub packets: u64,
     /// Their bytes, headers included.
     pub bytes: u64,
-    /// Where in its stream the first byte stands that it carries, or would carry.
+    /// Offset in its stream of the first byte that it carries, or would carry.
     pub offset: i64,
     /// Bytes of the stream that it carries.
     pub stream_bytes: u64,
-    /// The first of them, as far as they were captured.
+    /// The first of these bytes, as far as they were captured.
     pub content: Vec<u8>,
     /// Of these, bytes seen before.
     pub repeated_bytes: u64,
     /// Of these, bytes of the TLS handshake, as far as they came in order.
     pub tls_handshake_bytes: u64,
-    /// It carries something (a byte, SYN or FIN) that had been captured before.
+    /// True if it carries something (a byte, SYN or FIN) that had been captured before.
     pub is_again: bool,
-    /// Something before it is missing, or something behind it came first.
+    /// True if something before it is missing, or something after it came first.
     pub out_of_order: bool,
-    /// It asks only whether the peer is there.
+    /// True for a keep-alive probe.
     pub keep_alive: bool,
-    /// It opens a direction.
+    /// True if it opens a direction (SYN).
     pub syn: bool,
-    /// It acknowledges.
+    /// True if it acknowledges.
     pub ack: bool,
-    /// It closes a direction.
+    /// True if it closes a direction (FIN).
     pub fin: bool,
-    /// It gives up.
+    /// True if it aborts the connection (RST).
     pub rst: bool,
-    /// The phase that it is counted in. A closing alert of TLS 1.3 is known as such only later, and
-    /// greeting and goodbye of a protocol once its codec has told how long they are.
+    /// Its phase. A closing alert of TLS 1.3 is known as such only later, and a protocol's greeting
+    /// and disconnect are known once its codec has given their lengths.
     pub phase: Phase,
     /// The byte that decides on its phase: whether it is in the stream of the end that opened the
     /// connection, and where. Absent where no codec's count can change the phase.
@@ -54,7 +54,7 @@ pub struct PacketNote {
 /// The notes of a connection: its first packets and its last, with a bound on both.
 #[derive(Debug, Default)]
 pub struct NoteBook {
-    /// How many may be kept, half of them the last; 0 for none.
+    /// Number of notes that may be kept, half of them the last; 0 for none.
     pub notes_max: usize,
     first: Vec<PacketNote>,
     last: VecDeque<PacketNote>,

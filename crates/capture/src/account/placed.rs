@@ -12,13 +12,13 @@ use crate::stream::tls::Side;
 /// carries or, if it carries none, the last that it acknowledges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
-    /// Who sent it.
+    /// The sender.
     pub sender: Side,
-    /// Whose stream the byte is in.
+    /// The stream of the byte.
     pub stream: Side,
-    /// Where in that stream.
+    /// Offset of the byte in that stream.
     pub offset: i64,
-    /// What it counts.
+    /// Its counts.
     pub traffic: Traffic,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn move_edges(placed: &[Placed], phases: [&mut Phases; 2], counts: [&
     }
 }
 
-/// The same for packets that were noted one by one.
+/// Moves noted packets likewise.
 pub(crate) fn move_notes(notes: &mut [PacketNote], [sent, received]: [&CodecCount; 2]) {
     for note in notes {
         let Some((by_initiator, offset)) = note.decided_by else { continue };

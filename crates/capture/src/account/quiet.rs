@@ -1,5 +1,5 @@
-//! When nothing went over a connection. Whether a whole host was quiet depends on its other
-//! connections, so the first pauses keep their places.
+//! Pauses of a connection. Whether a whole host was quiet depends on its other connections, so
+//! the times of the first pauses are kept.
 
 use serde::{Deserialize, Serialize};
 use weigh_model::modelled::Pauses;
@@ -9,12 +9,12 @@ use weigh_model::modelled::Pauses;
 pub struct Quiet {
     /// Begin and end of the first [`PLACED_MAX`], nanoseconds since 1970.
     pub placed: Vec<(u64, u64)>,
-    /// Those after them: on a connection that lives so long there is seldom another.
+    /// Sum of the later ones, which are rare: only long connections have them.
     pub rest: Pauses,
 }
 
 impl Quiet {
-    /// Notes that nothing went from one packet to the next.
+    /// Notes a pause between two packets.
     pub(crate) fn note(&mut self, from_ns: u64, to_ns: u64) {
         let length_ns = to_ns.saturating_sub(from_ns);
         if length_ns < Pauses::SHORTEST_NS {

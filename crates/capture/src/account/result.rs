@@ -9,7 +9,7 @@ use crate::filter::Filter;
 use crate::packet::Link;
 use crate::stream::tls::TLS_1_3;
 
-/// What counts as a packet.
+/// Definition of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counting {
@@ -21,20 +21,20 @@ pub enum Counting {
     AsCaptured,
 }
 
-/// What was on the wire while a capture ran, or in a file.
+/// Packets and bytes on the wire during a capture, or in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    /// What counts as a packet.
+    /// Definition of a packet.
     pub counting: Counting,
-    /// Which packets were meant.
+    /// Packets that were counted.
     pub filter: Filter,
-    /// Where they were seen; absent for a file.
+    /// The interface; absent for a file.
     pub interface: Option<Interface>,
     /// The link header of the packets; absent without packets.
     pub link: Option<Link>,
-    /// From initiators to responders: what a generator that opens its connections has sent.
+    /// From initiators to responders: sent by a generator that opens its connections.
     pub sent: Phases,
-    /// From responders to initiators.
+    /// From responders to initiators: received by such a generator.
     pub received: Phases,
     /// Each connection, by the time of its first packet.
     pub connections: Vec<Connection>,
@@ -58,11 +58,11 @@ pub struct Account {
     pub attributed: bool,
     /// Figures of connections that are no longer in the list.
     pub(crate) folded: [Phases; 2],
-    /// Doubts that the capture itself raised.
+    /// Warnings raised by the capture itself.
     pub(crate) capture_doubts: Vec<Doubt>,
 }
 
-/// The interface that was listened on.
+/// Interface of the capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interface {
     /// Its name.
@@ -71,12 +71,12 @@ pub struct Interface {
     pub link: Link,
     /// The largest IP packet it carries, in bytes.
     pub mtu_bytes: u32,
-    /// Who cuts and joins packets.
+    /// Its offloads.
     pub offloads: Offloads,
 }
 
-/// Offloads of an interface. While one is on, a capture sees packets that are on no wire; absent
-/// where the kernel did not say.
+/// Offloads of an interface. If one is on, a capture sees packets that are not on the wire; absent
+/// if the kernel did not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offloads {
     /// TCP segmentation offload.
@@ -124,7 +124,7 @@ impl Account {
         }
     }
 
-    /// Everything that makes these figures doubtful.
+    /// Everything that makes these figures questionable.
     pub fn doubts(&self) -> Vec<Doubt> {
         let mut doubts = self.capture_doubts.clone();
         if self.packets_dropped > 0 {
@@ -163,13 +163,13 @@ impl Account {
         doubts
     }
 
-    /// Packets larger than the interface can carry are on no wire in this form.
+    /// Packets larger than the interface can carry do not exist on the wire in this form.
     fn super_packets(&self) -> Option<Doubt> {
         let interface = self.interface.as_ref();
         let mtu_bytes = interface.map_or(ETHERNET_MTU_BYTES, |found| found.mtu_bytes);
         let header = self.link.unwrap_or_default().header_bytes() as u32 + VLAN_BYTES;
         let is_larger = self.largest_packet_bytes > mtu_bytes + header;
-        // With the segment size at hand the packets have been counted as what they become.
+        // With a known segment size, the packets were counted as segments.
         let is_cut = self.counting == Counting::OnTheWire && interface.is_some();
         let bytes = self.largest_packet_bytes;
         (is_larger && !is_cut).then_some(Doubt::SuperPackets { bytes })

@@ -7,37 +7,37 @@ use crate::account::note::PacketNote;
 use crate::account::result::Account;
 use crate::account::unit::Unit;
 
-/// A session: one connection, and beside it one of whoever is sent the messages.
+/// A session: one connection, and next to it one of the receiver of its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// Its connections: first the one that sends, then the one that only listens, if there is one.
     pub connections: Vec<Connection>,
     /// Its packets by the time they were captured.
     pub steps: Vec<Step>,
-    /// What was left out between the beginning and the end; absent where everything is there.
+    /// Packets left out between the beginning and the end; absent if there are all.
     pub gap: Option<Gap>,
 }
 
 /// One packet of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Which connection it belongs to.
+    /// Its connection.
     pub connection: usize,
     /// The packet.
     pub note: PacketNote,
-    /// What begins in it.
+    /// Name of the unit that begins in it.
     pub units: Vec<Unit>,
-    /// True if all or a part of it was sent once more later: it was lost on the way, or what
-    /// acknowledged it, or that took too long.
+    /// True if all or part of it was sent again later: the packet or its acknowledgement was lost
+    /// or late.
     pub is_repeated_later: bool,
 }
 
 /// Packets that were left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Before which of the steps.
+    /// Index of the step after them.
     pub before: usize,
-    /// How many packets, as captured.
+    /// Number of packets, as captured.
     pub packets: u64,
     /// Their bytes, headers included.
     pub bytes: u64,
@@ -45,8 +45,8 @@ pub struct Gap {
 
 impl Session {
     /// The first complete session of `account` that has notes, named by `namer`: opened and closed
-    /// while the capture ran. If a later connection asks for messages, it is shown beside. At most
-    /// `packets_max` packets are: with more of them half are the first and half the last.
+    /// during the capture. If a later connection asks for messages, it is included. At most
+    /// `packets_max` packets are listed: with more of them half are the first and half the last.
     pub fn of(account: &Account, packets_max: usize, namer: Namer<'_>) -> Option<Session> {
         let complete = account.connections.iter().filter(|found| is_complete(found));
         let named = complete.map(|found| (found, units(&found.notes, found.tls.is_some(), namer)));
@@ -96,7 +96,7 @@ fn is_complete(found: &Connection) -> bool {
     is_closed && found.opening_seen && !found.notes.is_empty()
 }
 
-/// Whether `later` carries again what `note` carried.
+/// Whether `later` carries bytes of `note` again.
 fn repeats(later: &PacketNote, note: &PacketNote) -> bool {
     let is_same_way = later.from_initiator == note.from_initiator;
     if !later.is_again || !is_same_way || note.keep_alive {

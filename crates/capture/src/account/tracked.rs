@@ -16,7 +16,7 @@ use crate::stream::reassembly::{Reassembly, Taken};
 use crate::stream::sequence::Sequence;
 use crate::stream::tls::{Session, Side};
 
-/// A connection that packets still come for.
+/// A connection for which packets still arrive.
 #[derive(Debug)]
 pub struct Tracked {
     pub initiator: SocketAddr,
@@ -33,7 +33,7 @@ pub struct Tracked {
     halves: [Half; 2],
     content: Content,
     plain_bytes: [u64; 2],
-    /// Its packets one by one, if they are asked for.
+    /// Its packets, if they were requested.
     pub notes: NoteBook,
     edges: Edges,
 }
@@ -46,17 +46,17 @@ struct Half {
     syn: Option<u32>,
     fin: Option<i64>,
     closed: bool,
-    /// Behind the last byte sent; SYN and FIN count one each.
+    /// End of the bytes sent; SYN and FIN count one each.
     sent_end: Option<i64>,
-    /// What the peer waits for next.
+    /// Next number that the peer expects.
     acknowledged: Option<i64>,
     has_data: bool,
-    /// Where the bytes begin with which the direction closes.
+    /// Offset of the bytes with which the direction closes.
     tear_down: Option<i64>,
     last_data: Option<(i64, Traffic)>,
 }
 
-/// A packet's own figures, before it is known what it means.
+/// Figures of one packet, before its phase is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     pub at_ns: u64,
@@ -192,7 +192,7 @@ impl Tracked {
         self.close_if_over(side);
     }
 
-    /// Ends the connection: what its packets amount to.
+    /// Ends the connection and returns its figures.
     pub fn finish(mut self) -> Connection {
         let Tracked { halves, content, plain_bytes, .. } = &mut self;
         for side in [Side::Client, Side::Server] {
@@ -258,7 +258,7 @@ impl Tracked {
             }
             return 0;
         }
-        // The first byte of a stream whose beginning was not seen is where it begins for us: what
+        // If the beginning of a stream was not seen, it begins with the first captured byte: what
         // came before may have been a probe from behind that.
         if half.syn.is_none() && !half.has_data && share.stream_bytes > 0 {
             half.sequence.anchor(segment.sequence, 0);
@@ -314,7 +314,7 @@ impl Tracked {
     }
 
     /// The byte that decides about the phase of a packet of the messages: whose stream it is in,
-    /// and where. Inside TLS the codec's count does not tell where a byte is.
+    /// and where. Inside TLS the codec's count does not show where a byte is.
     fn decided_by(
         &self,
         side: Side,
@@ -376,7 +376,7 @@ impl Tracked {
             },
             _ => 0,
         };
-        // Before the first byte there is nothing to set up but the connection itself.
+        // Before the first byte, only the connection itself is set up.
         if offset < set_up_end && offset >= 0 {
             return Phase::SetUp;
         }
@@ -386,8 +386,8 @@ impl Tracked {
         }
     }
 
-    /// Once a direction is closed and its stream complete, its closing alert is known for what it
-    /// is, and with it the packet that carried nothing else.
+    /// Once a direction is closed and its stream complete, its closing alert is known as
+    /// such, and with it the packet that carried nothing else.
     fn close_if_over(&mut self, side: Side) {
         let half = &mut self.halves[side as usize];
         let is_complete = half.fin == Some(half.reassembly.next());

@@ -1,4 +1,4 @@
-//! What went one way in one phase, and the same for a whole connection.
+//! Packets and bytes of one direction in one phase, and of a whole connection.
 
 use std::ops::{Add, AddAssign, Index, IndexMut, SubAssign};
 
@@ -7,7 +7,7 @@ use weigh_model::content::Phase;
 
 use crate::account::layers::Layers;
 
-/// Packets and bytes that went one way.
+/// Packets and bytes of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Packets on the wire; super-packets of the kernel count as the packets they become, unless
@@ -27,8 +27,9 @@ pub struct Traffic {
     pub keep_alive_packets: u64,
     /// Packets that carry something (a byte, SYN or FIN) that the capture had seen before.
     pub retransmitted_packets: u64,
-    /// Packets that came before or after their turn. Seen behind a lossy hop these are the gaps and
-    /// what fills them.
+    /// Packets that came out of order. Behind a lossy hop these are the gaps and the
+    /// retransmissions
+    /// that fill them.
     pub out_of_order_packets: u64,
     /// Packets with SYN.
     pub syn_packets: u64,

@@ -1,7 +1,9 @@
-//! Turns a [`Filter`] into a program for the kernel's classic packet filter.
+//! Compiles a [`Filter`] to a program for the kernel's classic packet filter.
 //!
-//! The program errs on the side of passing: packets with IPv6 extension headers and later fragments
-//! pass by their addresses alone, and the accounting looks again. It never drops what is meant.
+//! The program passes a packet in case of uncertainty: packets with IPv6 extension headers and
+//! later fragments
+//! pass by their addresses alone, and the accounting looks again. It never drops a packet that the
+//! filter admits.
 
 use std::net::IpAddr;
 
@@ -11,7 +13,7 @@ use crate::filter::Filter;
 /// One instruction (`struct sock_filter`, linux/filter.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// What to do.
+    /// Operation code.
     pub code: u16,
     /// How many instructions to skip if true.
     pub jump_true: u8,
@@ -23,6 +25,9 @@ pub struct Instruction {
 
 /// A program that passes at most `snap_bytes` of each packet that `filter` admits, for packets
 /// whose IP header begins after `link_bytes`. Absent if everything passes whole.
+///
+/// # Errors
+/// If the filter has more ports or addresses than fit.
 pub fn program(
     filter: &Filter,
     link_bytes: u32,
@@ -56,7 +61,7 @@ pub fn program(
     Ok(Some(program))
 }
 
-/// Every part returns; none runs on into the next.
+/// Every part returns; none continues into the next.
 fn version_four(filter: &Filter, link: u32, snap: u32) -> Vec<Instruction> {
     let words: Vec<[u32; 1]> = filter
         .addresses
@@ -119,7 +124,8 @@ fn version_six(filter: &Filter, link: u32, snap: u32) -> Vec<Instruction> {
     part
 }
 
-/// Goes on if one of the addresses is at one of the two places, or any may be; else drops.
+/// Continues if one of the addresses is at one of the two places, or if any is allowed; otherwise
+/// drops.
 fn match_addresses<const N: usize>(
     filter: &Filter,
     words: &[[u32; N]],
@@ -180,7 +186,7 @@ fn pass(k: u32) -> Instruction {
     Instruction { code: RETURN, jump_true: 0, jump_false: 0, k }
 }
 
-/// As many bytes as a packet may have.
+/// Largest possible packet, bytes.
 pub const SNAP_ALL: u32 = u32::MAX;
 /// A program has at most 4,096 instructions (BPF_MAXINSNS); these limits stay far below.
 const PORTS_MAX: usize = 256;
@@ -336,6 +342,6 @@ mod tests {
     fn a_filter_that_does_not_fit_is_refused() {
         let filter = Filter { ports: (0..300).collect(), addresses: Vec::new() };
         let error = program(&filter, 14, 96).unwrap_err().to_string();
-        assert_eq!(error, "the filter has 300 ports, at most 256 are possible");
+        assert_eq!(error, "the filter has 300 ports; at most 256 are allowed");
     }
 }

@@ -1,4 +1,4 @@
-//! What an interface is: its number, its link header, its MTU, its offloads.
+//! Properties of an interface: number, link header, MTU, offloads.
 
 use std::os::fd::RawFd;
 
@@ -12,7 +12,7 @@ use crate::packet::Link;
 pub struct Found {
     /// Its number.
     pub index: u32,
-    /// What it is.
+    /// Its properties.
     pub interface: Interface,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn find(socket: &PacketSocket, name: &str) -> Result<Found, WireError
     Ok(Found { index, interface: Interface { name, link, mtu_bytes, offloads } })
 }
 
-/// The first word that an interface request answers with (netdevice(7)).
+/// First word of the answer to an interface request (netdevice(7)).
 fn word(socket: RawFd, name: &str, request: u64) -> Result<u32, WireError> {
     let mut asked = Request::new(name, [0; 24]);
     call(socket, request, &mut asked)

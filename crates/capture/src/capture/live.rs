@@ -21,7 +21,7 @@ use crate::error::WireError;
 use crate::files::{Statistics, Writer};
 use crate::packet::Link;
 
-/// What to capture, and where to.
+/// Settings of a capture.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The interface, such as `lo`.
@@ -30,14 +30,14 @@ pub struct Options {
     pub settings: Settings,
     /// Memory of the ring, in bytes. The default holds a second of 50,000 packets of 1,514 bytes.
     pub ring_bytes: usize,
-    /// How much of each packet to copy, in bytes; the rest is counted but not seen. TLS needs whole
+    /// How much of each packet to copy, in bytes; the rest is counted but not read. TLS needs whole
     /// packets, the default; for anything else 128 bytes are enough.
     pub snap_bytes: u32,
     /// A pcapng file to write the packets to as well.
     pub file: Option<PathBuf>,
 }
 
-/// An interface that is listened on, on whatever host.
+/// An open tap on an interface, on any host.
 #[derive(Debug)]
 pub struct Tap {
     ring: Ring,
@@ -72,8 +72,12 @@ impl Options {
 }
 
 impl Tap {
-    /// Begins to listen on the interface of `options` in the network namespace of the calling
-    /// thread. When it returns, the ring is there: what is sent from now on will be counted.
+    /// Opens the interface of `options` in the network namespace of the calling thread. Packets
+    /// sent
+    /// after it returns are counted.
+    ///
+    /// # Errors
+    /// If the interface is unknown, or captures are not permitted.
     pub fn open(options: &Options) -> Result<Tap, WireError> {
         let filter = &options.settings.filter;
         let (ring, found) =
@@ -83,15 +87,21 @@ impl Tap {
 }
 
 impl Capture {
-    /// Begins to capture in the network namespace of the calling thread. When it returns, the ring
-    /// is there: what is sent from now on is counted.
+    /// Begins to capture in the network namespace of the calling thread. Packets sent after it
+    /// returns are counted.
+    ///
+    /// # Errors
+    /// As [`Tap::open`], and if a file or thread cannot be made.
     pub fn start(options: Options) -> Result<Capture, WireError> {
         let tap = Tap::open(&options)?;
         Capture::of(vec![tap], options)
     }
 
-    /// Counts what is heard at several taps as one. No connection may pass two of them: its packets
-    /// would count twice. The account's interface is the first.
+    /// Counts the packets of several taps together. No connection may pass two of them, since its
+    /// packets would count twice. The account's interface is the first.
+    ///
+    /// # Errors
+    /// If there are no taps, or a file or thread cannot be made.
     pub fn of(taps: Vec<Tap>, options: Options) -> Result<Capture, WireError> {
         let found = taps.first().map(|tap| tap.found.clone());
         let found = found.ok_or_else(|| WireError::of("a capture without taps", Errno::INVAL))?;
@@ -118,13 +128,16 @@ impl Capture {
         Ok(Capture { thread, stop, found })
     }
 
-    /// The interface that is listened on.
+    /// The interface of the tap.
     pub fn interface(&self) -> &Found {
         &self.found
     }
 
     /// Ends the capture. Everything that was sent before is in the account: this waits, for about
     /// 50 milliseconds, until the kernel has handed over the last block.
+    ///
+    /// # Errors
+    /// If the capture failed while it ran, or its file cannot be written.
     pub fn stop(self) -> Result<Account, WireError> {
         self.stop.asked.store(true, Ordering::Release);
         let one = 1_u64.to_ne_bytes();
@@ -133,7 +146,7 @@ impl Capture {
     }
 }
 
-/// What the thread works with.
+/// State of the thread.
 struct Reader {
     rings: Vec<Ring>,
     accounting: Accounting,
@@ -149,7 +162,7 @@ impl Reader {
             let is_over = self.stop.asked.load(Ordering::Acquire);
             let blocks = self.read()?;
             quiet_rounds = if is_over && blocks == 0 { quiet_rounds + 1 } else { 0 };
-            // The last block comes within one round, unless the kernel is busy; see three.
+            // The last block arrives within one round, unless the kernel is busy; read three.
             if quiet_rounds > 3 {
                 break;
             }

@@ -1,11 +1,11 @@
-//! Packets of several interfaces into one file, in the order of time. Each ring hands its packets
-//! over some time after they came, so they wait until no other ring can have an earlier one.
+//! Writes packets of several interfaces to one file, in the order of time. Each ring delivers its
+//! packets with a delay, so they wait until no other ring can have an earlier one.
 
 use crate::error::WireError;
 use crate::files::{Statistics, Writer};
 use crate::packet::{Link, Packet};
 
-/// A file that is in order.
+/// A file with packets in order.
 #[derive(Debug)]
 pub struct Ordered {
     file: Writer,
@@ -25,12 +25,15 @@ struct Waiting {
 }
 
 impl Ordered {
-    /// Around the file of so many interfaces.
+    /// Makes a file of this number of interfaces.
     pub fn new(file: Writer, interfaces: usize) -> Ordered {
         Ordered { file, is_single: interfaces < 2, waiting: Vec::new() }
     }
 
-    /// Takes a packet of an interface.
+    /// Accepts a packet of an interface.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn packet(&mut self, packet: &Packet<'_>, interface: u32) -> Result<(), WireError> {
         if self.is_single {
             return self.file.packet(packet, interface);
@@ -41,7 +44,10 @@ impl Ordered {
         Ok(())
     }
 
-    /// Writes what nothing earlier can come before; `now_ns` since 1970.
+    /// Writes all packets before which no earlier one can come; `now_ns` since 1970.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn settle(&mut self, now_ns: u64) -> Result<(), WireError> {
         if self.waiting.first().is_some_and(|first| first.at_ns + WAIT_NS <= now_ns) {
             return self.write_before(now_ns - WAIT_NS);
@@ -49,7 +55,10 @@ impl Ordered {
         Ok(())
     }
 
-    /// Writes all, and ends the file.
+    /// Writes all remaining packets and ends the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn finish(mut self, statistics: &[Statistics]) -> Result<(), WireError> {
         self.write_before(u64::MAX)?;
         self.file.finish(statistics)
@@ -67,5 +76,5 @@ impl Ordered {
     }
 }
 
-/// How long a packet waits: many times as long as a ring keeps one back.
+/// Waiting time of a packet: many times the delay of a ring.
 const WAIT_NS: u64 = 500_000_000;

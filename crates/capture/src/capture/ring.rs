@@ -18,13 +18,16 @@ pub struct Ring {
     /// The frame as it was on the wire, where a VLAN tag has to be put back.
     scratch: Vec<u8>,
     counters: Counters,
-    /// Packets read.
+    /// Number of packets read.
     pub packets: u64,
 }
 
 impl Ring {
     /// Opens a ring of about `ring_bytes` on an interface, in the network namespace of the calling
     /// thread.
+    ///
+    /// # Errors
+    /// If the interface is unknown, or the kernel refuses the ring.
     pub fn open(
         name: &str,
         filter: &Filter,
@@ -58,7 +61,7 @@ impl Ring {
         &self.socket
     }
 
-    /// Hands over all packets that are there; how many blocks there were.
+    /// Delivers all available packets. Returns the number of blocks.
     pub fn read(&mut self, take: &mut dyn FnMut(&Packet<'_>)) -> usize {
         let mut blocks = 0;
         while let Some(block) = self.memory.block(self.next) {
@@ -72,6 +75,9 @@ impl Ring {
     }
 
     /// Packets that passed the filter and those that were dropped, since the ring was opened.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
     pub fn counters(&mut self) -> Result<Counters, WireError> {
         let more = self.socket.counters()?;
         self.counters.passed += more.passed;
@@ -130,7 +136,7 @@ fn half(bytes: &[u8], at: usize) -> u16 {
 /// packets come, one is used up every [`RETIRE_MS`]: many small ones outlast a reader that is late.
 const BLOCK_BYTES: usize = 1 << 18;
 const BLOCKS_MIN: usize = 16;
-/// After so many milliseconds a block is handed over even if it is not full.
+/// Milliseconds after which a block is delivered even if it is not full.
 pub const RETIRE_MS: u32 = 10;
 /// `struct virtio_net_hdr`, linux/virtio_net.h.
 const VNET_BYTES: usize = 10;

@@ -1,4 +1,4 @@
-//! The packet socket and the memory that it shares with the kernel: all that has no safe wrapper.
+//! The packet socket and its memory shared with the kernel: all code without a safe wrapper.
 
 use std::ffi::c_void;
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::capture::bpf::Instruction;
 use crate::error::WireError;
 
-/// A raw packet socket (packet(7)) that nothing arrives at before [`PacketSocket::bind`].
+/// A raw packet socket (packet(7)), which receives nothing before [`PacketSocket::bind`].
 #[derive(Debug)]
 pub struct PacketSocket(OwnedFd);
 
@@ -22,7 +22,7 @@ pub struct SharedRing {
     blocks: usize,
 }
 
-/// Packets that passed the filter, and those that found no room.
+/// Packets that passed the filter, and those dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub passed: u64,
@@ -31,6 +31,9 @@ pub struct Counters {
 
 impl PacketSocket {
     /// Opens a socket in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// Without the right to capture packets.
     pub fn open() -> Result<PacketSocket, WireError> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         #[expect(unsafe_code, reason = "rustix does not know packet sockets")]
@@ -53,11 +56,17 @@ impl PacketSocket {
     }
 
     /// Sets an integer option of the packet socket.
+    ///
+    /// # Errors
+    /// If the kernel refuses the option.
     pub fn set(&self, name: i32, value: i32, call: &'static str) -> Result<(), WireError> {
         self.set_option(libc::SOL_PACKET, name, &value, call)
     }
 
     /// Attaches a filter.
+    ///
+    /// # Errors
+    /// If the kernel refuses the filter.
     pub fn attach(&self, program: &[Instruction]) -> Result<(), WireError> {
         let mut filters: Vec<libc::sock_filter> = program
             .iter()
@@ -74,6 +83,9 @@ impl PacketSocket {
 
     /// Asks for a ring of `blocks` blocks, and shares its memory. A block is handed over when it is
     /// full, or `retire_ms` milliseconds after its first packet.
+    ///
+    /// # Errors
+    /// If the kernel refuses the ring or its mapping.
     pub fn share_ring(
         &self,
         block_bytes: usize,
@@ -109,6 +121,9 @@ impl PacketSocket {
     }
 
     /// Begins to receive everything that passes interface number `index`.
+    ///
+    /// # Errors
+    /// If the kernel refuses, for example because the interface is down.
     pub fn bind(&self, index: u32) -> Result<(), WireError> {
         let address = libc::sockaddr_ll {
             sll_family: libc::AF_PACKET as u16,
@@ -127,6 +142,9 @@ impl PacketSocket {
     }
 
     /// Packets since the last call: the kernel sets its counters back.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
     pub fn counters(&self) -> Result<Counters, WireError> {
         // struct tpacket_stats_v3: packets, drops, times that the queue was frozen.
         let mut counts = [0_u32; 3];
@@ -222,7 +240,7 @@ impl SharedRing {
 impl Drop for SharedRing {
     fn drop(&mut self) {
         let bytes = self.block_bytes * self.blocks;
-        #[expect(unsafe_code, reason = "what was mapped by hand is unmapped by hand")]
+        #[expect(unsafe_code, reason = "a manual mapping is unmapped manually")]
         // SAFETY: this is the mapping that `share_ring` made, and nothing borrows it any more.
         unsafe {
             libc::munmap(self.start.as_ptr().cast(), bytes);

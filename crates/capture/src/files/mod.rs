@@ -1,4 +1,4 @@
-//! Stored captures: pcap and pcapng in, pcapng out.
+//! Stored captures: reads pcap and pcapng, writes pcapng.
 
 mod read;
 mod write;

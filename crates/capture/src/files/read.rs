@@ -14,27 +14,33 @@ use crate::error::WireError;
 use crate::packet::{Link, Packet};
 
 /// The account of a stored capture.
+///
+/// # Errors
+/// If the file cannot be read, or is not a complete capture.
 pub fn account_of(path: &Path, settings: Settings) -> Result<Account, WireError> {
     let mut accounting = Accounting::new(settings);
     read(path, &mut |packet| accounting.packet(packet))?;
     Ok(accounting.finish())
 }
 
-/// Hands over every packet of a stored capture. A file that was cut off in its last packet, as
-/// after a crash, is an error: its account would be short.
+/// Passes every packet of a stored capture to `each`. A file that ends within a packet, as
+/// after a crash, is an error: its account would be incomplete.
+///
+/// # Errors
+/// If the file cannot be read, or is not a complete capture.
 pub fn read(path: &Path, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(), WireError> {
     let fail = |reason: String| WireError::File { path: path.to_owned(), reason };
     let mut magic = [0; 4];
     let open = || File::open(path).map_err(|error| fail(error.to_string()));
     let begins = open()?.read_exact(&mut magic);
-    begins.map_err(|_| fail("not a capture: it has fewer than 4 bytes".to_owned()))?;
+    begins.map_err(|_| fail("not a capture file: it has fewer than 4 bytes".to_owned()))?;
     let file = BufReader::with_capacity(1 << 20, open()?);
     let read = match u32::from_be_bytes(magic) {
         PCAPNG => read_pcapng(file, take),
         PCAP | PCAP_SWAPPED | PCAP_NANO | PCAP_NANO_SWAPPED => read_pcap(file, take),
-        other => {
-            Err(format!("not a capture: it begins with {other:#010x}, no mark of pcap or pcapng"))
-        }
+        other => Err(format!(
+            "not a capture file: it begins with {other:#010x}, as no pcap or pcapng does"
+        )),
     };
     read.map_err(fail)
 }
@@ -62,14 +68,16 @@ fn read_pcapng(file: impl Read, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(),
             Block::SectionHeader(_) => interfaces.clear(),
             Block::InterfaceDescription(found) => {
                 let unit_ns = unit_ns(&found.options).ok_or_else(|| {
-                    format!("block {number}: times finer than a nanosecond, or by powers of two")
+                    format!(
+                        "block {number}: times below 1 ns or in powers of two are not supported"
+                    )
                 })?;
                 interfaces.push((link_of(found.linktype), unit_ns));
             }
             Block::EnhancedPacket(found) => {
                 let (link, unit_ns) = interfaces
                     .get(found.interface_id as usize)
-                    .ok_or_else(|| format!("block {number}: of an unknown interface"))?;
+                    .ok_or_else(|| format!("block {number}: unknown interface"))?;
                 // The library hands over units as if they were nanoseconds.
                 let at_ns = (found.timestamp.as_nanos() as u64).saturating_mul(*unit_ns);
                 let (bytes, length) = (&*found.data, found.original_len);
@@ -78,7 +86,7 @@ fn read_pcapng(file: impl Read, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(),
             Block::SimplePacket(found) => {
                 let (link, _) = interfaces
                     .first()
-                    .ok_or_else(|| format!("block {number}: of an unknown interface"))?;
+                    .ok_or_else(|| format!("block {number}: unknown interface"))?;
                 let (bytes, length) = (&*found.data, found.original_len);
                 take(&Packet { at_ns: 0, bytes, length, link: link.clone()?, segment_bytes: 0 });
             }
@@ -108,7 +116,7 @@ fn link_of(link: DataLink) -> Result<Link, String> {
         other => match u32::from(other) {
             LINUX_SLL_TWO => Ok(Link::CookedTwo),
             LEGACY_RAW => Ok(Link::Raw),
-            number => Err(format!("link headers of type {number} are not understood")),
+            number => Err(format!("link headers of type {number} are not supported")),
         },
     }
 }
@@ -122,7 +130,7 @@ fn words(error: PcapError) -> String {
     }
 }
 
-const CUT_OFF: &str = "the file ends in the middle of it";
+const CUT_OFF: &str = "the file ends within it";
 
 // From draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 const PCAPNG: u32 = 0x0a0d_0d0a;

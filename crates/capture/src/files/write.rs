@@ -26,10 +26,10 @@ pub struct Writer {
     file: PcapNgWriter<BufWriter<File>>,
 }
 
-/// What the capture says about itself at its end.
+/// Statistics at the end of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// When, in nanoseconds since 1970.
+    /// Its time, in nanoseconds since 1970.
     pub at_ns: u64,
     /// Packets that passed the filter.
     pub received: u64,
@@ -45,6 +45,9 @@ impl std::fmt::Debug for Writer {
 
 impl Writer {
     /// Creates the file, or empties it. Packets name their interface by its place in `interfaces`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn create(path: &Path, interfaces: &[(&str, Link)]) -> Result<Writer, WireError> {
         let fail = |reason: String| WireError::File { path: path.to_owned(), reason };
         let file = File::create(path).map_err(|error| fail(error.to_string()))?;
@@ -71,6 +74,9 @@ impl Writer {
     }
 
     /// Writes a packet of an interface.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn packet(&mut self, packet: &Packet<'_>, interface: u32) -> Result<(), WireError> {
         let written = self.file.write_pcapng_block(EnhancedPacketBlock {
             interface_id: interface,
@@ -83,6 +89,9 @@ impl Writer {
     }
 
     /// Ends the file; `statistics` of the interfaces, in their order.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn finish(mut self, statistics: &[Statistics]) -> Result<(), WireError> {
         for (number, own) in statistics.iter().enumerate() {
             // The library writes the time as one word; the format wants its upper half first.
@@ -113,11 +122,12 @@ impl Writer {
 
 /// Copies a capture that a [`Writer`] wrote, with the secrets of its TLS connections, in the form
 /// of `SSLKEYLOGFILE` (one line each), in front of the packets that they open: readers want them
-/// first (pcapng, section 4.7), and during a run they come after. Whoever has the file can then
+/// first (pcapng, section 4.7), and during a run they come later. With the file one can then
 /// read what was sent.
 ///
 /// # Errors
-/// If one of the files cannot be read or written, or if the first is no pcapng of this byte order.
+/// If one of the files cannot be read or written, or if the first is not a pcapng file of this byte
+/// order.
 pub fn with_secrets(from: &Path, to: &Path, key_log: &[u8]) -> Result<(), WireError> {
     let fail = |path: &Path, reason: String| WireError::File { path: path.to_owned(), reason };
     let unread = |error: io::Error| fail(from, error.to_string());
@@ -128,7 +138,7 @@ pub fn with_secrets(from: &Path, to: &Path, key_log: &[u8]) -> Result<(), WireEr
     let word = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
     let [kind, length, order] = [0, 4, 8].map(|at| u32::from_ne_bytes(word(at)));
     if (kind, order) != (SECTION_HEADER, BYTE_ORDER) {
-        return Err(fail(from, "no pcapng file in the byte order of this machine".to_owned()));
+        return Err(fail(from, "not a pcapng file in the byte order of this machine".to_owned()));
     }
     let mut writer = BufWriter::with_capacity(1 << 20, File::create(to).map_err(unwritten)?);
     writer.write_all(&head).map_err(unwritten)?;

@@ -1,5 +1,4 @@
-//! Holds the capture against the kernel's own counters: two witnesses that know nothing of each
-//! other.
+//! Compares the capture with the kernel's own counters: two independent measurements.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -9,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use crate::account::{Account, Connection, Counting, Ending, Phases, Transport};
 use crate::kernel::figures::{Role, SocketView, Source};
 
-/// What a comparison found.
+/// Result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agreement {
     /// Sockets whose connection was captured, and compared.
     pub compared: u64,
     /// Sockets that were still alive when they were read: only their content is compared.
     pub unfinished: u64,
-    /// Captured connections that began and ended under watch, and have no socket: the kernel's
+    /// Captured connections that began and ended during the watch, and have no socket: the kernel's
     /// notice of its end was lost.
     pub untold: u64,
-    /// Where the two differ.
+    /// Figures that differ.
     pub differences: Vec<Difference>,
 }
 
@@ -30,17 +29,17 @@ pub struct Difference {
     pub local: SocketAddr,
     /// The other end.
     pub remote: SocketAddr,
-    /// How the kernel's figure was had.
+    /// Source of the kernel's figure.
     pub source: Source,
-    /// Which figure.
+    /// Name of the figure.
     pub figure: Figure,
-    /// By the kernel.
+    /// Value of the kernel.
     pub kernel: u64,
-    /// By the capture.
+    /// Value of the capture.
     pub captured: u64,
 }
 
-/// A figure that both know.
+/// A figure that both have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
@@ -63,7 +62,7 @@ pub fn agreement(account: &Account, sockets: &[SocketView]) -> Agreement {
     }
     let mut found = Agreement::default();
     for view in sockets {
-        // Ports that were used twice cannot be told apart by them.
+        // Connections with reused ports cannot be distinguished.
         let [connection] = by_ends.get(&ends(view)).map_or(&[][..], |all| &all[..]) else {
             continue;
         };
@@ -80,7 +79,7 @@ pub fn agreement(account: &Account, sockets: &[SocketView]) -> Agreement {
     found
 }
 
-/// Who opened the connection of a socket, and to whom.
+/// Initiator and responder of a socket's connection.
 fn ends(view: &SocketView) -> (SocketAddr, SocketAddr) {
     match view.role {
         Role::Opened => (view.local, view.remote),
@@ -106,7 +105,7 @@ fn compare(view: &SocketView, connection: &Connection, found: &mut Agreement) {
         found.unfinished += 1;
         return;
     }
-    // What came and went in TIME_WAIT is taken off as far as the kernel lacks it.
+    // Packets in TIME_WAIT are subtracted as far as the kernel does not count them.
     let uncounted = in_time_wait(out, back);
     let within = |kernel: u64, captured: u64| match captured.checked_sub(kernel) {
         Some(more) if more <= uncounted => kernel,
@@ -120,8 +119,8 @@ fn compare(view: &SocketView, connection: &Connection, found: &mut Agreement) {
 }
 
 /// Packets each way that a socket in TIME_WAIT, or one that gave up, may have received and sent,
-/// which no counter has: the FIN of a peer that acknowledged ours before it closed, what answers a
-/// FIN that came again, and the farewell of TLS that comes to a closed socket and is answered by
+/// which no counter includes: the FIN of a peer that acknowledged before it closed, answers to
+/// a repeated FIN, and TLS's closing alert, which arrives at a closed socket and is answered by
 /// RST.
 fn in_time_wait(out: &Phases, back: &Phases) -> u64 {
     let [ours, theirs] = [out, back].map(|phases| phases.total().fin_packets);

@@ -1,4 +1,4 @@
-//! Speaks with the kernel's socket statistics (sock_diag(7)).
+//! Queries the kernel's socket statistics (sock_diag(7)).
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -34,6 +34,9 @@ pub struct SocketTable {
 
 impl SocketTable {
     /// Opens the list.
+    ///
+    /// # Errors
+    /// If the kernel refuses the socket.
     pub fn open() -> Result<SocketTable, WireError> {
         let netlink = open(0)?;
         set_socket_timeout(&netlink, rustix::net::sockopt::Timeout::Recv, Some(ANSWER_WITHIN))
@@ -41,7 +44,10 @@ impl SocketTable {
         Ok(SocketTable { netlink, buffer: vec![0; MESSAGES_BYTES] })
     }
 
-    /// All open sockets that are accepted on one of `server_ports`, or connected to one.
+    /// All open sockets that were accepted on one of `server_ports`, or are connected to one.
+    ///
+    /// # Errors
+    /// If the kernel's answer cannot be read.
     pub fn read(&mut self, server_ports: &[u16]) -> Result<Vec<SocketView>, WireError> {
         let mut found = Vec::new();
         for (family, socket_id) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
@@ -60,7 +66,7 @@ impl SocketTable {
             family,
             protocol: IPPROTO_TCP,
             extensions: ExtensionFlags::INFO,
-            // Listeners count nothing, and what is in TIME_WAIT has no figures.
+            // Listeners have no counts, and sockets in TIME_WAIT have no figures.
             states: StateFlags::all() - StateFlags::LISTEN - StateFlags::TIME_WAIT,
             socket_id,
         };
@@ -86,25 +92,28 @@ impl SocketTable {
     }
 }
 
-/// Notices of freed sockets.
+/// Notifications of freed sockets.
 #[derive(Debug)]
 pub(crate) struct Freed {
     pub netlink: OwnedFd,
     buffer: Vec<u8>,
 }
 
-/// What came.
+/// Completeness of the notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drained {
-    /// All there was.
+    /// All were received.
     All,
-    /// The kernel had more notices than its buffer holds: some are lost.
+    /// The kernel had more notifications than its buffer holds: some are lost.
     Lost,
 }
 
 impl Freed {
     /// Subscribes to the notices of the calling thread's network namespace. This takes no privilege
     /// on the kernels that were tried.
+    ///
+    /// # Errors
+    /// If the kernel refuses the socket.
     pub fn open() -> Result<Freed, WireError> {
         let netlink = open(GROUP_TCP_FREED)?;
         // Beyond the system's limit only root of the first user namespace may go; else as far as
@@ -117,6 +126,9 @@ impl Freed {
     }
 
     /// Reads all notices that are there.
+    ///
+    /// # Errors
+    /// If the notifications cannot be read.
     pub fn drain(
         &mut self,
         server_ports: &[u16],
@@ -148,7 +160,7 @@ fn open(groups: u32) -> Result<OwnedFd, WireError> {
     Ok(netlink)
 }
 
-/// Hands over the answers in a buffer; true if it was the last buffer.
+/// Passes on the answers in a buffer; true if it was the last buffer.
 fn messages(bytes: &[u8], take: &mut dyn FnMut(&InetResponse)) -> Result<bool, WireError> {
     let mut at = 0;
     while at < bytes.len() {

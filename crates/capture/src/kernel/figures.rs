@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::now_ns;
 use crate::error::WireError;
 
-/// A socket as the kernel counts it.
+/// Counts of one socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketView {
     /// Its own end.
@@ -19,7 +19,7 @@ pub struct SocketView {
     pub remote: SocketAddr,
     /// Which end opened the connection.
     pub role: Role,
-    /// How the figures were had.
+    /// Source of the figures.
     pub source: Source,
     /// When they were read, in nanoseconds since 1970.
     pub at_ns: u64,
@@ -37,22 +37,23 @@ pub enum Role {
     Accepted,
 }
 
-/// How figures of a socket were had: every figure is labelled with it.
+/// Source of a socket's figures: every figure is labelled with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// From an own socket. Complete if it was read after both FINs and before close; what comes
-    /// later, and a RST of its own, is not in it.
+    /// From an own socket. Complete if read after both FINs and before close; later packets and a
+    /// RST of its own are not included.
     OwnSocket,
-    /// From a list of all sockets while it was alive: not its last word.
+    /// From a list of all sockets while it was alive: not its final counts.
     Listed,
-    /// From the notice that the kernel sends when it frees a socket: its last word. What a socket
-    /// in TIME_WAIT still sends and receives is not in it: the FIN of a peer that closes later, and
+    /// From the notification that the kernel sends when it frees a socket: its final counts.
+    /// Packets
+    /// of a socket in TIME_WAIT are not included: the FIN of a peer that closes later, and
     /// the acknowledgement of that.
     Freed,
 }
 
-/// Counters of a TCP socket. All are since it was opened.
+/// Counters of a TCP socket, since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpFigures {
     /// State, as in net/tcp_states.h: 1 is established, 7 closed.
@@ -75,7 +76,7 @@ pub struct TcpFigures {
     pub bytes_acknowledged: u64,
     /// Bytes received in order; FIN counts one.
     pub bytes_received: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub segments_retransmitted: u64,
     /// Smoothed round-trip time in microseconds.
     pub round_trip_us: u32,
@@ -99,6 +100,9 @@ pub struct TcpFigures {
 
 impl SocketView {
     /// Reads an own socket. Its ends are given, since a closed socket no longer knows its peer.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or its answer is too short.
     pub fn of(
         socket: impl AsFd,
         [local, remote]: [SocketAddr; 2],
@@ -113,6 +117,9 @@ impl SocketView {
 impl TcpFigures {
     /// Reads the figures of an own TCP socket. To be complete: `shutdown` the writing side, read to
     /// the end, read the figures, close.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or its answer is too short.
     pub fn of(socket: impl AsFd) -> Result<TcpFigures, WireError> {
         let mut bytes = [0_u8; TCP_INFO_BYTES_MAX];
         let mut length = bytes.len() as u32;

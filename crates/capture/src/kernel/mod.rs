@@ -1,5 +1,5 @@
-//! What the kernel counts by itself, without a capture: `TCP_INFO` of own sockets, and sock_diag
-//! for everybody's.
+//! The kernel's own counts, without a capture: `TCP_INFO` of own sockets, and sock_diag for all
+//! sockets.
 
 pub mod agreement;
 mod diag;

@@ -1,4 +1,4 @@
-//! Watches everybody's TCP sockets of a network namespace: samples while they live, last words when
+//! Watches all TCP sockets of a network namespace: samples while they live, final counts when
 //! they are freed.
 
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use crate::error::WireError;
 use crate::kernel::diag::{Drained, Freed, SocketTable};
 use crate::kernel::figures::{Role, SocketView, TcpFigures};
 
-/// A watch that runs in a thread of its own.
+/// A watch that runs in its own thread.
 #[derive(Debug)]
 pub struct KernelWatch {
     thread: JoinHandle<Result<KernelAccount, WireError>>,
@@ -25,16 +25,16 @@ pub struct KernelWatch {
     wake: Arc<OwnedFd>,
 }
 
-/// What the kernel counted.
+/// Counts of the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelAccount {
-    /// The last figures of each socket, both ends of a connection if both are in this namespace.
+    /// The last figures of each socket; both ends of a connection if both are in this namespace.
     pub sockets: Vec<SocketView>,
-    /// Figures while they lived, in the order of time.
+    /// Samples of living sockets, in the order of time.
     pub samples: Vec<Sample>,
-    /// Samples that found no room.
+    /// Samples that were dropped because the list was full.
     pub samples_dropped: u64,
-    /// True if the kernel had more notices than its buffer holds: some sockets have no last
+    /// True if the kernel had more notifications than its buffer holds: some sockets have no final
     /// figures.
     pub notices_lost: bool,
     /// Processor time of the watches' own threads, nanoseconds.
@@ -65,7 +65,7 @@ pub struct Sample {
 }
 
 impl KernelAccount {
-    /// Adds what the kernel of another namespace counted.
+    /// Adds the counts of another namespace.
     pub fn join(&mut self, other: KernelAccount) {
         self.sockets.extend(other.sockets);
         self.samples.extend(other.samples);
@@ -79,7 +79,10 @@ impl KernelAccount {
 impl KernelWatch {
     /// Begins to watch sockets accepted on, or connected to, one of `server_ports` in the network
     /// namespace of the calling thread, and samples them at every `every`; without it only their
-    /// last words are kept.
+    /// final counts are kept.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or no thread can be started.
     pub fn start(server_ports: &[u16], every: Option<Duration>) -> Result<KernelWatch, WireError> {
         let (freed, table) = (Freed::open()?, SocketTable::open()?);
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -102,7 +105,10 @@ impl KernelWatch {
         Ok(KernelWatch { thread, asked, wake })
     }
 
-    /// Ends the watch. Sockets that are still open are in the account with what they had so far.
+    /// Ends the watch. Sockets still open are in the account with their counts so far.
+    ///
+    /// # Errors
+    /// If reading failed while it ran, or its thread panicked.
     pub fn stop(self) -> Result<KernelAccount, WireError> {
         self.asked.store(true, Ordering::Release);
         rustix::io::write(&*self.wake, &1_u64.to_ne_bytes())
@@ -131,13 +137,15 @@ impl Watcher {
                 && at <= Instant::now()
             {
                 self.sample()?;
-                // After a pause of the whole machine the missed samples are not made up for.
+                // Samples missed in a pause of the whole machine are not repeated.
                 due = Some((at + every).max(Instant::now()));
             }
             self.wait(due)?;
         }
+        self.await_quiet()?;
         // What is open is read before the last notices: a socket freed in between is in both, and
-        // its last word counts. Earlier notices are of earlier sockets, even between the same ends.
+        // its final counts are used. Earlier notices are of earlier sockets, even between the same
+        // ends.
         self.drain()?;
         let earlier = self.last_words.len();
         let open = self.table.read(&self.ports)?;
@@ -149,6 +157,22 @@ impl Watcher {
         self.account.sockets.append(&mut self.last_words);
         self.account.own_cpu_ns = own_thread_ns();
         Ok(self.account)
+    }
+
+    /// Takes notices until none has come for a while, at most for [`IDLE`]. The kernel sends them
+    /// from a work queue, which a busy machine runs late.
+    fn await_quiet(&mut self) -> Result<(), WireError> {
+        let end = Instant::now() + IDLE;
+        while Instant::now() < end {
+            let mut notices = [PollFd::from_borrowed_fd(self.freed.netlink.as_fd(), PollFlags::IN)];
+            match poll(&mut notices, Some(&QUIET)) {
+                Ok(0) => return Ok(()),
+                Ok(_) => self.drain()?,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(WireError::of("poll", error)),
+            }
+        }
+        Ok(())
     }
 
     fn drain(&mut self) -> Result<(), WireError> {
@@ -205,6 +229,9 @@ impl Sample {
         }
     }
 }
+
+/// How long no notice comes before a watch ends.
+const QUIET: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 const IDLE: Duration = Duration::from_millis(500);
 /// About 100 MB; a sample a second of 1,000 sockets for a quarter of an hour.

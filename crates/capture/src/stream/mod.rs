@@ -1,4 +1,4 @@
-//! What a direction of a connection says, in order: reassembly of TCP, and the records of TLS.
+//! The content of one direction of a connection, in order: reassembly of TCP, and records of TLS.
 
 pub mod reassembly;
 pub mod sequence;

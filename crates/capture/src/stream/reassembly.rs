@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 /// The bytes of one direction of a TCP connection, put in order (RFC 9293, section 3.10.7.4).
 ///
-/// Bytes are handed on once and in order. What comes out of order waits, up to [`HELD_BYTES_MAX`]
-/// and [`HELD_PIECES_MAX`]; beyond that the oldest hole is given up, and said so.
+/// Bytes are passed on once and in order. Bytes out of order wait, up to [`HELD_BYTES_MAX`] and
+/// [`HELD_PIECES_MAX`]; beyond that the oldest gap is given up, and counted.
 #[derive(Debug, Default)]
 pub struct Reassembly {
     next: i64,
     waiting: BTreeMap<i64, Waiting>,
     held_bytes: usize,
-    /// Bytes that were never seen, in holes that were given up.
+    /// Bytes that were never seen, in gaps that were given up.
     pub unseen_bytes: u64,
 }
 
@@ -27,20 +27,20 @@ struct Waiting {
 pub enum Piece<'a> {
     /// Bytes that were captured.
     Bytes(&'a [u8]),
-    /// So many bytes were on the wire, but the capture cut them off.
+    /// Number of bytes that were on the wire, but cut off by the capture.
     Cut(u64),
-    /// So many bytes were never seen by the capture.
+    /// Number of bytes that the capture never saw.
     Hole(u64),
 }
 
-/// What became of a segment.
+/// What a segment contained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Bytes seen for the first time.
     pub new_bytes: u64,
     /// Bytes that had been seen before.
     pub repeated_bytes: u64,
-    /// True if something before it is missing, or something behind it came first.
+    /// True if something before it is missing, or something after it came first.
     pub out_of_order: bool,
 }
 
@@ -56,7 +56,7 @@ impl Reassembly {
     }
 
     /// Takes a segment of `length` bytes at `offset`, of which the first `bytes` were captured.
-    /// Without `keep`, the content of what has to wait is forgotten and comes as [`Piece::Cut`].
+    /// Without `keep`, the content of waiting bytes is forgotten and returned as [`Piece::Cut`].
     pub fn take(
         &mut self,
         offset: i64,
@@ -79,7 +79,7 @@ impl Reassembly {
             let stop = ((to - offset) as usize).min(bytes.len());
             let part = &bytes[start..stop];
             if from == self.next {
-                // What fits at once is not copied; what waits behind it follows below.
+                // Bytes in order are not copied; bytes waiting behind them follow below.
                 hand_on_part(part, (to - from) as u64, hand_on);
                 self.next = to;
             } else {
@@ -94,7 +94,7 @@ impl Reassembly {
         taken
     }
 
-    /// Hands on whatever waits, with the holes before it; at the end of a capture.
+    /// Passes on all waiting bytes, with the gaps before them; at the end of a capture.
     pub fn flush(&mut self, hand_on: &mut dyn FnMut(Piece<'_>)) {
         while !self.waiting.is_empty() {
             self.give_up_a_hole(hand_on);

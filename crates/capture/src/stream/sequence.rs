@@ -22,12 +22,12 @@ impl Sequence {
         self.anchor.is_some()
     }
 
-    /// Says that the byte with `number` stands at `offset`.
+    /// Sets the offset of the byte with `number`.
     pub fn anchor(&mut self, number: u32, offset: i64) {
         self.anchor = Some(Anchor { number, offset });
     }
 
-    /// The offset of `number`; the first number ever asked for without an anchor becomes 0.
+    /// The offset of `number`; without an anchor the first number becomes 0.
     pub fn offset(&mut self, number: u32) -> i64 {
         let Some(anchor) = self.anchor else {
             self.anchor(number, 0);

@@ -1,4 +1,4 @@
-//! What a cipher suite adds to each record.
+//! Bytes that a cipher suite adds to each record.
 
 /// The bytes that encrypting adds within a record's body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Overhead {
     pub trailer: u64,
 }
 
-/// What `suite` adds in `version`, if that does not depend on the content: suites with CBC pad.
+/// Overhead of `suite` in `version`, if it does not depend on the content: suites with CBC pad.
 ///
 /// TLS 1.3: RFC 8446, section 5.2 (content type 1, tag 16; 8 for CCM_8, RFC 6655). TLS 1.2: GCM RFC
 /// 5288 section 3, CCM RFC 6655 section 3 (explicit nonce 8), ChaCha20 RFC 7905 section 2 (none).

@@ -1,4 +1,4 @@
-//! Finds the records of TLS in a stream and says which bytes are handshake, overhead and content.
+//! Finds the records of TLS in a stream and classifies their bytes: handshake, overhead, content.
 //!
 //! Nothing is decrypted. In TLS 1.3 a handshake message looks like data once keys are there (RFC
 //! 8446, section 5.1), so the end of the handshake is found by the size of the client's Finished,
@@ -20,7 +20,7 @@ pub struct Session {
     client_changed_first: Option<bool>,
 }
 
-/// What was agreed, as far as it could be read.
+/// Negotiated parameters, as far as they could be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The version of the protocol, such as 0x0304 for TLS 1.3.
@@ -88,7 +88,7 @@ struct Record {
     class: Class,
     length: u64,
     at: u64,
-    /// True if a part of it was never seen, and is not counted.
+    /// True if part of it was never seen, and is not counted.
     has_hole: bool,
     overhead: Overhead,
 }
@@ -107,7 +107,7 @@ enum Flight {
     Before,
     /// One record that is not Finished alone: a certificate, or the whole flight in one record.
     Begun,
-    /// A second such record of so many bytes: the verification, or already content.
+    /// A second such record and its size in bytes: the verification, or already content.
     Unsure(u64),
     Done,
 }
@@ -123,7 +123,7 @@ impl Session {
     pub fn bytes(&self, side: Side) -> Bytes {
         let half = &self.halves[side as usize];
         let mut bytes = half.bytes;
-        // A header that the capture's end cut in two belongs to a record that nobody knows.
+        // A header that the end of the capture cut belongs to an unknown record.
         bytes.record += half.header_filled as u64;
         bytes
     }
@@ -142,7 +142,7 @@ impl Session {
         }
     }
 
-    /// Says that `side` has closed its direction: where its closing alert begins, if it sent one.
+    /// Ends the direction of `side`. Returns the offset of its closing alert, if it sent one.
     pub fn close(&mut self, side: Side) -> Option<u64> {
         self.settle_flight();
         let is_new = self.facts.version == Some(TLS_1_3);
@@ -168,7 +168,7 @@ impl Session {
         Some(last.start)
     }
 
-    /// Says that nothing more will come.
+    /// Ends the connection.
     pub fn settle_flight(&mut self) {
         if let Flight::Unsure(length) = self.flight {
             self.take_back(length);
@@ -211,7 +211,7 @@ impl Session {
         }
     }
 
-    /// Goes on over bytes whose content is not there; only inside a record is that possible.
+    /// Skips bytes whose content is missing; this is possible only inside a record.
     fn take_absent(&mut self, side: Side, mut count: u64, on_the_wire: bool) {
         while count > 0 {
             let half = &mut self.halves[side as usize];
@@ -330,7 +330,7 @@ impl Session {
 
     fn advance(&mut self, side: Side, count: u64, on_the_wire: bool) {
         if !on_the_wire && matches!(self.flight, Flight::Unsure(_)) {
-            // What is not all there cannot be moved.
+            // An incomplete record cannot be moved.
             self.flight = Flight::Done;
         }
         let half = &mut self.halves[side as usize];

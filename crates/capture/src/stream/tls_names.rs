@@ -1,4 +1,4 @@
-//! What records of TLS are called, as far as it can be read without keys.
+//! Names of TLS records, as far as they can be read without keys.
 
 use crate::account::Unit;
 
@@ -30,7 +30,7 @@ fn messages(mut body: &[u8], length: u64) -> String {
     while let [kind, a, b, c, ..] = *body {
         let length = 4 + u64::from(u32::from_be_bytes([0, a, b, c]));
         let Some((_, name)) = MESSAGES.iter().find(|(known, _)| *known == kind) else { break };
-        // A certificate may go on in the next record, whatever else must fit.
+        // A certificate may continue in the next record; all else must fit.
         if length > left && kind != CERTIFICATE {
             break;
         }

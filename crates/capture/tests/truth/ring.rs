@@ -135,17 +135,17 @@ fn a_file_that_is_no_capture_is_an_error_with_its_place() {
         account_of(&file.0, Settings::default()).unwrap_err().to_string()
     };
     let name = file.0.display();
-    assert_eq!(read(b"abc"), format!("{name}: not a capture: it has fewer than 4 bytes"));
+    assert_eq!(read(b"abc"), format!("{name}: not a capture file: it has fewer than 4 bytes"));
     let found = read(b"GIF89a..");
-    assert!(found.contains("begins with 0x47494638, no mark of pcap"), "{found}");
+    assert!(found.contains("begins with 0x47494638, as no pcap"), "{found}");
     // A header of pcap and half a packet.
     let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0];
     pcap.extend([1, 0, 0, 0]);
     pcap.extend([0, 0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, 100, 0, 0, 0, 1, 2, 3]);
     let found = read(&pcap);
-    assert!(found.contains("packet 1: the file ends in the middle of it"), "{found}");
-    // A link header that nobody knows: USB.
+    assert!(found.contains("packet 1: the file ends within it"), "{found}");
+    // An unknown link header: USB.
     pcap[20] = 189;
     let found = read(&pcap);
-    assert!(found.contains("link headers of type 189 are not understood"), "{found}");
+    assert!(found.contains("link headers of type 189 are not supported"), "{found}");
 }

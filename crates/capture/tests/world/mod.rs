@@ -67,7 +67,7 @@ pub fn loopback_down() -> io::Result<()> {
 }
 
 /// Between two cores the loopback interface delivers out of order now and then, and with it come
-/// retransmissions that nobody asked for.
+/// unexpected retransmissions.
 fn stay_on_one_core() {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let allowed = sched_getaffinity(None).expect("the own affinity");

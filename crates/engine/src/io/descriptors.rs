@@ -38,8 +38,8 @@ pub fn raise() -> Result<Limits, Errno> {
 /// old table held is closed in the new one: a copy would keep the sockets of other threads open
 /// after those had closed them, and their peers would never hear of it.
 ///
-/// Doorbells made before and named in `keep` work across all tables; what is opened after lives
-/// in one table only.
+/// A wake-up descriptor that was made before and is named in `keep` works across all tables; what
+/// is opened later is in one table only.
 ///
 /// # Errors
 /// EPERM or ENOSYS if the system does not allow it (the default filter of container runtimes

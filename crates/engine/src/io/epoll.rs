@@ -20,8 +20,8 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use weigh_model::Nanos;
 use weigh_model::connection::Frames;
 
-use super::doorbell::Doorbell;
-use super::{Close, Happening, Io, IoFault, Poker, Token, socket, two_step_wait};
+use super::wake_fd::WakeFd;
+use super::{Close, Io, IoEvent, IoFault, Token, Waker, socket, two_step_wait};
 use peers::Peers;
 use slot::{
     AGAIN, BLOCKED, CONNECTING, DATAGRAM, ENDED, FAILED, GONE, HELD, LEAVING, LISTENER, PAUSED,
@@ -32,7 +32,7 @@ use slot::{
 /// A socket without traffic takes 8 bytes here, whatever the kernel needs beside.
 pub struct EpollIo {
     epoll: OwnedFd,
-    doorbell: Doorbell,
+    wake_fd: WakeFd,
     epoch: Instant,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -58,18 +58,17 @@ pub struct EpollIo {
 impl EpollIo {
     /// An empty one whose clock counts from `epoch`. Shards of one trial share the epoch.
     pub fn new(epoch: Instant) -> Result<EpollIo, IoFault> {
-        EpollIo::with_doorbell(epoch, Doorbell::new().map_err(socket::fault)?)
+        EpollIo::with_wake_fd(epoch, WakeFd::new().map_err(socket::fault)?)
     }
 
-    /// The same with a doorbell made before, perhaps in another descriptor table.
-    pub fn with_doorbell(epoch: Instant, doorbell: Doorbell) -> Result<EpollIo, IoFault> {
+    /// The same with a wake-up descriptor made before, perhaps in another descriptor table.
+    pub fn with_wake_fd(epoch: Instant, wake_fd: WakeFd) -> Result<EpollIo, IoFault> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(socket::fault)?;
         let flags = EventFlags::IN | EventFlags::ET;
-        epoll::add(&epoll, &doorbell, EventData::new_u64(DOORBELL), flags)
-            .map_err(socket::fault)?;
+        epoll::add(&epoll, &wake_fd, EventData::new_u64(WAKE_FD), flags).map_err(socket::fault)?;
         Ok(EpollIo {
             epoll,
-            doorbell,
+            wake_fd,
             epoch,
             slots: Vec::new(),
             free: Vec::new(),
@@ -200,11 +199,11 @@ impl EpollIo {
         }
     }
 
-    fn handle(&mut self, event: Event, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+    fn handle(&mut self, event: Event, on_event: &mut dyn FnMut(Nanos, IoEvent<'_>)) {
         let (data, flags) = (event.data.u64(), event.flags);
-        if data == DOORBELL {
-            self.doorbell.answer();
-            return happened(self.now(), Happening::Poked);
+        if data == WAKE_FD {
+            self.wake_fd.clear();
+            return on_event(self.now(), IoEvent::Woken);
         }
         let token = Token(data as u32);
         let Some(slot) = self.slots.get_mut(token.0 as usize) else { return };
@@ -212,7 +211,7 @@ impl EpollIo {
             return; // Closed since; another table may have held it open a little longer.
         }
         if slot.state & LISTENER != 0 {
-            return self.accept(token, happened);
+            return self.accept(token, on_event);
         }
         if slot.state & LEAVING != 0 {
             return self.read_to_the_end(token);
@@ -222,52 +221,43 @@ impl EpollIo {
             slot.state |= GONE;
         }
         if slot.state & CONNECTING != 0 {
-            if !flags.intersects(EventFlags::OUT | gone) || !self.established(token, happened) {
+            if !flags.intersects(EventFlags::OUT | gone) || !self.established(token, on_event) {
                 return;
             }
-        } else if self.slots[token.0 as usize].state & BLOCKED != 0
-            && flags.contains(EventFlags::OUT)
-        {
-            self.slots[token.0 as usize].state &= !BLOCKED;
-            happened(self.now(), Happening::Writable(token));
-        } else if self.slots[token.0 as usize].state & SERVES != 0 {
-            let waiting = self.peers.as_mut().map(|peers| peers.unblocked(token));
-            for peer in waiting.unwrap_or_default() {
-                self.slots[peer.0 as usize].state &= !BLOCKED;
-                happened(self.now(), Happening::Writable(peer));
+        } else if slot.state & BLOCKED != 0 && flags.contains(EventFlags::OUT) {
+            slot.state &= !BLOCKED;
+            match slot.state & SERVES {
+                0 => on_event(self.now(), IoEvent::Writable(token)),
+                _ => self.unblock_peers(token, on_event),
             }
         }
         if flags.intersects(EventFlags::IN | gone) {
-            self.read(token, happened);
+            self.read(token, on_event);
         }
     }
 
-    fn established(
-        &mut self,
-        token: Token,
-        happened: &mut dyn FnMut(Nanos, Happening<'_>),
-    ) -> bool {
+    fn established(&mut self, token: Token, on_event: &mut dyn FnMut(Nanos, IoEvent<'_>)) -> bool {
         let now = self.now();
         let slot = &mut self.slots[token.0 as usize];
         let Some(socket) = &slot.socket else { return false };
         slot.state &= !CONNECTING;
         match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
-                happened(now, Happening::Connected(token));
+                on_event(now, IoEvent::Connected(token));
                 true
             }
             Ok(Err(errno)) | Err(errno) => {
                 slot.state |= FAILED;
-                happened(now, Happening::Failed(token, socket::fault(errno)));
+                on_event(now, IoEvent::Failed(token, socket::fault(errno)));
                 false
             }
         }
     }
 
     /// Reads until the socket is drained, has ended, or has had its share of this turn.
-    fn read(&mut self, token: Token, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+    fn read(&mut self, token: Token, on_event: &mut dyn FnMut(Nanos, IoEvent<'_>)) {
         if self.slots[token.0 as usize].state & DATAGRAM != 0 {
-            return self.read_datagrams(token, happened);
+            return self.read_datagrams(token, on_event);
         }
         let mut fills = 0;
         loop {
@@ -282,7 +272,7 @@ impl EpollIo {
                 Ok((0, _)) if slot.state & ENDED != 0 => return,
                 Ok((0, _)) => {
                     slot.state |= ENDED;
-                    return happened(now, Happening::Ended(token));
+                    return on_event(now, IoEvent::Ended(token));
                 }
                 Ok((length, _)) => {
                     self.bytes_read += length as u64;
@@ -293,7 +283,7 @@ impl EpollIo {
                         slot.state |= AGAIN;
                         self.again.push_back(token);
                     }
-                    happened(now, Happening::Received(token, &self.buffer[..length]));
+                    on_event(now, IoEvent::Received(token, &self.buffer[..length]));
                     if !more || fills == FILLS_PER_TURN {
                         return;
                     }
@@ -302,14 +292,14 @@ impl EpollIo {
                 Err(Errno::AGAIN) => return,
                 Err(errno) => {
                     slot.state |= FAILED;
-                    return happened(now, Happening::Failed(token, socket::fault(errno)));
+                    return on_event(now, IoEvent::Failed(token, socket::fault(errno)));
                 }
             }
         }
     }
 
     /// Accepts what waits, up to this listener's share of a turn.
-    fn accept(&mut self, token: Token, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+    fn accept(&mut self, token: Token, on_event: &mut dyn FnMut(Nanos, IoEvent<'_>)) {
         for _ in 0..ACCEPTS_PER_TURN {
             let slot = &self.slots[token.0 as usize];
             let Some(listener) = &slot.socket else { return };
@@ -322,11 +312,11 @@ impl EpollIo {
                 Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
                     Err(socket::fault(errno))
                 }
-                // The errors of a connection that died in the queue are told here, accept(2).
+                // The errors of a connection that died in the queue are reported here, accept(2).
                 Err(_) => continue,
             };
             match taken {
-                Ok(connection) => happened(self.now(), Happening::Accepted { connection }),
+                Ok(connection) => on_event(self.now(), IoEvent::Accepted { connection }),
                 Err(_) => {
                     self.slots[token.0 as usize].state |= PAUSED;
                     self.accept_pauses += 1;
@@ -488,13 +478,13 @@ impl Io for EpollIo {
         }
     }
 
-    fn turn(&mut self, until: Nanos, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
+    fn turn(&mut self, until: Nanos, on_event: &mut dyn FnMut(Nanos, IoEvent<'_>)) {
         let any = self.wait(until);
         if !self.answered.is_empty() {
             self.close_unanswered();
         }
         for (token, fault) in std::mem::take(&mut self.stillborn) {
-            happened(self.now(), Happening::Failed(token, fault));
+            on_event(self.now(), IoEvent::Failed(token, fault));
         }
         if self.paused_until.is_some_and(|retry| retry <= clock(self.epoch)) {
             self.resume_listeners();
@@ -503,14 +493,14 @@ impl Io for EpollIo {
         if any {
             let mut events = std::mem::take(&mut self.events);
             for event in events.drain(..) {
-                self.handle(event, happened);
+                self.handle(event, on_event);
             }
             self.events = events;
         }
         if let Some(peers) = &mut self.peers {
             let now = clock(self.epoch);
             for peer in peers.silent(now) {
-                happened(now, Happening::Ended(peer));
+                on_event(now, IoEvent::Ended(peer));
             }
         }
         for _ in 0..waiting {
@@ -519,14 +509,14 @@ impl Io for EpollIo {
             slot.state &= !AGAIN;
             match slot.state & LISTENER {
                 0 if slot.state & LEAVING != 0 => self.read_to_the_end(token),
-                0 => self.read(token, happened),
-                _ => self.accept(token, happened),
+                0 => self.read(token, on_event),
+                _ => self.accept(token, on_event),
             }
         }
     }
 
-    fn poker(&self) -> Poker {
-        self.doorbell.poker()
+    fn waker(&self) -> Waker {
+        self.wake_fd.waker()
     }
 
     fn bytes(&self) -> (u64, u64) {
@@ -534,8 +524,8 @@ impl Io for EpollIo {
     }
 }
 
-/// The doorbell's event data; no slot and generation give it.
-const DOORBELL: u64 = u64::MAX;
+/// The wake-up descriptor's event data; no slot and generation give it.
+const WAKE_FD: u64 = u64::MAX;
 const EVENTS_PER_TURN: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Buffers read from one socket before the others have their turn.
@@ -543,7 +533,7 @@ const FILLS_PER_TURN: u32 = 4;
 const ACCEPTS_PER_TURN: u32 = 256;
 /// How long a listener without descriptors waits for others to close some.
 const ACCEPT_RETRY: Nanos = Nanos::from_millis(100);
-/// How long a peer may take to answer a goodbye: several round trips of a satellite.
+/// How long a peer may take to end its side: several round trips of a satellite.
 const ANSWER_WITHIN: Nanos = Nanos::from_secs(2);
 const NS_PER_S: u64 = 1_000_000_000;
 /// EBADF: the token is not open.

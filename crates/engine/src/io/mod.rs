@@ -4,11 +4,11 @@
 
 mod datagrams;
 pub mod descriptors;
-pub mod doorbell;
 pub mod epoll;
 pub mod sim;
 mod socket;
 mod two_step_wait;
+pub mod wake_fd;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -47,9 +47,9 @@ pub enum IoFault {
     Other(i32),
 }
 
-/// What happened on a socket.
+/// An event of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening<'a> {
+pub enum IoEvent<'a> {
     /// A connection asked for with [`Io::connect`] stands.
     Connected(Token),
     /// A connection came in on a listening socket.
@@ -66,8 +66,8 @@ pub enum Happening<'a> {
     Ended(Token),
     /// The connection failed, or could not be made. The token stays until [`Io::close`].
     Failed(Token, IoFault),
-    /// Another thread poked this `Io` through its [`Poker`].
-    Poked,
+    /// Another thread woke this `Io` through its [`Waker`].
+    Woken,
 }
 
 /// How to close a socket.
@@ -93,7 +93,7 @@ pub trait Io {
         None
     }
 
-    /// Starts to connect; [`Happening::Connected`] or [`Happening::Failed`] follows in a later
+    /// Starts to connect; [`IoEvent::Connected`] or [`IoEvent::Failed`] follows in a later
     /// turn. `from` chooses the local address. An error means that no socket could be made: no
     /// descriptors, no local ports, no such local address.
     fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> Result<Token, IoFault>;
@@ -102,12 +102,12 @@ pub trait Io {
     fn listen(&mut self, on: SocketAddr, backlog: u32) -> Result<SocketAddr, IoFault>;
 
     /// Hands bytes to a connected socket and returns how many it took. When that is fewer than
-    /// all, [`Happening::Writable`] follows once it takes more. After an error what has come in
-    /// is still reported, then [`Happening::Ended`] or [`Happening::Failed`].
+    /// all, [`IoEvent::Writable`] follows once it takes more. After an error what has come in
+    /// is still reported, then [`IoEvent::Ended`] or [`IoEvent::Failed`].
     fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault>;
 
-    /// Makes a socket for datagrams to and from one peer; [`Happening::Connected`] follows in a
-    /// later turn. Each datagram that comes in is one [`Happening::Received`].
+    /// Makes a socket for datagrams to and from one peer; [`IoEvent::Connected`] follows in a
+    /// later turn. Each datagram that comes in is one [`IoEvent::Received`].
     ///
     /// # Errors
     /// As of [`Io::connect`].
@@ -115,7 +115,7 @@ pub trait Io {
     -> Result<Token, IoFault>;
 
     /// Receives datagrams of any peer; port 0 takes a free one. A peer is a connection with a token
-    /// of its own from [`Happening::Accepted`] on, which is reported with its first datagram, until
+    /// of its own from [`IoEvent::Accepted`] on, which is reported with its first datagram, until
     /// [`Io::close`]; one that has been silent for long is reported as ended. Returns the address
     /// taken.
     ///
@@ -125,7 +125,7 @@ pub trait Io {
 
     /// Hands frames as datagrams to a socket or to a peer, those behind the first `taken` bytes,
     /// and returns how many bytes are taken then. When that is fewer than all,
-    /// [`Happening::Writable`] follows.
+    /// [`IoEvent::Writable`] follows.
     ///
     /// # Errors
     /// What the socket says; nothing more is reported of it.
@@ -134,8 +134,9 @@ pub trait Io {
     /// Datagrams dropped so far because the receive queue of one of these sockets was full.
     fn dropped(&self) -> u64;
 
-    /// Reads nothing more from a socket until [`Io::release`], so that its peer has to wait. For
-    /// datagrams it does nothing: what is not read is lost.
+    /// Reads nothing more from a socket until [`Io::release`], so that its peer has to wait.
+    /// Datagrams wait in the receive queue; the kernel drops and counts those that do not fit. A
+    /// peer of a server socket cannot be held.
     fn hold(&mut self, which: Token);
 
     /// Reads again from a socket that was held.
@@ -154,23 +155,23 @@ pub trait Io {
     /// takes), then reports everything that is ready. It may also return early with nothing.
     /// Each report carries the time at which the kernel handed it over. Nothing is read again
     /// within one turn from a socket that has been drained.
-    fn turn(&mut self, until: Nanos, happened: &mut dyn FnMut(Nanos, Happening<'_>));
+    fn turn(&mut self, until: Nanos, on_event: &mut dyn FnMut(Nanos, IoEvent<'_>));
 
     /// Wakes this `Io` from other threads.
-    fn poker(&self) -> Poker;
+    fn waker(&self) -> Waker;
 
     /// All bytes written to and read from sockets so far.
     fn bytes(&self) -> (u64, u64);
 }
 
-/// Wakes an [`Io`] from another thread: its turn ends with [`Happening::Poked`]. Several pokes
-/// may become one.
+/// Wakes an [`Io`] from another thread: its turn ends with [`IoEvent::Woken`]. Several calls may
+/// become one event.
 #[derive(Clone)]
-pub struct Poker(pub std::sync::Arc<dyn Fn() + Send + Sync>);
+pub struct Waker(pub std::sync::Arc<dyn Fn() + Send + Sync>);
 
-impl Poker {
-    /// Pokes.
-    pub fn poke(&self) {
+impl Waker {
+    /// Wakes the `Io`.
+    pub fn wake(&self) {
         (self.0)();
     }
 }

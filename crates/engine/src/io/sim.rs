@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weigh_model::Nanos;
 use weigh_model::connection::Frames;
 
-use super::{Close, Happening, Io, IoFault, Poker, Token};
+use super::{Close, Io, IoEvent, IoFault, Token, Waker};
 pub use flows::Weather;
 pub use link::{Cut, Link, Pause};
 use state::State;
@@ -53,9 +53,9 @@ impl World {
 
     /// The sockets of the next party; parties are numbered from 0 in this order.
     pub fn party(&mut self) -> SimIo {
-        let rung = Arc::new(AtomicBool::new(false));
-        let number = self.state.borrow_mut().add_party(rung.clone());
-        SimIo { state: self.state.clone(), number, rung }
+        let is_woken = Arc::new(AtomicBool::new(false));
+        let number = self.state.borrow_mut().add_party(is_woken.clone());
+        SimIo { state: self.state.clone(), number, is_woken }
     }
 
     /// Lays the link to a listening address, before anybody connects to it.
@@ -93,9 +93,9 @@ impl World {
         self.state.borrow().log
     }
 
-    /// How many happenings were reported so far.
-    pub fn happenings(&self) -> u64 {
-        self.state.borrow().happenings
+    /// How many events were reported so far.
+    pub fn events(&self) -> u64 {
+        self.state.borrow().events
     }
 
     /// Runs the parties, in the order in which their `SimIo`s were made, until all that do not
@@ -157,7 +157,7 @@ impl World {
 pub struct SimIo {
     state: Rc<RefCell<State>>,
     number: usize,
-    rung: Arc<AtomicBool>,
+    is_woken: Arc<AtomicBool>,
 }
 
 impl Io for SimIo {
@@ -217,18 +217,18 @@ impl Io for SimIo {
         self.state.borrow_mut().close(self.number, which, how);
     }
 
-    fn turn(&mut self, until: Nanos, happened: &mut dyn FnMut(Nanos, Happening<'_>)) {
-        let poked = self.rung.swap(false, Ordering::AcqRel);
+    fn turn(&mut self, until: Nanos, on_event: &mut dyn FnMut(Nanos, IoEvent<'_>)) {
+        let is_woken = self.is_woken.swap(false, Ordering::AcqRel);
         // Gathered first, so that the world is not locked while the party thinks.
-        let (now, reports) = self.state.borrow_mut().turn(self.number, until, poked);
+        let (now, reports) = self.state.borrow_mut().turn(self.number, until, is_woken);
         for report in &reports {
-            happened(now, report.happening());
+            on_event(now, report.event());
         }
     }
 
-    fn poker(&self) -> Poker {
-        let rung = self.rung.clone();
-        Poker(Arc::new(move || rung.store(true, Ordering::Release)))
+    fn waker(&self) -> Waker {
+        let is_woken = self.is_woken.clone();
+        Waker(Arc::new(move || is_woken.store(true, Ordering::Release)))
     }
 
     fn bytes(&self) -> (u64, u64) {

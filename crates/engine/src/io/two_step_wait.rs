@@ -52,17 +52,18 @@ mod tests {
     #[test]
     fn it_tells_the_same_events_as_one_step() {
         let ready = epoll::create(CreateFlags::CLOEXEC).unwrap();
-        let bells: Vec<_> = (0..5).map(|_| eventfd(0, EventfdFlags::NONBLOCK).unwrap()).collect();
-        for (number, bell) in bells.iter().enumerate() {
+        let wake_fds: Vec<_> =
+            (0..5).map(|_| eventfd(0, EventfdFlags::NONBLOCK).unwrap()).collect();
+        for (number, wake_fd) in wake_fds.iter().enumerate() {
             let data = EventData::new_u64(number as u64 | 7 << 40);
-            epoll::add(&ready, bell, data, EventFlags::IN).unwrap();
+            epoll::add(&ready, wake_fd, data, EventFlags::IN).unwrap();
         }
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut none = Vec::with_capacity(8);
         wait(&ready, &mut none, Some(&now)).unwrap();
         assert!(none.is_empty());
-        for rung in [0, 3, 4] {
-            rustix::io::write(&bells[rung], &1u64.to_ne_bytes()).unwrap();
+        for is_set in [0, 3, 4] {
+            rustix::io::write(&wake_fds[is_set], &1u64.to_ne_bytes()).unwrap();
         }
         let mut ours = Vec::with_capacity(8);
         wait(&ready, &mut ours, None).unwrap();
@@ -78,9 +79,10 @@ mod tests {
     #[test]
     fn no_more_than_there_is_room_for() {
         let ready = epoll::create(CreateFlags::CLOEXEC).unwrap();
-        let bells: Vec<_> = (0..5).map(|_| eventfd(1, EventfdFlags::NONBLOCK).unwrap()).collect();
-        for bell in &bells {
-            epoll::add(&ready, bell, EventData::new_u64(1), EventFlags::IN).unwrap();
+        let wake_fds: Vec<_> =
+            (0..5).map(|_| eventfd(1, EventfdFlags::NONBLOCK).unwrap()).collect();
+        for wake_fd in &wake_fds {
+            epoll::add(&ready, wake_fd, EventData::new_u64(1), EventFlags::IN).unwrap();
         }
         let mut few = Vec::with_capacity(2);
         wait(&ready, &mut few, None).unwrap();

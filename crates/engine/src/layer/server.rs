@@ -124,8 +124,8 @@ impl<S: Session + Send> Server for LayeredServer<S> {
         self.inner.next_wake()
     }
 
-    fn poked(&mut self, now: Nanos, out: &mut dyn Outlets) {
-        self.inner.poked(now, &mut self.lines.beside(out));
+    fn notified(&mut self, now: Nanos, out: &mut dyn Outlets) {
+        self.inner.notified(now, &mut self.lines.beside(out));
         self.lines.settle(out);
     }
 
@@ -280,8 +280,8 @@ impl<S: Session> Outlets for Beside<'_, S> {
         self.out.abort(which);
     }
 
-    fn poke(&mut self, shard: u16) {
-        self.out.poke(shard);
+    fn notify_shard(&mut self, shard: u16) {
+        self.out.notify_shard(shard);
     }
 }
 

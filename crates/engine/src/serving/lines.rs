@@ -5,7 +5,7 @@ use weigh_model::connection::{Frames, end_frame};
 use weigh_model::protocol::Transport;
 use weigh_model::server::{ConnectionId, Outlets};
 
-use crate::io::{Close, Io, Poker, Token};
+use crate::io::{Close, Io, Token, Waker};
 
 /// All connections, by the number of their token.
 pub(super) struct Lines {
@@ -15,7 +15,7 @@ pub(super) struct Lines {
     /// Lines with something to send or an end to make.
     dirty: Vec<Token>,
     open: u64,
-    pokers: Vec<Poker>,
+    wakers: Vec<Waker>,
     /// Takes what is staged for connections that are gone.
     nowhere: Vec<u8>,
     /// Lines that are to be held (`true`) or released, in order.
@@ -37,14 +37,14 @@ pub(super) enum Flushed {
 }
 
 impl Lines {
-    pub(super) fn new(pokers: Vec<Poker>, transport: Transport) -> Lines {
+    pub(super) fn new(wakers: Vec<Waker>, transport: Transport) -> Lines {
         Lines {
             lines: Vec::new(),
             buffers: Vec::new(),
             free: Vec::new(),
             dirty: Vec::new(),
             open: 0,
-            pokers,
+            wakers,
             nowhere: Vec::new(),
             holds: Vec::new(),
             transport,
@@ -318,9 +318,9 @@ impl Outlets for Lines {
         self.mark_failed(Token(which.0));
     }
 
-    fn poke(&mut self, shard: u16) {
-        if let Some(poker) = self.pokers.get(usize::from(shard)) {
-            poker.poke();
+    fn notify_shard(&mut self, shard: u16) {
+        if let Some(waker) = self.wakers.get(usize::from(shard)) {
+            waker.wake();
         }
     }
 }

@@ -9,7 +9,7 @@ use weigh_model::server::{ConnectionId, Server};
 
 use super::lines::{Flushed, Lines};
 use super::report::{REASONS_KEPT, ServingReport};
-use crate::io::{Close, Happening, Io, Poker, Token};
+use crate::io::{Close, Io, IoEvent, Token, Waker};
 
 /// A server and its connections; its sockets are in the `Io` it is stepped with, always the
 /// same one. A listening socket is made by whoever owns both.
@@ -29,12 +29,12 @@ pub struct ServerShard {
 }
 
 impl ServerShard {
-    /// A shard over `transport` that reaches all shards, itself included, through `pokers`, by
+    /// A shard over `transport` that reaches all shards, itself included, through `wakers`, by
     /// index.
-    pub fn new(server: Box<dyn Server>, transport: Transport, pokers: Vec<Poker>) -> ServerShard {
+    pub fn new(server: Box<dyn Server>, transport: Transport, wakers: Vec<Waker>) -> ServerShard {
         ServerShard {
             server,
-            lines: Lines::new(pokers, transport),
+            lines: Lines::new(wakers, transport),
             transport,
             wake_at: Some(Nanos(0)),
             faults: 0,
@@ -55,7 +55,7 @@ impl ServerShard {
         let until = self.lingering_until.front().map_or(until, |(at, _)| until.min(*at));
         // A server that stages again whenever it is drained goes on in the next turn.
         let until = if self.lines.any_dirty() { Nanos(0) } else { until };
-        io.turn(until, &mut |now, happening| self.handle(now, happening));
+        io.turn(until, &mut |now, event| self.handle(now, event));
         let asked = self.server.next_wake();
         self.wake_at = self.wake_at.into_iter().chain(asked).min();
         self.wake(io);
@@ -94,19 +94,19 @@ impl ServerShard {
         }
     }
 
-    fn handle(&mut self, now: Nanos, happening: Happening<'_>) {
-        match happening {
-            Happening::Accepted { connection } => {
+    fn handle(&mut self, now: Nanos, event: IoEvent<'_>) {
+        match event {
+            IoEvent::Accepted { connection } => {
                 self.lines.open_line(connection);
                 self.server.accepted(ConnectionId(connection.0), now, &mut self.lines);
             }
-            Happening::Received(token, bytes) => self.receive(now, token, bytes),
-            Happening::Writable(token) => self.lines.mark_writable(token),
-            Happening::Ended(token) => self.lines.mark_ended(token),
-            Happening::Failed(token, _) => self.lines.mark_failed(token),
-            Happening::Poked => self.server.poked(now, &mut self.lines),
+            IoEvent::Received(token, bytes) => self.receive(now, token, bytes),
+            IoEvent::Writable(token) => self.lines.mark_writable(token),
+            IoEvent::Ended(token) => self.lines.mark_ended(token),
+            IoEvent::Failed(token, _) => self.lines.mark_failed(token),
+            IoEvent::Woken => self.server.notified(now, &mut self.lines),
             // A server connects to nobody.
-            Happening::Connected(_) => {}
+            IoEvent::Connected(_) => {}
         }
     }
 

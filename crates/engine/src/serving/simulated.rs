@@ -24,7 +24,7 @@ impl SimulatedServing {
             Transport::Stream => io.listen(on, super::BACKLOG)?,
             Transport::Datagram => io.listen_datagrams(on)?,
         };
-        let shard = ServerShard::new((host.make)(0), host.transport, vec![io.poker()]);
+        let shard = ServerShard::new((host.make)(0), host.transport, vec![io.waker()]);
         Ok(SimulatedServing { shard, io, address })
     }
 

@@ -11,14 +11,14 @@ use weigh_model::server::{ConnectionId, Outlets, ServerReport};
 
 use super::*;
 use crate::io::sim::{Link, Party, SimIo, World};
-use crate::io::{Close, Happening, Token};
+use crate::io::{Close, IoEvent, Token};
 
 /// Sends back every line it gets; `bad` is a fault, `blast` asks for 1 MB, `stop` is answered by
-/// a reset, `poke` pokes every shard, `die` panics.
+/// a reset, `notify_shard` pokes every shard, `die` panics.
 struct Echo {
     shards: u16,
     report: ServerReport,
-    pokes: Arc<AtomicU64>,
+    notified: Arc<AtomicU64>,
     closed: Arc<AtomicU64>,
 }
 
@@ -27,7 +27,7 @@ impl Echo {
         Echo {
             shards: 1,
             report: ServerReport::default(),
-            pokes: Arc::default(),
+            notified: Arc::default(),
             closed: Arc::default(),
         }
     }
@@ -58,7 +58,7 @@ impl Server for Echo {
                 b"blast\n" => out.stage(connection).extend_from_slice(&[b'x'; BLAST]),
                 b"stop\n" => out.abort(connection),
                 b"die\n" => panic!("told to die"),
-                b"poke\n" => (0..self.shards).for_each(|shard| out.poke(shard)),
+                b"notify\n" => (0..self.shards).for_each(|shard| out.notify_shard(shard)),
                 line => out.stage(connection).extend_from_slice(line),
             }
         }
@@ -77,8 +77,8 @@ impl Server for Echo {
         self.closed.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn poked(&mut self, _: Nanos, _: &mut dyn Outlets) {
-        self.pokes.fetch_add(1, Ordering::Relaxed);
+    fn notified(&mut self, _: Nanos, _: &mut dyn Outlets) {
+        self.notified.fetch_add(1, Ordering::Relaxed);
     }
 
     fn report(&self) -> ServerReport {
@@ -89,18 +89,18 @@ impl Server for Echo {
 const BLAST: usize = 1_000_000;
 
 struct Counts {
-    pokes: Arc<AtomicU64>,
+    notified: Arc<AtomicU64>,
     closed: Arc<AtomicU64>,
 }
 
 fn echo(shards: u16) -> (Serving, Counts) {
-    let counts = Counts { pokes: Arc::default(), closed: Arc::default() };
-    let (pokes, closed) = (counts.pokes.clone(), counts.closed.clone());
+    let counts = Counts { notified: Arc::default(), closed: Arc::default() };
+    let (notified, closed) = (counts.notified.clone(), counts.closed.clone());
     let make = move |_| -> Box<dyn Server> {
         Box::new(Echo {
             shards,
             report: ServerReport::default(),
-            pokes: pokes.clone(),
+            notified: notified.clone(),
             closed: closed.clone(),
         })
     };
@@ -191,8 +191,8 @@ fn shards_share_a_port_and_poke_each_other() {
         stream.write_all(line.as_bytes()).unwrap();
         read_line(stream, line.as_bytes());
     }
-    streams[0].write_all(b"poke\n").unwrap();
-    while counts.pokes.load(Ordering::Relaxed) < 2 {
+    streams[0].write_all(b"notify\n").unwrap();
+    while counts.notified.load(Ordering::Relaxed) < 2 {
         std::thread::yield_now();
     }
     drop(streams);
@@ -238,10 +238,10 @@ impl Party for Guest {
     fn step(&mut self) -> bool {
         let mut connected = false;
         let (answer, failed) = (&mut self.answer, &mut self.failed);
-        self.io.turn(Nanos::NEVER, &mut |_, happening| match happening {
-            Happening::Connected(_) => connected = true,
-            Happening::Received(_, bytes) => answer.extend_from_slice(bytes),
-            Happening::Failed(..) => *failed = true,
+        self.io.turn(Nanos::NEVER, &mut |_, event| match event {
+            IoEvent::Connected(_) => connected = true,
+            IoEvent::Received(_, bytes) => answer.extend_from_slice(bytes),
+            IoEvent::Failed(..) => *failed = true,
             _ => {}
         });
         if connected {
@@ -342,9 +342,9 @@ impl Party for Stubborn {
     fn step(&mut self) -> bool {
         let until = self.io.now() + Nanos::from_millis(100);
         let (ended, gone) = (&mut self.ended, &mut self.gone);
-        self.io.turn(until, &mut |now, happening| match happening {
-            Happening::Ended(_) => *ended = Some(now),
-            Happening::Failed(..) => *gone = Some(now),
+        self.io.turn(until, &mut |now, event| match event {
+            IoEvent::Ended(_) => *ended = Some(now),
+            IoEvent::Failed(..) => *gone = Some(now),
             _ => {}
         });
         if let Some(token) = self.token {

@@ -1,69 +1,59 @@
 //! Exchanges of several messages: gathered until they are full, handed over together, over when
 //! the last of them has ended.
 
+use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Op, Reply, Ticket};
-use weigh_model::mark::Mark;
 use weigh_model::protocol::Lifetime;
-use weigh_model::{Nanos, Pattern};
 
 use super::Shard;
+use super::books::Handed;
 use super::parts::Gathered;
-use super::sending::{TURN_BYTES, count_sent};
+use super::sending::TURN_BYTES;
+use crate::flights::{Batch, Flight};
 use crate::io::Io;
-use crate::link::{Batch, Flight, Link, LinkPhase};
+use crate::link::{Link, LinkId, LinkPhase};
+use crate::recorder::Sending;
 
 impl Shard {
-    /// True where several messages go in one exchange.
-    pub(super) fn is_batched(&self) -> bool {
-        self.job.load().pattern == Pattern::Batch
-    }
-
     /// Messages that wait for a link and would leave together now; 0 while there are too few.
-    pub(super) fn gathered(&self, link: u32) -> u32 {
-        let full = self.job.load().batch_size();
-        let traffic = self.links[link as usize].state.traffic();
+    pub(super) fn gathered(&self, link: LinkId) -> u32 {
+        let full = self.rules.exchange.size();
+        let traffic = self.links[link].state.traffic();
         if traffic.waiting.is_empty() {
             return u64::from(full).min(traffic.burst_left) as u32;
         }
         let mut there = traffic.waiting.len() as u64;
-        if self.job.has_quotas() && traffic.waiting[0] >= self.clock.measure_from {
+        if self.rules.has_quotas && traffic.waiting[0] >= self.clock.measure_from {
             there = there.min(traffic.quota);
         }
         match there >= u64::from(full) {
             true => full,
-            false if self.gathers_no_more() => there as u32,
+            false if self.source.is_spent() => there as u32,
             false => 0,
         }
     }
 
-    /// True where what is there is all there will be for an exchange: a slot of a closed loop comes
-    /// with all its messages, and a schedule that is spent brings no others.
-    pub(super) fn gathers_no_more(&self) -> bool {
-        let is_open = self.job.load().arrival.is_open();
-        !is_open || (self.source.stream_next.is_none() && self.source.streams_left == 0)
-    }
-
     /// True if one more exchange may begin on a link.
-    pub(super) fn may_begin_batch(&mut self, link: u32) -> bool {
-        let Link { connection, state } = &mut self.links[link as usize];
+    pub(super) fn may_begin_batch(&mut self, link: LinkId) -> bool {
+        let Link { connection, state } = &mut self.links[link];
         let Some(connection) = connection else { return false };
         let traffic = state.traffic();
-        let is_spent = self.job.dial.lifetime == Lifetime::PerMessage && traffic.flights.live() > 0;
+        let is_spent = self.rules.is_per_message() && traffic.flights.live() > 0;
         state.phase == LinkPhase::Ready
             && !state.is_blocked
             && !state.is_lost
             && !is_spent
             && traffic.filling.is_none()
             && room_together(connection) > 0
-            && traffic.batches.open() < self.job.load().window.unwrap_or(u32::MAX)
+            && traffic.batches.open() < self.rules.window
     }
 
     /// Hands the exchanges over that a link has the messages for, as far as window, protocol and
     /// socket allow. True if it could do more at once.
-    pub(super) fn serve_batches(&mut self, link: u32, io: &mut dyn Io) -> bool {
+    pub(super) fn serve_batches(&mut self, link: LinkId, io: &mut dyn Io) -> bool {
         let mut could_more = false;
         loop {
-            let state = &self.links[link as usize].state;
+            let state = &self.links[link].state;
             if state.phase != LinkPhase::Ready || state.is_blocked || state.is_lost {
                 break;
             }
@@ -76,19 +66,16 @@ impl Shard {
                 break;
             }
         }
-        let traffic = self.links[link as usize].state.traffic_mut();
-        traffic.held_up = if could_more { 0 } else { traffic.waiting.len() as u32 };
-        self.flush(link, io);
-        could_more && !self.links[link as usize].state.is_blocked
+        self.end_turn(link, could_more, io)
     }
 
-    fn begin_batch(&mut self, link: u32) -> bool {
+    fn begin_batch(&mut self, link: LinkId) -> bool {
         let size = self.gathered(link);
         if size == 0 || !self.may_begin_batch(link) {
             return false;
         }
         let turn = self.turn(link);
-        let traffic = self.links[link as usize].state.traffic_mut();
+        let traffic = self.links[link].state.traffic_mut();
         let due = traffic.waiting.front().copied().unwrap_or(turn);
         let last = traffic.waiting.get(size as usize - 1).copied();
         traffic.complete_since = last.filter(|_| traffic.held_up < size).unwrap_or(Nanos::NEVER);
@@ -100,8 +87,8 @@ impl Shard {
 
     /// Hands over as much of the exchange that was begun as the protocol takes at once; false if
     /// that is nothing.
-    fn send_part(&mut self, index: u32, io: &mut dyn Io) -> bool {
-        let Link { connection, state } = &mut self.links[index as usize];
+    fn send_part(&mut self, index: LinkId, io: &mut dyn Io) -> bool {
+        let Link { connection, state } = &mut self.links[index];
         let (Some(connection), Some((batch, left))) = (connection, state.traffic().filling) else {
             return false;
         };
@@ -111,19 +98,19 @@ impl Shard {
             return false;
         }
         let taken = self.out.gathered.len() as u32;
-        let traffic = self.links[index as usize].state.traffic_mut();
+        let traffic = self.links[index].state.traffic_mut();
         traffic.filling = Some((batch, left - taken)).filter(|(_, left)| *left > 0);
         let sent = io.now();
         let reply = self.send_gathered(index, batch, sent);
         match reply {
-            Reply::Awaited => self.desk.in_flight += u64::from(taken),
+            Reply::Awaited => self.books.in_flight += u64::from(taken),
             Reply::None => self.end_unanswered(index, batch, sent),
         }
         true
     }
 
     /// Takes the messages that come next. All but the last had to wait for it, by design.
-    fn gather(&mut self, index: u32, count: u32, is_last_part: bool) {
+    fn gather(&mut self, index: LinkId, count: u32, is_last_part: bool) {
         self.out.gathered.clear();
         for place in 1..=count {
             let Some(due) = self.next_due_of(index) else { break };
@@ -133,46 +120,35 @@ impl Shard {
         }
     }
 
-    fn send_gathered(&mut self, index: u32, batch: u32, sent: Nanos) -> Reply {
-        let Link { connection, state } = &mut self.links[index as usize];
+    fn send_gathered(&mut self, index: LinkId, batch: u32, sent: Nanos) -> Reply {
+        let Link { connection, state } = &mut self.links[index];
         let Some(connection) = connection else { return Reply::Awaited };
-        let (producer, place) = (state.index, state.account as usize);
         let mut staged = self.out.spare.lend(state);
-        let (tag, measure_from) = (self.tag, self.clock.measure_from);
-        let has_schedule = self.job.load().arrival.has_schedule();
-        let (mut written, mut body_start) = (false, 0);
         let traffic = state.traffic_mut();
-        let late = match self.job.dial.lifetime {
+        let late = match self.rules.lifetime {
             Lifetime::PerMessage => traffic.opening_lag,
             Lifetime::Kept => sent.since(traffic.complete_since),
         };
         // What is left of the exchange waits for the protocol.
         traffic.complete_since = Nanos::NEVER;
+        let (mut is_written, mut body_start) = (false, 0);
         self.out.body.clear();
         for one in &mut self.out.gathered {
             let Gathered { due, was_held_up, .. } = *one;
-            let warmup = due < measure_from;
-            let traffic = state.traffic_mut();
-            let number = if warmup { traffic.warmup_sequence } else { traffic.sequence };
-            let lag = sent - due;
-            let own_lag = if has_schedule { late.min(lag) } else { lag };
-            let mark = Mark { tag, warmup, producer, sequence: number, due, lag, own_lag };
+            let (warmup, lag) = (due < self.clock.measure_from, sent - due);
+            let own_lag = if self.rules.has_schedule { late.min(lag) } else { lag };
+            let mark = state.next_mark(self.rules.tag, Sending { due, sent, own_lag }, warmup);
             self.job.composer.compose(&mark, &mut self.out.body);
             one.body_end = self.out.body.len();
-            let (copies, is_expired) = (1, false);
-            let flight = Flight { due, sent, own_lag, number, copies, batch, warmup, is_expired };
-            one.ticket = traffic.flights.start(flight);
-            let account = &mut self.desk.left.accounts.producers[place];
-            count_sent(traffic, account, &mut self.source.owed, (sent, warmup));
-            self.desk.left.recorder.sent(due, sent, warmup, was_held_up);
-            if !warmup {
-                written = true;
-                self.desk.last_due = self.desk.last_due.max(due);
-                self.desk.note_sent(&mark, state, sent, (one.body_end - body_start) as u64);
-            }
+            let flight = Flight::of(&mark, sent, self.rules.copies, batch);
+            one.ticket = state.traffic_mut().flights.start(flight);
+            let body_bytes = (one.body_end - body_start) as u64;
+            let handed = Handed { mark, sent, body_bytes, was_held_up };
+            self.pending.owed -= self.books.handed_over(&handed, state);
+            is_written |= !warmup;
             body_start = one.body_end;
         }
-        self.desk.left.recorder.writes += u64::from(written);
+        self.books.outcome.recorder.writes += u64::from(is_written);
         let mut body_start = 0;
         let op = |one: &Gathered| {
             let body = &self.out.body[body_start..one.body_end];
@@ -192,74 +168,60 @@ impl Shard {
         reply
     }
 
-    /// Nobody will answer these messages: they are over now that they have left.
-    fn end_unanswered(&mut self, index: u32, batch: u32, sent: Nanos) {
-        let is_per_message = self.job.dial.lifetime == Lifetime::PerMessage;
-        let state = &mut self.links[index as usize].state;
+    /// No answer will come to these messages: they are over now that they have left.
+    fn end_unanswered(&mut self, link: LinkId, batch: u32, sent: Nanos) {
+        let traffic = self.links[link].state.traffic_mut();
         let mut is_over = false;
         for one in &self.out.gathered {
-            let traffic = state.traffic_mut();
             traffic.flights.end(one.ticket);
             is_over |= traffic.batches.end_one(batch, false).is_some();
             if one.due >= self.clock.measure_from {
-                self.desk.left.recorder.done(sent);
+                self.books.outcome.recorder.done(sent);
             }
         }
-        if is_per_message {
-            state.phase = LinkPhase::Closing;
-            self.mark_dirty(index);
-        }
-        if is_over && !self.job.load().arrival.is_open() {
-            self.desk.freed.push((index, sent));
+        self.close_if_per_message(link);
+        if is_over && self.rules.is_closed {
+            self.books.freed.push((link, sent));
         }
     }
 
     /// Hands shared messages to links in turn, one exchange at a time.
-    pub(super) fn serve_gathered_backlog(&mut self, io: &mut dyn Io) {
-        let full = self.job.load().batch_size() as usize;
-        while self.source.backlog.len() >= full
-            || (!self.source.backlog.is_empty() && self.gathers_no_more())
+    pub(super) fn serve_backlog_together(&mut self, size: u32, io: &mut dyn Io) {
+        let full = size as usize;
+        while self.pending.backlog.len() >= full
+            || (!self.pending.backlog.is_empty() && self.source.is_spent())
         {
-            let Some(link) = self.source.takers.pop_front() else { break };
-            self.links[link as usize].state.is_queued = false;
+            let Some(link) = self.pending.free_links.pop_front() else { break };
+            self.links[link].state.is_queued = false;
             if !self.may_take(link) {
                 continue;
             }
-            let count = full.min(self.source.backlog.len());
-            let held_up = self.source.bounds.held_up.min(count);
-            self.source.bounds.held_up -= held_up;
-            let state = &mut self.links[link as usize].state;
+            let count = full.min(self.pending.backlog.len());
+            let held_up = self.pending.held_up.min(count);
+            self.pending.held_up -= held_up;
+            let state = &mut self.links[link].state;
             let traffic = state.traffic_mut();
-            traffic.waiting.extend(self.source.backlog.drain(..count));
+            traffic.waiting.extend(self.pending.backlog.drain(..count));
             traffic.held_up = held_up as u32;
-            let last = traffic.waiting.back().copied().unwrap_or(self.source.newest_due);
+            let last = traffic.waiting.back().copied().unwrap_or(self.pending.newest_due);
             if state.phase == LinkPhase::Idle {
                 self.open_for(link, last, held_up == count, io);
             } else {
                 if self.serve_batches(link, io) {
-                    self.source.eager.push(link);
+                    self.pending.to_serve.push(link);
                 }
                 self.offer(link);
             }
         }
-        self.source.bounds.held_up = self.source.backlog.len();
+        self.pending.held_up = self.pending.backlog.len();
     }
 
     /// The schedules of all clients are spent: what each has gathered goes, full or not.
     pub(super) fn send_what_is_gathered(&mut self) {
-        let consumers = self.desk.left.accounts.consumers.len();
-        for index in consumers..self.links.len() {
+        for index in self.links.producers() {
             if !self.links[index].state.traffic().waiting.is_empty() {
-                self.source.eager.push(index as u32);
+                self.pending.to_serve.push(index);
             }
-        }
-    }
-
-    /// Due times that a slot of a closed loop brings at once.
-    pub(super) fn slot_messages(&self) -> usize {
-        match self.job.load().arrival.is_closed() {
-            true => self.job.load().batch_size() as usize,
-            false => 1,
         }
     }
 }

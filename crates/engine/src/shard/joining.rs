@@ -1,12 +1,12 @@
 //! Clients that come group by group while the load runs. A client that brings the subscriber which
-//! hears it connects when that one listens, so that nothing is sent to nobody.
+//! hears it connects when that one listens, so that no message is sent without a receiver.
 
 use weigh_model::Nanos;
 use weigh_model::protocol::{Lifetime, Role};
 
 use super::Shard;
 use crate::io::Io;
-use crate::link::LinkPhase;
+use crate::link::{LinkId, LinkPhase};
 
 impl Shard {
     /// Connections that are made before the load starts, whatever comes later.
@@ -14,26 +14,26 @@ impl Shard {
         match self.job.load().join {
             None => self.kept_links(),
             Some(_) if self.brings_subscribers() => 0,
-            Some(_) => self.desk.left.accounts.consumers.len(),
+            Some(_) => self.links.consumers().len(),
         }
     }
 
     /// True where each client comes with its subscriber. One that connects for every message has
     /// its subscriber stand before.
     fn brings_subscribers(&self) -> bool {
-        self.job.load().brings_subscribers() && self.job.dial.lifetime == Lifetime::Kept
+        self.job.load().brings_subscribers() && self.rules.lifetime == Lifetime::Kept
     }
 
     /// Lets every client come whose turn it is.
     pub(super) fn join_clients(&mut self, io: &mut dyn Io, now: Nanos) {
         while self.next_turn() <= now {
-            let link = self.connecting.next_joiner as u32;
+            let link = LinkId(self.connecting.next_joiner as u32);
             self.connecting.next_joiner += 1;
             self.begin_client(link, self.turn(link));
-            let index = self.links[link as usize].state.index;
+            let index = self.links[link].state.index;
             if self.brings_subscribers() {
-                self.open(index / self.job.shards, io);
-            } else if self.job.dial.lifetime == Lifetime::Kept {
+                self.open(LinkId(index / self.job.shards), io);
+            } else if self.rules.lifetime == Lifetime::Kept {
                 self.open(link, io);
             }
         }
@@ -45,8 +45,8 @@ impl Shard {
         if !self.brings_subscribers() {
             return;
         }
-        for place in 0..self.desk.stirred.len() {
-            let consumer = self.desk.stirred[place];
+        for place in 0..self.books.unblocked.len() {
+            let consumer = self.books.unblocked[place];
             if !self.is_consumer(consumer) {
                 continue;
             }
@@ -57,27 +57,27 @@ impl Shard {
     }
 
     /// The client that this subscriber was brought by, if it waits for it to listen.
-    pub(super) fn client_of(&self, consumer: u32) -> Option<u32> {
-        let state = &self.links[consumer as usize].state;
+    pub(super) fn client_of(&self, consumer: LinkId) -> Option<LinkId> {
+        let state = &self.links[consumer].state;
         if !self.brings_subscribers() || state.role != Role::Consumer {
             return None;
         }
         let link = self.producer_link(state.index)?;
-        let client = &self.links[link as usize].state;
+        let client = &self.links[link].state;
         let waits = client.phase == LinkPhase::Idle && client.connections == 0;
-        (waits && (link as usize) < self.connecting.next_joiner).then_some(link)
+        (waits && (link.0 as usize) < self.connecting.next_joiner).then_some(link)
     }
 
     /// When the next client comes; never where all have, or stood before the load.
     pub(super) fn next_turn(&self) -> Nanos {
         match self.connecting.next_joiner < self.links.len() {
-            true => self.turn(self.connecting.next_joiner as u32),
+            true => self.turn(LinkId(self.connecting.next_joiner as u32)),
             false => Nanos::NEVER,
         }
     }
 
     /// When the client of this link begins.
-    pub(super) fn turn(&self, link: u32) -> Nanos {
-        self.clock.start + self.job.load().turn(self.links[link as usize].state.index)
+    pub(super) fn turn(&self, link: LinkId) -> Nanos {
+        self.clock.start + self.job.load().turn(self.links[link].state.index)
     }
 }

@@ -1,5 +1,5 @@
-//! Counts of the codecs, connection by connection, and a goodbye that loses none of what is still
-//! under way: both only where somebody listens on the wire.
+//! Counts of the codecs, connection by connection, and a close that loses none of the bytes on the
+//! way: both only where packets are captured.
 
 use weigh_model::Nanos;
 use weigh_model::protocol::Role;
@@ -9,13 +9,13 @@ use crate::io::Io;
 use crate::link::{Link, LinkPhase};
 
 impl Shard {
-    /// Says goodbye on every connection and closes our half of each. What the other side has still
-    /// to say would come to a closed socket, be answered by a reset, and be counted by nobody:
-    /// Mosquitto's PUBREL, for one.
-    pub(super) fn say_goodbye(&mut self, io: &mut dyn Io) {
+    /// Closes every session, and the generator's half of each connection. What the other side
+    /// still sends, such as Mosquitto's PUBREL, would otherwise reach a closed socket, be answered
+    /// by a reset, and not be counted.
+    pub(super) fn start_closing(&mut self, io: &mut dyn Io) {
         for role in [Role::Producer, Role::Consumer] {
-            for index in 0..self.links.len() as u32 {
-                let Link { connection, state } = &mut self.links[index as usize];
+            for index in self.links.ids() {
+                let Link { connection, state } = &mut self.links[index];
                 let (Some(connection), Some(token)) = (connection, state.token) else { continue };
                 if state.role != role || state.is_lost {
                     continue;
@@ -25,27 +25,27 @@ impl Shard {
                 self.out.spare.settle(state, staged);
                 state.phase = LinkPhase::Closing;
                 self.flush(index, io);
-                if self.links[index as usize].state.out_bytes() == 0 {
+                if self.links[index].state.out_bytes() == 0 {
                     io.shutdown(token);
                 } else {
                     self.lose(index, String::new(), false);
                 }
             }
         }
-        let until = io.now() + GOODBYE_PATIENCE;
-        self.clock.phase = Phase::Parting(until);
+        let until = io.now() + CLOSE_PATIENCE;
+        self.clock.phase = Phase::Closing(until);
         self.drop_lost(io);
-        // Where every session has had an end of its own nobody is left to say anything.
-        self.await_goodbyes(until, io);
+        // Without a connection that is still open there is nothing to wait for.
+        self.await_closes(until, io);
     }
 
     /// Is done once every other side has closed its half too, or has had its time.
-    pub(super) fn await_goodbyes(&mut self, until: Nanos, io: &mut dyn Io) {
+    pub(super) fn await_closes(&mut self, until: Nanos, io: &mut dyn Io) {
         if io.now() < until && self.links.iter().any(|link| link.state.token.is_some()) {
             return;
         }
-        for index in 0..self.links.len() as u32 {
-            let state = &self.links[index as usize].state;
+        for index in self.links.ids() {
+            let state = &self.links[index].state;
             if state.token.is_some() && !state.is_lost {
                 self.lose(index, String::new(), false);
             }
@@ -55,5 +55,5 @@ impl Shard {
     }
 }
 
-/// How long the other side has to close its half: a round trip on the slowest of our paths.
-const GOODBYE_PATIENCE: Nanos = Nanos::from_secs(2);
+/// How long the other side has to close its half: a round trip on the slowest built-in path.
+const CLOSE_PATIENCE: Nanos = Nanos::from_secs(2);

@@ -7,37 +7,45 @@
 //! ```text
 //! Opening ─all stand─► Waiting ─start─► WarmingUp ─warm-up over─► Measuring
 //!                                                                     │ nothing more is due
-//! Done ◄─ Parting ◄─looked at─ Settled ◄─ Lingering ◄─all settled─ Draining
+//! Done ◄─ Closing ◄─looked at─ Settled ◄─ Lingering ◄─all settled─ Draining
 //! ```
 //!
 //! A message's way through the queues of one step:
 //!
 //! ```text
-//! stream, shares ──due──► backlog ──takers──┐
-//! streams, timers (own schedules, pauses) ──┼──► send ──► dirty ──flush──► Io
-//! freed, stirred, eager (a slot is free) ───┘                               │ events
-//! deliveries, answered ◄── Desk (ledger, times) ◄── signals of connections ◄┘
-//! asks ──► requests of consumers        losses ──► links down ──► reopens ──► links up
+//! Source::Shared ──due──► backlog ──free_links──┐
+//! Source::{Own, Closed} ──timers──► waiting ────┤ to_serve
+//! Source::Burst ──at its turn──► burst_left ────┤
+//! freed slots ──Source::Closed──► waiting ──────┤
+//! unblocked links ──────────────────────────────┴► send ──► dirty ──flush──► Io
+//! requests (Consumer::Poll) ────────────────────────► ask ──►─┘               │ events
+//! freed, unblocked, deliveries, answered ◄── Bookkeeping ◄── signals of connections
+//!                                                        losses ──► links down ──► reopens
 //! ```
+//!
+//! What differs between trials is decided when the shard is made: [`Source`] says what makes
+//! messages due, [`rules::Exchange`] how they leave, [`rules::Consumer`] how they are fetched.
 
-mod backlog;
 mod batching;
-mod desk;
+mod books;
 mod finishing;
 mod joining;
+mod links;
 mod metered;
 mod opening;
 mod parts;
 mod polling;
 mod receiving;
-mod seconds;
+mod releasing;
+mod rules;
 mod sending;
+mod source;
 mod stalling;
 mod streaming;
 mod waking;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -46,35 +54,40 @@ use weigh_model::{Arrival, Nanos, Pattern};
 
 use crate::io::Io;
 use crate::job::{Failure, Job, Progress, ShardInterval};
-use crate::link::{Link, LinkState};
+use crate::link::{LinkId, LinkState};
 use crate::outcome::ShardOutcome;
-use crate::schedule::Schedule;
-use desk::Desk;
+use books::Bookkeeping;
+use links::Links;
 use parts::Metered;
 use parts::PIECE_BYTES;
 pub use parts::Phase;
 use parts::Stall;
-use parts::{Bounds, Clock, Connecting, Output, Reported, Source, Timer};
+use parts::{Awaited, Clock, Connecting, Output, Pending, Reported, Request};
+use rules::Rules;
+use source::Source;
 use waking::Waking;
 
 /// One shard of a trial.
 pub struct Shard {
     job: Arc<Job>,
-    links: Vec<Link>,
-    desk: Desk,
+    links: Links,
+    books: Bookkeeping,
     /// The link of each token.
-    by_token: Vec<u32>,
+    by_token: Vec<LinkId>,
+    rules: Rules,
     clock: Clock,
     source: Source,
+    pending: Pending,
+    /// Requests that consumers are to make.
+    requests: BinaryHeap<Reverse<Request>>,
     connecting: Connecting,
     waking: Waking,
-    told: Reported,
+    reported: Reported,
     /// Whether consumers read.
     stall: Stall,
     out: Output,
-    tag: u16,
-    delivers_complete: bool,
-    /// What codecs count, where somebody listens on the wire.
+    awaited: Awaited,
+    /// What codecs count, where packets are captured.
     metered: Option<Box<Metered>>,
     failure: Option<Failure>,
 }
@@ -85,52 +98,38 @@ impl Shard {
         let load = job.load();
         let mine = |count: u32| (index..count).step_by(job.shards as usize);
         let (consumers, producers) = (mine(load.subscribers).len(), mine(load.connections).len());
-        let mut links = Vec::with_capacity(consumers + producers);
-        let idle = |state| Link { connection: None, state };
-        let mut desk = Desk::new(Arc::clone(&job), consumers, producers);
+        let rules = Rules::of(&job);
+        let mut links = Links::with_room(consumers, producers);
+        let mut books = Bookkeeping::new(Arc::clone(&job), rules, consumers, producers);
         for seat in mine(load.subscribers) {
-            links.push(idle(LinkState::new(seat, desk.open_consumer(seat), Role::Consumer)));
+            links.push(LinkState::new(seat, books.open_consumer(seat), Role::Consumer));
         }
-        let (mut streams, mut owed) = (Vec::new(), 0);
+        let mut owed = 0;
         for producer in mine(load.connections) {
-            let state = producer_state(&job, producer, desk.open_producer(producer));
+            let state = producer_state(&job, producer, books.open_producer(producer));
             owed += state.traffic().quota + state.traffic().burst_left;
-            streams.extend(Schedule::client(load, job.trial.seed, producer));
-            links.push(idle(state));
+            links.push(state);
         }
+        let producing: Vec<u32> = mine(load.connections).collect();
         Shard {
             links,
-            desk,
+            books,
+            rules,
             by_token: Vec::with_capacity(consumers + producers),
             clock: Clock::unset(),
-            source: Source {
-                stream: Schedule::shared(load, &job.trace, job.trial.seed, index, job.shards),
-                stream_next: None,
-                backlog: VecDeque::new(),
-                bounds: Bounds::default(),
-                takers: VecDeque::new(),
-                streams,
-                eager: Vec::new(),
-                timers: BinaryHeap::new(),
-                asks: BinaryHeap::new(),
-                shares: parts::shares(load, producers),
-                last_release: Nanos(0),
-                newest_due: Nanos(0),
-                paced_until: Nanos(0),
-                owed,
-                streams_left: 0,
-            },
+            source: Source::of(&job, index, &producing),
+            pending: Pending { owed, ..Pending::default() },
+            requests: BinaryHeap::new(),
             connecting: Connecting {
                 next_joiner: consumers + if load.join.is_some() { 0 } else { producers },
                 next_source: index as usize,
                 ..Connecting::default()
             },
             waking: Waking::new(consumers + producers),
-            told: Reported::to(progress),
+            reported: Reported::to(progress),
             stall: Stall::of(load),
             out: Output { body: Vec::with_capacity(body_room(&job)), ..Output::default() },
-            tag: job.trial.tag(),
-            delivers_complete: job.completes_on_delivery(),
+            awaited: Awaited::default(),
             metered: job.is_metered.then(Box::default),
             failure: None,
             job,
@@ -139,12 +138,12 @@ impl Shard {
 
     /// True once the books are closed.
     fn is_settled(&self) -> bool {
-        matches!(self.clock.phase, Phase::Settled | Phase::Parting(_) | Phase::Done)
+        matches!(self.clock.phase, Phase::Settled | Phase::Closing(_) | Phase::Done)
     }
 
     /// True once the measured window is over.
     pub fn is_past_window(&self) -> bool {
-        self.desk.left.recorder.window.is_over()
+        self.books.outcome.recorder.window.is_over()
     }
 
     /// How far it is.
@@ -156,11 +155,11 @@ impl Shard {
     /// is over for this shard.
     pub fn step(&mut self, io: &mut dyn Io) -> bool {
         let until = self.next_moment(io);
-        self.desk.epoch = io.epoch();
-        io.turn(until, &mut |now, happening| self.happened(now, happening));
+        self.books.epoch = io.epoch();
+        io.turn(until, &mut |now, event| self.on_event(now, event));
         self.drop_lost(io);
         let now = io.now();
-        self.desk.left.recorder.window.end_turn(now);
+        self.books.outcome.recorder.window.end_turn(now);
         if now >= self.clock.next_sweep {
             self.clock.next_sweep = now + SWEEP;
             self.sweep(now);
@@ -188,34 +187,33 @@ impl Shard {
             Phase::Lingering(until) if now >= until => self.settle(),
             Phase::Lingering(_) => {}
             Phase::Settled if self.job.shared.is_looked_at.load(Ordering::SeqCst) => {}
-            Phase::Settled if self.metered.is_some() => self.say_goodbye(io),
-            Phase::Settled => self.part(io),
-            Phase::Parting(until) => self.await_goodbyes(until, io),
+            Phase::Settled if self.metered.is_some() => self.start_closing(io),
+            Phase::Settled => self.close_all(io),
+            Phase::Closing(until) => self.await_closes(until, io),
             Phase::Done => return false,
         }
         self.wake_connections(now);
         self.flush_dirty(io);
         self.drop_lost(io);
-        self.tell_interval(now);
-        self.heed_stop(io);
-        self.desk.hand_notes_over(self.clock.phase == Phase::Settled);
+        self.report_interval(now);
+        self.check_stop(io);
+        self.books.hand_notes_over(self.clock.phase == Phase::Settled);
         self.clock.phase != Phase::Done
     }
 
     /// What the shard has to tell when it is done.
     pub fn outcome(self) -> ShardOutcome {
         let contents = self.metered.map(|metered| metered.contents);
-        ShardOutcome { contents, ..self.desk.into_outcome(self.failure) }
+        ShardOutcome { contents, ..self.books.into_outcome(self.failure) }
     }
 
     /// The next moment at which something must be done even if nothing happens.
     fn next_moment(&mut self, io: &mut dyn Io) -> Nanos {
         let is_sending = matches!(self.clock.phase, Phase::WarmingUp | Phase::Measuring);
-        let is_stirred = !self.desk.stirred.is_empty() || !self.desk.freed.is_empty();
-        if is_sending && self.clock.has_begun && (is_stirred || !self.source.eager.is_empty()) {
-            return Nanos(0);
-        }
-        if is_sending && self.source.bounds.is_cut_short {
+        let can_send = !self.books.unblocked.is_empty()
+            || !self.books.freed.is_empty()
+            || !self.pending.to_serve.is_empty();
+        if is_sending && ((self.clock.has_begun && can_send) || self.pending.is_cut_short) {
             return Nanos(0);
         }
         if !self.out.streaming.is_empty() {
@@ -227,15 +225,15 @@ impl Shard {
             Phase::Waiting => self.clock.start - START_LEAD,
             _ if is_sending && !self.clock.has_begun => self.clock.start,
             Phase::Draining => {
-                self.drain_moment(io).min(self.next_ask().max(self.source.paced_until))
+                self.drain_moment(io).min(self.next_ask().max(self.pending.paced_until))
             }
-            Phase::Lingering(until) | Phase::Parting(until) => until,
+            Phase::Lingering(until) | Phase::Closing(until) => until,
             Phase::Settled if !self.job.shared.is_looked_at.load(Ordering::SeqCst) => {
                 return Nanos(0);
             }
             Phase::Settled => io.now() + SHARD_POLL,
-            Phase::WarmingUp => self.told.next_interval.min(self.clock.measure_from),
-            _ => self.told.next_interval,
+            Phase::WarmingUp => self.reported.next_interval.min(self.clock.measure_from),
+            _ => self.reported.next_interval,
         };
         until = until.min(self.clock.next_sweep).min(self.stall.ends()).min(self.waking.next());
         if is_sending && self.clock.has_begun {
@@ -245,22 +243,21 @@ impl Shard {
                 until = until.min(self.clock.end);
             }
         }
-        if let Some(Reverse((at, _))) = self.connecting.reopens.peek() {
-            until = until.min(*at);
-        }
-        until
+        until.min(self.connecting.reopens.next())
     }
 
     /// When the next message is due, put off so that wake-ups keep a quantum between them on
     /// average: at high rates all that is due within it starts together, while neighbours by
     /// chance at low rates keep their own times.
     fn next_due_moment(&self) -> Nanos {
-        let stream = self.source.stream_next.filter(|_| !self.is_backlog_full());
-        let stream = stream.map_or(Nanos::NEVER, |due| self.clock.start + due.at);
-        let timer = self.source.timers.peek().map_or(Nanos::NEVER, |Reverse((at, _, _))| *at);
-        match stream.min(timer).min(self.next_turn()).min(self.next_ask()) {
+        let source = match self.source {
+            // Its next message waits for room.
+            Source::Shared(_) if self.is_overfull() => Nanos::NEVER,
+            _ => self.source.next_moment(self.clock.start),
+        };
+        match source.min(self.next_turn()).min(self.next_ask()) {
             Nanos::NEVER => Nanos::NEVER,
-            due => due.max(self.source.paced_until),
+            due => due.max(self.pending.paced_until),
         }
     }
 
@@ -279,8 +276,8 @@ impl Shard {
         if now + START_LEAD >= self.clock.start {
             let has_warmup = self.clock.start < self.clock.measure_from;
             self.clock.phase = if has_warmup { Phase::WarmingUp } else { Phase::Measuring };
-            self.told.told_at = self.clock.start;
-            self.told.next_interval = self.border_after(self.clock.start);
+            self.reported.reported_at = self.clock.start;
+            self.reported.next_interval = self.border_after(self.clock.start);
         }
     }
 
@@ -290,95 +287,41 @@ impl Shard {
         self.clock.measure_from = start + load.warmup;
         self.clock.end =
             load.duration.map_or(Nanos::NEVER, |duration| self.clock.measure_from + duration);
-        self.desk.left.measure_from = self.clock.measure_from;
-        self.desk.left.recorder.window.open(start);
-    }
-
-    /// The load starts: slots open, streams begin.
-    fn begin(&mut self, now: Nanos) {
-        self.clock.has_begun = true;
-        self.begin_polling();
-        self.source.stream_next = self.source.stream.as_mut().and_then(Schedule::next_due);
-        let load = self.job.load().clone();
-        let mut stream = 0;
-        for index in 0..self.links.len() as u32 {
-            if self.links[index as usize].state.role == Role::Consumer {
-                continue;
-            }
-            self.note_window(index);
-            if let Some(schedule) = self.source.streams.get_mut(stream) {
-                if let Some(due) = schedule.next_due() {
-                    self.desk.scheduled(due.warmup);
-                    self.source.timers.push(Reverse((
-                        self.clock.start + due.at,
-                        Timer::Client,
-                        index,
-                    )));
-                    self.source.streams_left += 1;
-                }
-                stream += 1;
-            } else if load.join.is_none() {
-                self.begin_client(index, self.clock.start);
-            }
-        }
-        self.source.last_release = now;
-    }
-
-    /// What a client has to send of its own accord is due from `since` on.
-    fn begin_client(&mut self, index: u32, since: Nanos) {
-        let job = Arc::clone(&self.job);
-        let load = job.load();
-        match load.arrival {
-            Arrival::Closed | Arrival::EachSecond if load.pattern != Pattern::Hold => {
-                self.open_slots(index, since);
-            }
-            Arrival::Ramp(over) => {
-                let place = u64::from(self.links[index as usize].state.index);
-                let offset = over.0 * place / u64::from(load.connections);
-                self.source.timers.push(Reverse((since + Nanos(offset), Timer::Slot, index)));
-            }
-            _ => {}
-        }
-        let burst = self.links[index as usize].state.traffic().burst_left;
-        self.desk.scheduled_many(burst);
-        if burst > 0 {
-            self.source.eager.push(index);
-        } else {
-            self.offer(index);
-        }
+        self.books.outcome.measure_from = self.clock.measure_from;
+        self.books.outcome.recorder.window.open(start);
     }
 
     /// Reports what was done since the last border, when the load ends, and at the very end.
-    fn tell_interval(&mut self, now: Nanos) {
+    fn report_interval(&mut self, now: Nanos) {
         let has_started = !matches!(self.clock.phase, Phase::Opening | Phase::Waiting);
         let is_sending = matches!(self.clock.phase, Phase::WarmingUp | Phase::Measuring);
-        // An interval that holds both load and draining would show a rate that nobody offered.
-        let ends_load = !is_sending && !self.told.is_load_told;
+        // An interval that holds both load and draining would show a rate that was never offered.
+        let ends_load = !is_sending && !self.reported.is_load_reported;
         let is_over = self.is_settled() || ends_load;
-        let is_told = is_over && self.desk.left.recorder.is_interval_empty();
+        let is_told = is_over && self.books.outcome.recorder.is_interval_empty();
         if !has_started || self.clock.start == Nanos::NEVER {
             return;
         }
         if is_told {
-            self.told.is_load_told |= ends_load;
+            self.reported.is_load_reported |= ends_load;
             return;
         }
-        if now < self.told.next_interval && !is_over {
+        if now < self.reported.next_interval && !is_over {
             return;
         }
         // Of borders that passed unseen the last one counts.
-        let is_early = now < self.told.next_interval;
+        let is_early = now < self.reported.next_interval;
         let passed = self.border_after(now) - self.job.every;
-        let border = if is_early { self.told.next_interval } else { passed };
-        self.told.next_interval = border + self.job.every;
+        let border = if is_early { self.reported.next_interval } else { passed };
+        self.reported.next_interval = border + self.job.every;
         let warmup = border <= self.clock.measure_from;
-        let (mut interval, times) = self.desk.take_interval(now, warmup);
-        interval.length_ns = Some((now - self.told.told_at).0);
-        interval.draining = self.told.is_load_told;
-        self.told.is_load_told = !is_sending;
-        self.told.told_at = now;
+        let (mut interval, times) = self.books.take_interval(now, warmup);
+        interval.length_ns = Some((now - self.reported.reported_at).0);
+        interval.draining = self.reported.is_load_reported;
+        self.reported.is_load_reported = !is_sending;
+        self.reported.reported_at = now;
         let told = ShardInterval { interval, border, times, cpu: Nanos(0) };
-        (self.told.progress)(Progress::Interval(Box::new(told)));
+        (self.reported.progress)(Progress::Interval(Box::new(told)));
     }
 
     /// The first end of an interval after `now`: they lie so that one is where warm-up ends, at
@@ -423,7 +366,7 @@ fn body_room(job: &Job) -> usize {
 /// notice.
 const START_AHEAD: Nanos = Nanos::from_millis(2);
 
-/// How long before the start the phase changes, so that whoever attends can read counters
+/// How long before the start the phase changes, so that observers can read counters
 /// without making the first message late.
 const START_LEAD: Nanos = Nanos::from_millis(1);
 

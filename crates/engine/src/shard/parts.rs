@@ -1,18 +1,18 @@
 //! The parts of a shard that its files share: its phase, what becomes due, what goes out, what was
 //! reported, and what holds back.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use weigh_model::connection::Ticket;
 use weigh_model::content::Phase as Part;
-use weigh_model::{Arrival, Load, Nanos};
+use weigh_model::{Load, Nanos};
+
+use super::source::Timers;
 
 use crate::contents::{ConnectionContent, Contents};
 use crate::job::Progress;
-use crate::link::{Link, LinkState, Staged};
-use crate::schedule::{Due, Schedule};
+use crate::link::{Link, LinkId, LinkState, Staged};
 
 /// The phases of the trial, and the moments between them.
 pub(super) struct Clock {
@@ -44,26 +44,19 @@ impl Clock {
     }
 }
 
-/// What becomes due, and who may take it.
-pub(super) struct Source {
-    /// The stream that all clients share, and its next entry.
-    pub(super) stream: Option<Schedule>,
-    pub(super) stream_next: Option<Due>,
-    /// Shared messages that are due and wait for a link.
+/// What is due and waits for a link, and when to look again.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// Messages of a shared schedule.
     pub(super) backlog: VecDeque<Nanos>,
-    /// What holds those back.
-    pub(super) bounds: Bounds,
-    /// Links that may take a shared message, in turn.
-    pub(super) takers: VecDeque<u32>,
-    /// The stream of each producer, where each has its own.
-    pub(super) streams: Vec<Schedule>,
-    /// Links that had no time to send all they could.
-    pub(super) eager: Vec<u32>,
-    pub(super) timers: BinaryHeap<Reverse<(Nanos, Timer, u32)>>,
-    /// When which consumer asks for what is new, and why.
-    pub(super) asks: BinaryHeap<Reverse<(Nanos, Reason, u32)>>,
-    /// What each producer has sent in which second, where each second has a share.
-    pub(super) shares: Vec<Share>,
+    /// How many at the front of the backlog had to wait because no link could take them.
+    pub(super) held_up: usize,
+    /// True if links could take more of the backlog than one step hands out.
+    pub(super) is_cut_short: bool,
+    /// Links that may take a message of the backlog, in turn.
+    pub(super) free_links: VecDeque<LinkId>,
+    /// Links with messages of their own that may be sent.
+    pub(super) to_serve: Vec<LinkId>,
     pub(super) last_release: Nanos,
     /// The latest due time of a message that became due.
     pub(super) newest_due: Nanos,
@@ -71,17 +64,23 @@ pub(super) struct Source {
     pub(super) paced_until: Nanos,
     /// Messages that quotas or bursts still owe.
     pub(super) owed: u64,
-    /// Client streams that are not spent.
-    pub(super) streams_left: usize,
+}
+
+/// A request that a consumer is to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Request {
+    pub(super) due: Nanos,
+    pub(super) reason: Reason,
+    pub(super) link: LinkId,
 }
 
 /// Connections that are made, lost and made again.
 #[derive(Default)]
 pub(super) struct Connecting {
     /// Links to be connected again, and when.
-    pub(super) reopens: BinaryHeap<Reverse<(Nanos, u32)>>,
+    pub(super) reopens: Timers,
     /// Connections that were asked for, in the order of time; most of them stand by now.
-    pub(super) openings: VecDeque<(Nanos, u32)>,
+    pub(super) openings: VecDeque<(Nanos, LinkId)>,
     pub(super) next_unopened: usize,
     /// The link of the next client that comes while the load runs.
     pub(super) next_joiner: usize,
@@ -96,9 +95,9 @@ pub(super) struct Connecting {
 #[derive(Default)]
 pub(super) struct Output {
     /// Links with bytes to flush.
-    pub(super) dirty: Vec<u32>,
+    pub(super) dirty: Vec<LinkId>,
     /// Links whose sockets would take more of the object that they send.
-    pub(super) streaming: Vec<u32>,
+    pub(super) streaming: Vec<LinkId>,
     pub(super) spare: Spare,
     /// The body being composed, or those of one exchange.
     pub(super) body: Vec<u8>,
@@ -110,11 +109,11 @@ pub(super) struct Output {
 pub(super) struct Reported {
     pub(super) next_interval: Nanos,
     /// When the last interval ended.
-    pub(super) told_at: Nanos,
+    pub(super) reported_at: Nanos,
     /// True once the interval in which the load ended was reported.
-    pub(super) is_load_told: bool,
-    pub(super) is_told_complete: bool,
-    pub(super) told_unique: u64,
+    pub(super) is_load_reported: bool,
+    pub(super) is_complete_reported: bool,
+    pub(super) reported_unique: u64,
     pub(super) progress: Box<dyn FnMut(Progress) + Send>,
 }
 
@@ -123,22 +122,13 @@ impl Reported {
     pub(super) fn to(progress: Box<dyn FnMut(Progress) + Send>) -> Reported {
         Reported {
             next_interval: Nanos(0),
-            told_at: Nanos(0),
-            is_load_told: false,
-            is_told_complete: false,
-            told_unique: 0,
+            reported_at: Nanos(0),
+            is_load_reported: false,
+            is_complete_reported: false,
+            reported_unique: 0,
             progress,
         }
     }
-}
-
-/// What a timer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Timer {
-    /// A slot of a closed loop is free again after the think time.
-    Slot,
-    /// The next message of a client's own stream is due.
-    Client,
 }
 
 /// How far the trial is.
@@ -146,7 +136,7 @@ pub(super) enum Timer {
 pub enum Phase {
     /// Connections are being made.
     Opening,
-    /// Ours stand; other shards are not ready yet, or the start lies ahead.
+    /// All connections of this shard stand; other shards are not ready, or the start is ahead.
     Waiting,
     /// Messages before the measured window are sent.
     WarmingUp,
@@ -158,8 +148,8 @@ pub enum Phase {
     Lingering(Nanos),
     /// The books are closed, the connections are not: what they cost can be looked at.
     Settled,
-    /// Goodbye is said; what the other side still says is listened to, because it is counted.
-    Parting(Nanos),
+    /// Sessions are closed; what the other side still sends is read, because it is counted.
+    Closing(Nanos),
     /// Over.
     Done,
 }
@@ -190,10 +180,19 @@ impl Stall {
     }
 }
 
+/// What kept draining from its end when that was looked at last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Awaited {
+    /// The place of a link with bytes to flush.
+    pub(super) link: usize,
+    /// The account of a consumer that lacks messages.
+    pub(super) consumer: usize,
+}
+
 /// Why a connection is lost.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
-    pub(super) link: u32,
+    pub(super) link: LinkId,
     pub(super) reason: String,
     /// True where trying again cannot help: the session was refused.
     pub(super) is_final: bool,
@@ -242,7 +241,7 @@ impl Spare {
     }
 }
 
-/// Why a consumer asks.
+/// Why a consumer makes a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
     /// Its period is over.
@@ -261,8 +260,8 @@ pub(super) struct Metered {
 
 impl Metered {
     /// A link was connected from `local`.
-    pub(super) fn opened(&mut self, link: u32, local: Option<SocketAddr>) {
-        let place = link as usize;
+    pub(super) fn opened(&mut self, link: LinkId, local: Option<SocketAddr>) {
+        let place = link.0 as usize;
         if place >= self.locals.len() {
             self.locals.resize(place + 1, None);
         }
@@ -270,15 +269,15 @@ impl Metered {
     }
 
     /// The connection of a link is over.
-    pub(super) fn closed(&mut self, number: u32, link: &mut Link) {
+    pub(super) fn closed(&mut self, number: LinkId, link: &mut Link) {
         let metered = link.connection.as_mut().and_then(|connection| connection.metered());
         let Some(mut counts) = metered.and_then(|own| own.counts()) else { return };
         let state = &link.state;
-        // Of a packet that never became whole nobody knows what would have been payload.
+        // What would have been payload of a packet that never became whole is unknown.
         let rest = state.staged.as_ref().map_or(0, |staged| staged.carry.len());
         counts.received.add(Part::Messages, rest, 0);
         self.contents.note(ConnectionContent {
-            local: self.locals.get(number as usize).copied().flatten(),
+            local: self.locals.get(number.0 as usize).copied().flatten(),
             role: state.role,
             index: state.index,
             opened_at: state.connecting_since,
@@ -297,32 +296,6 @@ pub(super) struct Gathered {
     pub(super) ticket: Ticket,
 }
 
-/// What holds due messages back.
-#[derive(Default)]
-pub(super) struct Bounds {
-    /// How many at the front of the backlog had to wait because no link could take them.
-    pub(super) held_up: usize,
-    /// True if links could take more of the backlog than one step hands out.
-    pub(super) is_cut_short: bool,
-    /// Due messages of clients of which too many wait, still to be taken.
-    pub(super) parked: Vec<(Nanos, u32)>,
-}
-
-/// What a producer has sent in the second that it is in.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Share {
-    /// The second, from the start of the load on.
-    pub(super) second: u64,
-    /// Messages that were let go in it.
-    pub(super) spent: u64,
-}
-
-/// Those of so many producers; none where seconds have no shares.
-pub(super) fn shares(load: &Load, producers: usize) -> Vec<Share> {
-    let has_shares = load.arrival == Arrival::EachSecond;
-    vec![Share::default(); if has_shares { producers } else { 0 }]
-}
-
 /// The size of a piece: as much as one read or write usually moves.
 pub(super) const PIECE_BYTES: usize = 64 * 1024;
 
@@ -330,3 +303,7 @@ pub(super) const PIECE_BYTES: usize = 64 * 1024;
 pub(super) const BUFFER_KEPT_BYTES: usize = 128 * 1024;
 
 pub(super) const BUFFERS_KEPT: usize = 64;
+
+/// Messages that are taken from schedules in one step of the loop, and handed to links: some ten
+/// milliseconds. Then events and signals have their turn.
+pub(super) const RELEASED_MAX: usize = if cfg!(test) { 1 << 10 } else { 1 << 16 };

@@ -6,37 +6,36 @@ use weigh_model::load::Polling;
 use weigh_model::{Load, Nanos};
 use weigh_stats::random::Random;
 
-use super::parts::Reason;
+use super::parts::{Reason, Request};
+use super::rules::Consumer;
 use super::{Phase, Shard};
 use crate::io::Io;
-use crate::link::{Answered, Asked, Link, LinkPhase};
+use crate::link::{Answered, Asked, Link, LinkId, LinkPhase};
 use crate::outcome::SILENCE;
 
 impl Shard {
     /// The load begins: every consumer has a first time to ask.
     pub(super) fn begin_polling(&mut self) {
+        let Consumer::Poll(polling) = self.rules.consumer else { return };
         let load = self.job.load();
-        let Some(polling) = load.polling() else { return };
         let reason = if polling.wait.0 > 0 { Reason::Answer } else { Reason::Tick };
-        for link in 0..self.desk.left.accounts.consumers.len() as u32 {
-            let consumer = self.links[link as usize].state.index;
+        for link in self.links.consumers() {
+            let consumer = self.links[link].state.index;
             let offset = first_request(load, &polling, self.job.trial.seed, consumer);
-            self.source.asks.push(Reverse((self.clock.start + offset, reason, link)));
+            let due = self.clock.start + offset;
+            self.requests.push(Reverse(Request { due, reason, link }));
         }
     }
 
-    /// Lets everybody ask whose time has come.
+    /// Makes the requests that are due.
     pub(super) fn ask_due(&mut self, io: &mut dyn Io, now: Nanos) {
-        let Some(polling) = self.job.load().polling() else { return };
+        let Consumer::Poll(polling) = self.rules.consumer else { return };
         self.note_answered(&polling);
-        let released_before = self.source.last_release;
-        while let Some(Reverse((due, reason, link))) = self.source.asks.peek().copied() {
-            if due > now {
-                break;
-            }
-            self.source.asks.pop();
-            self.source.last_release = now;
-            self.ask((link, due, reason), &polling, io);
+        let released_before = self.pending.last_release;
+        while self.next_ask() <= now {
+            let Some(Reverse(request)) = self.requests.pop() else { break };
+            self.pending.last_release = now;
+            self.ask(request, &polling, io);
             if self.out.dirty.len() >= ASKED_TOGETHER {
                 self.flush_dirty(io);
             }
@@ -46,48 +45,45 @@ impl Shard {
 
     /// When the next one asks.
     pub(super) fn next_ask(&self) -> Nanos {
-        self.source.asks.peek().map_or(Nanos::NEVER, |Reverse((due, ..))| *due)
+        self.requests.peek().map_or(Nanos::NEVER, |Reverse(first)| first.due)
     }
 
     /// An answer that is full is followed by the next request at once: there is more. A long poll
     /// goes on after every answer, whatever was in it.
     fn note_answered(&mut self, polling: &Polling) {
-        for Answered { link, now, asked, is_refused } in self.desk.answered.drain(..) {
+        for Answered { link, now, asked, is_refused } in self.books.answered.drain(..) {
             let is_early = asked.messages == 0 && now < asked.sent + Nanos(polling.wait.0 / 2);
             if asked.messages >= polling.limit {
-                self.source.asks.push(Reverse((now, Reason::Answer, link)));
+                let reason = Reason::Answer;
+                self.requests.push(Reverse(Request { due: now, reason, link }));
             } else if polling.wait.0 > 0 {
                 // A server that refuses, or does not hold what it has nothing for, is not to be
                 // asked as fast as it answers.
                 let pause = if is_refused || is_early { SESSION_AWAITED } else { Nanos(0) };
-                let next = now + polling.period.max(pause);
-                self.source.asks.push(Reverse((next, Reason::Answer, link)));
+                let (due, reason) = (now + polling.period.max(pause), Reason::Answer);
+                self.requests.push(Reverse(Request { due, reason, link }));
             }
         }
     }
 
-    fn ask(
-        &mut self,
-        (link, due, reason): (u32, Nanos, Reason),
-        polling: &Polling,
-        io: &mut dyn Io,
-    ) {
+    fn ask(&mut self, request: Request, polling: &Polling, io: &mut dyn Io) {
+        let Request { due, reason, link } = request;
         let is_counted = self.counts_request(due);
-        let Link { connection, state } = &mut self.links[link as usize];
+        let Link { connection, state } = &mut self.links[link];
         if state.phase == LinkPhase::Dead {
             return;
         }
         if reason == Reason::Tick {
-            self.source.asks.push(Reverse((due + polling.period, reason, link)));
+            self.requests.push(Reverse(Request { due: due + polling.period, ..request }));
         }
         let sent = io.now();
         let stands = state.phase == LinkPhase::Ready && !state.is_lost;
         let is_idle = stands && state.traffic().asked.is_none();
         let Some(connection) = connection.as_mut().filter(|_| is_idle) else {
             if reason == Reason::Tick {
-                self.desk.left.recorder.polls.skipped += u64::from(is_counted);
+                self.books.outcome.recorder.polls.skipped += u64::from(is_counted);
             } else if !stands {
-                self.source.asks.push(Reverse((sent + SESSION_AWAITED, reason, link)));
+                self.requests.push(Reverse(Request { due: sent + SESSION_AWAITED, ..request }));
             }
             return;
         };
@@ -97,7 +93,7 @@ impl Shard {
         }
         self.out.spare.settle(state, staged);
         state.traffic_mut().asked = Some(Asked { sent, lag: sent - due, messages: 0, is_counted });
-        self.desk.note_asked(due, sent, is_counted);
+        self.books.request_made(due, sent, is_counted);
         self.mark_dirty(link);
     }
 
@@ -110,11 +106,10 @@ impl Shard {
 
     /// Gives connections up on which an answer takes longer than Tmax.
     pub(super) fn expire_requests(&mut self, now: Nanos) {
-        let load = self.job.load();
-        let Some(polling) = load.polling() else { return };
-        let patience = load.timeout + polling.wait;
-        for link in 0..self.desk.left.accounts.consumers.len() as u32 {
-            let state = &self.links[link as usize].state;
+        let Consumer::Poll(polling) = self.rules.consumer else { return };
+        let patience = self.rules.timeout + polling.wait;
+        for link in self.links.consumers() {
+            let state = &self.links[link].state;
             let asked = state.traffic().asked.filter(|_| !state.is_lost);
             if asked.is_some_and(|asked| now > asked.sent + patience) {
                 self.lose(link, SILENCE.to_owned(), false);
@@ -123,14 +118,15 @@ impl Shard {
     }
 
     /// What a consumer had asked when its connection went will not be answered.
-    pub(super) fn forget_request(&mut self, link: u32, now: Nanos) {
-        let Some(polling) = self.job.load().polling() else { return };
-        let state = &mut self.links[link as usize].state;
+    pub(super) fn drop_request(&mut self, link: LinkId, now: Nanos) {
+        let Consumer::Poll(polling) = self.rules.consumer else { return };
+        let state = &mut self.links[link].state;
         let asked = state.known_traffic().and_then(|traffic| traffic.asked.take());
         if let Some(asked) = asked {
-            self.desk.requests_awaited -= u64::from(asked.is_counted);
+            self.books.requests_awaited -= u64::from(asked.is_counted);
             if polling.wait.0 > 0 {
-                self.source.asks.push(Reverse((now + SESSION_AWAITED, Reason::Answer, link)));
+                let (due, reason) = (now + SESSION_AWAITED, Reason::Answer);
+                self.requests.push(Reverse(Request { due, reason, link }));
             }
         }
     }

@@ -1,62 +1,61 @@
-//! What happens on sockets: bytes go through the connections, signals to the desk.
+//! What happens on sockets: bytes go through the connections, signals to the bookkeeping.
 
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Signal};
-use weigh_model::protocol::{Role, Transport};
+use weigh_model::protocol::Transport;
 
 use super::parts::Loss;
+use super::rules::Exchange;
 use super::waking::Woken;
 use super::{Phase, Shard};
-use crate::io::{Happening, Io, Token};
-use crate::link::{Link, LinkPhase, LinkState, Staged, Tick};
+use crate::io::{Io, IoEvent, Token};
+use crate::link::{Link, LinkId, LinkPhase, LinkState, Staged, Tick};
 
 impl Shard {
-    /// Books one happening. Nothing is written here: the whole batch is read first.
-    pub(super) fn happened(&mut self, now: Nanos, happening: Happening<'_>) {
-        let is_move = matches!(
-            happening,
-            Happening::Writable(_) | Happening::Ended(_) | Happening::Failed(..)
-        );
+    /// Books one event. Nothing is written here: the whole batch is read first.
+    pub(super) fn on_event(&mut self, now: Nanos, event: IoEvent<'_>) {
+        let is_move =
+            matches!(event, IoEvent::Writable(_) | IoEvent::Ended(_) | IoEvent::Failed(..));
         if is_move {
-            self.desk.last_moved = now;
+            self.books.last_moved = now;
         }
-        match happening {
-            Happening::Connected(token) => self.connected(now, token),
-            Happening::Received(token, bytes) => {
+        match event {
+            IoEvent::Connected(token) => self.connected(now, token),
+            IoEvent::Received(token, bytes) => {
                 if let Some(link) = self.link_of(token) {
                     self.received(now, link, bytes);
                 }
             }
-            Happening::Writable(token) => {
+            IoEvent::Writable(token) => {
                 if let Some(link) = self.link_of(token) {
-                    self.links[link as usize].state.is_blocked = false;
-                    self.desk.stirred.push(link);
+                    self.links[link].state.is_blocked = false;
+                    self.books.unblocked.push(link);
                     self.mark_dirty(link);
                 }
             }
-            Happening::Ended(token) => {
+            IoEvent::Ended(token) => {
                 if let Some(link) = self.link_of(token) {
                     self.ended(now, link);
                 }
             }
-            Happening::Failed(token, fault) => {
+            IoEvent::Failed(token, fault) => {
                 if let Some(link) = self.link_of(token) {
                     self.lose(link, fault.to_string(), false);
                 }
             }
-            Happening::Accepted { .. } | Happening::Poked => {}
+            IoEvent::Accepted { .. } | IoEvent::Woken => {}
         }
     }
 
-    fn link_of(&self, token: Token) -> Option<u32> {
+    fn link_of(&self, token: Token) -> Option<LinkId> {
         let link = self.by_token.get(token.0 as usize).copied()?;
-        // What comes after the fault that ended a session is nobody's concern any more.
-        (link != NO_LINK && !self.links[link as usize].state.is_lost).then_some(link)
+        // What comes after the fault that ended a session is ignored.
+        (link != NO_LINK && !self.links[link].state.is_lost).then_some(link)
     }
 
     /// Ties a token to a link, or loosens it.
-    pub(super) fn set_token(&mut self, link: u32, token: Option<Token>) {
-        let state = &mut self.links[link as usize].state;
+    pub(super) fn set_token(&mut self, link: LinkId, token: Option<Token>) {
+        let state = &mut self.links[link].state;
         if let Some(old) = state.token {
             self.by_token[old.0 as usize] = NO_LINK;
         }
@@ -72,29 +71,30 @@ impl Shard {
 
     fn connected(&mut self, now: Nanos, token: Token) {
         let Some(index) = self.link_of(token) else { return };
-        let Link { connection, state } = &mut self.links[index as usize];
+        let Link { connection, state } = &mut self.links[index];
         let Some(connection) = connection else { return };
         let mut staged = self.out.spare.lend(state);
-        let desk = &mut self.desk;
-        connection.open(now, &mut staged.out, &mut |signal| desk.signal(index, state, now, signal));
+        let books = &mut self.books;
+        connection
+            .open(now, &mut staged.out, &mut |signal| books.signal(index, state, now, signal));
         self.out.spare.settle(state, staged);
         self.note_wake(index, now);
         self.mark_dirty(index);
     }
 
-    fn received(&mut self, now: Nanos, index: u32, bytes: &[u8]) {
-        let Link { connection, state } = &mut self.links[index as usize];
+    fn received(&mut self, now: Nanos, index: LinkId, bytes: &[u8]) {
+        let Link { connection, state } = &mut self.links[index];
         let Some(connection) = connection else { return };
         let mut staged = self.out.spare.lend(state);
         let Staged { out, carry, .. } = &mut *staged;
         let before = out.len();
-        let desk = &mut self.desk;
-        let is_told = !matches!(self.clock.phase, Phase::Parting(_));
-        let is_stream = self.job.dial.transport == Transport::Stream;
+        let books = &mut self.books;
+        let is_told = !matches!(self.clock.phase, Phase::Closing(_));
+        let is_stream = self.rules.transport == Transport::Stream;
         let was_standing = state.is_standing;
         let mut book = |state: &mut LinkState, signal: Signal<'_>| {
             if is_told {
-                desk.signal(index, state, now, signal);
+                books.signal(index, state, now, signal);
             }
         };
         let result = if carry.is_empty() {
@@ -112,7 +112,7 @@ impl Shard {
         if self.waking.asks_after(was_standing) {
             self.note_wake(index, now);
         }
-        let state = &self.links[index as usize].state;
+        let state = &self.links[index].state;
         let is_closing = state.phase == LinkPhase::Closing;
         if has_answer || is_closing {
             self.mark_dirty(index);
@@ -122,13 +122,13 @@ impl Shard {
         }
     }
 
-    fn ended(&mut self, now: Nanos, index: u32) {
-        let Link { connection, state } = &mut self.links[index as usize];
+    fn ended(&mut self, now: Nanos, index: LinkId) {
+        let Link { connection, state } = &mut self.links[index];
         let Some(connection) = connection else { return };
         let staged = self.out.spare.lend(state);
-        let desk = &mut self.desk;
+        let books = &mut self.books;
         let result =
-            connection.end(&staged.carry, &mut |signal| desk.signal(index, state, now, signal));
+            connection.end(&staged.carry, &mut |signal| books.signal(index, state, now, signal));
         self.out.spare.settle(state, staged);
         let is_closing = state.phase == LinkPhase::Closing;
         let is_standing = state.is_standing;
@@ -143,35 +143,34 @@ impl Shard {
         }
     }
 
-    pub(super) fn lose_by_fault(&mut self, link: u32, fault: &Fault) {
+    pub(super) fn lose_by_fault(&mut self, link: LinkId, fault: &Fault) {
         let is_final =
             matches!(fault, Fault::Refused { .. } | Fault::OtherProtocol(_) | Fault::Untrusted(_));
         self.lose(link, fault.to_string(), is_final);
     }
 
     /// Puts the connection on the list of those to be taken down after the batch.
-    pub(super) fn lose(&mut self, link: u32, reason: String, is_final: bool) {
-        self.links[link as usize].state.is_lost = true;
+    pub(super) fn lose(&mut self, link: LinkId, reason: String, is_final: bool) {
+        self.links[link].state.is_lost = true;
         self.connecting.losses.push(Loss { link, reason, is_final });
     }
 
-    pub(super) fn mark_dirty(&mut self, link: u32) {
-        let state = &mut self.links[link as usize].state;
+    pub(super) fn mark_dirty(&mut self, link: LinkId) {
+        let state = &mut self.links[link].state;
         if !state.is_dirty {
             state.is_dirty = true;
             self.out.dirty.push(link);
         }
     }
 
-    /// Sends what consumers have to acknowledge before producers have their turn: a broker that
-    /// waits for it must not wait for us, or its queue would fill and the loss be ours.
+    /// Sends what consumers have to acknowledge before producers have their turn: a broker must not
+    /// wait for the generator, or its queue fills and the loss is the generator's.
     pub(super) fn flush_consumers(&mut self, io: &mut dyn Io) {
-        let consumers = self.desk.left.accounts.consumers.len() as u32;
-        if consumers == 0 {
+        if self.links.consumers().len() == 0 {
             return;
         }
         for place in 0..self.out.dirty.len() {
-            if self.out.dirty[place] < consumers {
+            if self.is_consumer(self.out.dirty[place]) {
                 self.flush(self.out.dirty[place], io);
             }
         }
@@ -184,11 +183,11 @@ impl Shard {
         }
         let mut dirty = std::mem::take(&mut self.out.dirty);
         for link in dirty.drain(..) {
-            self.links[link as usize].state.is_dirty = false;
+            self.links[link].state.is_dirty = false;
             self.flush(link, io);
-            let state = &self.links[link as usize].state;
+            let state = &self.links[link].state;
             let is_over = state.phase == LinkPhase::Closing && state.out_bytes() == 0;
-            if is_over && !state.is_lost && !matches!(self.clock.phase, Phase::Parting(_)) {
+            if is_over && !state.is_lost && !matches!(self.clock.phase, Phase::Closing(_)) {
                 self.close_link(link, io);
             }
         }
@@ -197,9 +196,10 @@ impl Shard {
     }
 
     /// Hands the outbox of a link to its socket, as far as it takes it.
-    pub(super) fn flush(&mut self, link: u32, io: &mut dyn Io) {
+    pub(super) fn flush(&mut self, link: LinkId, io: &mut dyn Io) {
         self.hand_over(link, io);
-        if self.links[link as usize].state.traffic().outgoing.is_some() {
+        let is_stream = self.rules.exchange == Exchange::Stream;
+        if is_stream && self.links[link].state.traffic().outgoing.is_some() {
             self.send_on(link, io);
         }
         // Whatever is sent passes here.
@@ -209,8 +209,8 @@ impl Shard {
     }
 
     /// Hands what is composed to the socket.
-    pub(super) fn hand_over(&mut self, link: u32, io: &mut dyn Io) {
-        let state = &mut self.links[link as usize].state;
+    pub(super) fn hand_over(&mut self, link: LinkId, io: &mut dyn Io) {
+        let state = &mut self.links[link].state;
         let Some(token) = state.token else {
             state.staged = None;
             return;
@@ -219,7 +219,7 @@ impl Shard {
         if state.is_blocked || state.is_lost || staged.out.is_empty() {
             return;
         }
-        let is_stream = self.job.dial.transport == Transport::Stream;
+        let is_stream = self.rules.transport == Transport::Stream;
         let taken = match is_stream {
             true => {
                 let rest = &staged.out.bytes()[staged.taken..];
@@ -245,8 +245,8 @@ impl Shard {
     }
 
     /// Asks a connection when it wants to be woken.
-    pub(super) fn note_wake(&mut self, index: u32, now: Nanos) {
-        let Link { connection, state } = &mut self.links[index as usize];
+    pub(super) fn note_wake(&mut self, index: LinkId, now: Nanos) {
+        let Link { connection, state } = &mut self.links[index];
         let (Some(connection), Some(_)) = (connection, state.token) else { return };
         if let Some(at) = connection.next_wake() {
             self.waking.note(index, state, at.max(now + Nanos(1)));
@@ -256,7 +256,7 @@ impl Shard {
     /// Lets the connections whose time has come speak.
     pub(super) fn wake_connections(&mut self, now: Nanos) {
         while let Some(Woken { link, tick }) = self.waking.pop(now) {
-            let state = &mut self.links[link as usize].state;
+            let state = &mut self.links[link].state;
             if let Some(at) = tick {
                 if state.wake_at != at {
                     continue;
@@ -267,8 +267,8 @@ impl Shard {
         }
     }
 
-    fn wake_connection(&mut self, index: u32, now: Nanos) {
-        let Link { connection, state } = &mut self.links[index as usize];
+    fn wake_connection(&mut self, index: LinkId, now: Nanos) {
+        let Link { connection, state } = &mut self.links[index];
         let (Some(connection), Some(_)) = (connection, state.token) else { return };
         if state.is_lost {
             return;
@@ -277,14 +277,14 @@ impl Shard {
         if is_due {
             let mut staged = self.out.spare.lend(state);
             let before = staged.out.len();
-            let desk = &mut self.desk;
+            let books = &mut self.books;
             let result = connection.wake(now, &mut staged.out, &mut |signal| {
-                desk.signal(index, state, now, signal);
+                books.signal(index, state, now, signal);
             });
             let has_spoken = staged.out.len() > before;
             self.out.spare.settle(state, staged);
             if has_spoken {
-                self.desk.note_sign_of_life(self.clock.phase == Phase::Measuring);
+                self.books.note_sign_of_life(self.clock.phase == Phase::Measuring);
                 self.mark_dirty(index);
             }
             if let Err(fault) = result {
@@ -294,11 +294,11 @@ impl Shard {
         self.note_wake(index, now);
     }
 
-    /// True for a consumer, whose loss nobody mends.
-    pub(super) fn is_consumer(&self, link: u32) -> bool {
-        self.links[link as usize].state.role == Role::Consumer
+    /// True for a consumer.
+    pub(super) fn is_consumer(&self, link: LinkId) -> bool {
+        self.links.is_consumer(link)
     }
 }
 
 /// An entry of the token table that belongs to no link.
-const NO_LINK: u32 = u32::MAX;
+const NO_LINK: LinkId = LinkId(u32::MAX);

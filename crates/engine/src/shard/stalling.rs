@@ -10,7 +10,7 @@ use crate::io::Io;
 
 impl Shard {
     /// Lets consumers stop reading at the beginning of the window, and read again when the stall
-    /// is over or somebody wants an end.
+    /// is over or the trial is interrupted.
     pub(super) fn stall_consumers(&mut self, io: &mut dyn Io, now: Nanos) {
         match self.stall {
             Stall::Over => {}
@@ -22,7 +22,7 @@ impl Shard {
                     self.each_consumer(|token| io.hold(token));
                 }
             }
-            Stall::Until(end) if now >= end || self.desk.left.was_interrupted => {
+            Stall::Until(end) if now >= end || self.books.outcome.was_interrupted => {
                 self.stall = Stall::Over;
                 self.each_consumer(|token| io.release(token));
             }

@@ -7,13 +7,13 @@ use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Op, Outbox, Reply, Ticket};
 use weigh_model::mark::Mark;
 use weigh_model::pieces::BodyMaker;
-use weigh_model::protocol::Lifetime;
 
 use super::parts::PIECE_BYTES;
+use super::rules::Exchange;
 use super::{Phase, Shard};
 use crate::io::Io;
 use crate::job::Job;
-use crate::link::{Link, LinkPhase, Outgoing};
+use crate::link::{Link, LinkId, Outgoing};
 
 /// What was composed of a body.
 pub(super) enum Composed {
@@ -76,8 +76,8 @@ impl Composed {
 
 /// Composes the body of the message `mark`, or the first piece of it.
 #[inline]
-pub(super) fn compose(job: &Job, mark: &Mark, body: &mut Vec<u8>) -> Composed {
-    if !job.composer.makes_pieces() {
+pub(super) fn compose(job: &Job, exchange: Exchange, mark: &Mark, body: &mut Vec<u8>) -> Composed {
+    if exchange != Exchange::Stream {
         job.composer.compose(mark, body);
         return Composed::Whole;
     }
@@ -98,11 +98,11 @@ fn make(job: &Job, maker: &mut BodyMaker, body: &mut Vec<u8>) -> Result<(), Stri
 
 impl Shard {
     /// An object was begun, or could not be.
-    pub(super) fn object_begun(&mut self, index: u32, object: Object, now: Nanos) {
-        self.desk.in_flight += 1;
+    pub(super) fn object_begun(&mut self, index: LinkId, object: Object, now: Nanos) {
+        self.books.in_flight += 1;
         match object {
             Object::Rest(rest) => {
-                self.links[index as usize].state.traffic_mut().outgoing = Some(rest);
+                self.links[index].state.traffic_mut().outgoing = Some(rest);
             }
             Object::Unread(ticket, why) => self.drop_object(index, ticket, why, now),
         }
@@ -110,9 +110,9 @@ impl Shard {
 
     /// Hands more of the object that a link sends to its socket, as far as that takes it and the
     /// share of one turn goes.
-    pub(super) fn send_on(&mut self, index: u32, io: &mut dyn Io) {
+    pub(super) fn send_on(&mut self, index: LinkId, io: &mut dyn Io) {
         for _ in 0..PIECES_PER_TURN {
-            let Link { connection, state } = &mut self.links[index as usize];
+            let Link { connection, state } = &mut self.links[index];
             if state.is_blocked || state.is_lost || state.out_bytes() > 0 {
                 return;
             }
@@ -143,35 +143,32 @@ impl Shard {
         self.out.streaming.push(index);
     }
 
-    /// The last byte of an object went to the connection: where nobody answers, that ends it.
-    fn object_left(&mut self, index: u32, ticket: Ticket, is_unanswered: bool, now: Nanos) {
+    /// The last byte of an object went to the connection: without an answer to await, that ends it.
+    fn object_left(&mut self, index: LinkId, ticket: Ticket, is_unanswered: bool, now: Nanos) {
         // Another may follow while the answer is awaited, where the window allows it.
-        self.desk.stirred.push(index);
+        self.books.unblocked.push(index);
         if !is_unanswered {
             return;
         }
-        let state = &mut self.links[index as usize].state;
+        let state = &mut self.links[index].state;
         let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
-        if self.job.dial.lifetime == Lifetime::PerMessage {
-            state.phase = LinkPhase::Closing;
-            self.mark_dirty(index);
-        }
-        self.desk.in_flight -= 1;
+        self.close_if_per_message(index);
+        self.books.in_flight -= 1;
         if !flight.warmup {
-            self.desk.left.recorder.done(now);
+            self.books.outcome.recorder.done(now);
         }
         self.free_unanswered(index, now);
     }
 
     /// An object cannot be read to its end. Its connection waits for bytes that will not come, and
     /// is replaced.
-    pub(super) fn drop_object(&mut self, index: u32, ticket: Ticket, why: String, now: Nanos) {
-        let state = &mut self.links[index as usize].state;
+    pub(super) fn drop_object(&mut self, index: LinkId, ticket: Ticket, why: String, now: Nanos) {
+        let state = &mut self.links[index].state;
         let traffic = state.traffic_mut();
         traffic.outgoing = None;
         if let Some(flight) = traffic.flights.end(ticket) {
-            self.desk.dropped(state, &flight, why.clone());
-            self.desk.free_slot(index, state, &flight, now);
+            self.books.dropped(state, &flight, why.clone());
+            self.books.free_slot(index, state, &flight, now);
             if !flight.warmup && self.clock.phase == Phase::Draining {
                 self.job.shared.sent.fetch_sub(1, Ordering::SeqCst);
             }

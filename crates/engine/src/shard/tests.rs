@@ -18,9 +18,10 @@ use weigh_model::units::Bytes;
 use weigh_model::{Doubt, Load, Topology, Trial, Writes};
 
 use super::*;
-use crate::generator::{Attendant, Generator};
+use crate::generator::{Generator, TrialObserver};
 use crate::io::sim::{Link as Way, Party, SimIo, World};
 use crate::job::Shared;
+use crate::link::Link;
 use crate::message_log::{Heard, MessageLog};
 use crate::message_rows::MessageRows;
 use crate::outcome::Outcome;
@@ -216,10 +217,10 @@ struct Player {
 
 impl Player {
     fn new(job: &Arc<Job>, index: u32, io: SimIo, stops: Vec<Nanos>) -> Player {
-        let (teller, told) = channel();
+        let (observer, told) = channel();
         let progress = move |progress| {
             if let Progress::Interval(interval) = progress {
-                teller.send(*interval).unwrap();
+                observer.send(*interval).unwrap();
             }
         };
         let shard = Shard::new(Arc::clone(job), index, Box::new(progress));
@@ -537,7 +538,7 @@ fn intervals_end_at_the_same_moments() {
 #[test]
 fn real_sockets_tell_the_same() {
     struct Nobody;
-    impl Attendant for Nobody {
+    impl TrialObserver for Nobody {
         fn progress(&self, _: u32, _: Progress) {}
     }
     for (manner, lifetime, shards) in [
@@ -552,7 +553,7 @@ fn real_sockets_tell_the_same() {
         scene.shards = shards;
         scene.lifetime = lifetime;
         scene.load.timeout = Nanos::from_secs(20);
-        let nobody: Arc<dyn Attendant> = Arc::new(Nobody);
+        let nobody: Arc<dyn TrialObserver> = Arc::new(Nobody);
         let job = scene.job(serving.address(), None);
         let generator = Generator::start(job, Instant::now(), &nobody).unwrap();
         let outcome = generator.finish().unwrap();

@@ -7,16 +7,17 @@ use std::collections::BinaryHeap;
 use weigh_model::Nanos;
 use weigh_model::connection::Timing;
 
-use crate::link::{LinkState, Tick};
+use super::source::Timers;
+use crate::link::{LinkId, LinkState, Tick};
 
 /// When which connection is to be woken.
 pub(super) struct Waking {
     /// The most that a connection of this shard has asked for.
     timing: Timing,
     /// Entries that differ from their link's `wake_at` are stale.
-    ticks: BinaryHeap<Reverse<(Tick, u32)>>,
+    ticks: BinaryHeap<Reverse<(Tick, LinkId)>>,
     /// The same for connections that are woken on time, against `alarm_of`.
-    alarms: BinaryHeap<Reverse<(Nanos, u32)>>,
+    alarms: Timers,
     alarm_of: Vec<Nanos>,
 }
 
@@ -26,7 +27,7 @@ impl Waking {
         Waking {
             timing: Timing::Untimed,
             ticks: BinaryHeap::with_capacity(links),
-            alarms: BinaryHeap::new(),
+            alarms: Timers::default(),
             alarm_of: Vec::new(),
         }
     }
@@ -57,11 +58,11 @@ impl Waking {
     /// When the next connection is to be woken.
     pub(super) fn next(&self) -> Nanos {
         let tick = self.ticks.peek().map_or(Nanos::NEVER, |Reverse((at, _))| at.moment());
-        self.alarms.peek().map_or(tick, |Reverse((at, _))| tick.min(*at))
+        tick.min(self.alarms.next())
     }
 
     /// Notes that a link is to be woken at `at`, unless it will be before.
-    pub(super) fn note(&mut self, link: u32, state: &mut LinkState, at: Nanos) {
+    pub(super) fn note(&mut self, link: LinkId, state: &mut LinkState, at: Nanos) {
         if !self.is_exact() {
             let tick = Tick::at(at);
             if tick < state.wake_at {
@@ -70,13 +71,13 @@ impl Waking {
             }
             return;
         }
-        let place = link as usize;
+        let place = link.0 as usize;
         if place >= self.alarm_of.len() {
             self.alarm_of.resize(place + 1, Nanos::NEVER);
         }
         if at < self.alarm_of[place] {
             self.alarm_of[place] = at;
-            self.alarms.push(Reverse((at, link)));
+            self.alarms.push(at, link);
         }
     }
 
@@ -88,11 +89,8 @@ impl Waking {
             self.ticks.pop();
             return Some(Woken { link, tick: Some(at) });
         }
-        while let Some(Reverse((at, link))) = self.alarms.peek().copied()
-            && at <= now
-        {
-            self.alarms.pop();
-            let known = &mut self.alarm_of[link as usize];
+        while let Some((at, link)) = self.alarms.pop(now) {
+            let known = &mut self.alarm_of[link.0 as usize];
             if *known == at {
                 *known = Nanos::NEVER;
                 return Some(Woken { link, tick: None });
@@ -104,7 +102,7 @@ impl Waking {
 
 /// A link whose time may have come.
 pub(super) struct Woken {
-    pub(super) link: u32,
+    pub(super) link: LinkId,
     /// The tick it was noted for; stale where the link knows another.
     pub(super) tick: Option<Tick>,
 }

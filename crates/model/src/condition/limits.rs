@@ -1,9 +1,9 @@
-//! What a figure is held against, in the unit of its metric: `50ms`, `1 %`, `20k/s`, or a change
-//! against another run (`+5%`).
+//! Limits of conditions, in the unit of their metric: `50ms`, `1 %`, `20k/s`, or a change against
+//! another run (`+5%`).
 
 use crate::units::{parse_duration, parse_rate, parse_size};
 
-/// What a figure is held against.
+/// The limit of a condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// A value in the metric's own unit.
@@ -13,7 +13,7 @@ pub enum Limit {
     Change(f64),
 }
 
-/// The limit in the unit of `metric`, which its name tells.
+/// Reads the limit in the unit of `metric`, which its name ends with.
 ///
 /// # Errors
 /// The mistake, and what to type instead.
@@ -56,8 +56,8 @@ fn change(text: &str) -> Result<Limit, String> {
     match share {
         Some(share) => Ok(Limit::Change(share / 100.0)),
         None if text.starts_with('-') => Err(format!(
-            "{text:?} is negative, and no figure is: type a limit from 0 on, or a change against \
-             another run such as -5%"
+            "{text:?} is negative, but figures are not: type a limit from 0 on, or a change \
+             against another run such as -5%"
         )),
         None => {
             Err(format!("{text:?} is not a change: type one in percent with its sign, such as +5%"))

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use crate::metrics::time_names;
 
-/// The flat name of what is written as `p99.9`, `response_time p(95)`, `response_time_ns.p95` or
-/// `loss`.
+/// Returns the flat name of what is written as `p99.9`, `response_time p(95)`,
+/// `response_time_ns.p95` or `loss`.
 ///
 /// # Errors
 /// The mistake, and what to type instead.
@@ -45,7 +45,7 @@ pub(super) fn metric(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name and its statistic: `response_time p(95)`, `response_time_ns.p95`, `p99.9`, `p(99)`.
+/// Splits into name and statistic: `response_time p(95)`, `response_time_ns.p95`, `p99.9`, `p(99)`.
 fn parts(text: &str) -> (&str, Option<&str>) {
     if part_of(text).is_some() {
         return (text, None);
@@ -105,8 +105,8 @@ fn part_of(words: &str) -> Option<String> {
     is_inside.then(|| format!("p{digits}"))
 }
 
-/// The figure that `metric` means at a place that has the figures which `has` knows: the headline
-/// latency is the response time, or the delivery time where nothing confirms.
+/// Returns the figure that `metric` means where the figures that `has` knows exist: the headline
+/// latency is the response time, or the delivery time if nothing is confirmed.
 pub fn resolve(metric: &str, has: impl Fn(&str) -> bool) -> Cow<'_, str> {
     let Some(part) = metric.strip_prefix(HEADLINE).and_then(|rest| rest.strip_prefix('.')) else {
         return Cow::Borrowed(metric);
@@ -116,7 +116,7 @@ pub fn resolve(metric: &str, has: impl Fn(&str) -> bool) -> Cow<'_, str> {
     Cow::Owned(format!("{time}.{part}"))
 }
 
-/// What the headline latency is, the first that was measured.
+/// The headline latency is the first of these that was measured.
 const HEADLINE_OF: [&str; 2] = ["response_time_ns", "delivery_time_ns"];
 
 /// A quantile with more digits would need more messages than a run can have.
@@ -141,10 +141,10 @@ pub const SHORT: [(&str, &str); 15] = [
     ("capacity", "capacity_per_s"),
 ];
 
-/// The share of sent messages that were lost; not measured where nobody knows what arrived.
+/// The share of sent messages that were lost; not measured if arrivals are not observed.
 pub const LOSS_RATIO: &str = "loss_ratio";
 
-/// The headline latency: the response time, or the delivery time where nothing confirms, see
+/// The headline latency: the response time, or the delivery time if nothing is confirmed, see
 /// [`resolve`].
 pub const HEADLINE: &str = "latency_time_ns";
 

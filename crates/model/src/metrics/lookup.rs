@@ -9,7 +9,7 @@ pub fn find(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| fit(metric.name, name).is_some())
 }
 
-/// What the metric `name` is, in a sentence or two.
+/// Returns the definition of the metric `name`, in a sentence or two.
 pub fn definition(name: &str) -> String {
     if let Some(second) = name.strip_prefix("relay.").filter(|rest| rest.starts_with("wire.")) {
         return format!("{SECOND_HOP} {}", definition(second));
@@ -34,7 +34,7 @@ pub fn better(name: &str) -> Better {
     find(name).map_or(Better::Neither, |metric| metric.better)
 }
 
-/// The heading of the metric `name` in tables, at most two lines: `response` and `p99`; empty where
+/// The heading of the metric `name` in tables, at most two lines: `response` and `p99`; empty if
 /// the overview does not show it.
 pub fn heading(name: &str) -> String {
     let Some(metric) = find(name).filter(|metric| !metric.heading.is_empty()) else {
@@ -51,7 +51,7 @@ pub fn time_names() -> impl Iterator<Item = &'static str> + Clone {
     METRICS.iter().filter_map(Metric::time)
 }
 
-/// The values that the slots of `pattern` take in `name`; `None` where it does not fit.
+/// The values of the slots of `pattern` in `name`; `None` if it does not fit.
 fn fit<'n>(pattern: &'static str, name: &'n str) -> Option<Vec<(&'static str, &'n str)>> {
     let Some((before, rest)) = pattern.split_once('{') else {
         return (pattern == name).then(Vec::new);
@@ -67,7 +67,7 @@ fn fit<'n>(pattern: &'static str, name: &'n str) -> Option<Vec<(&'static str, &'
     )
 }
 
-/// What a statistic is, after the definition of its quantity.
+/// Describes a statistic, after the definition of its quantity.
 fn statistic(part: &str) -> String {
     match part {
         "mean" => "Here the arithmetic mean of a repetition.".to_owned(),
@@ -86,13 +86,13 @@ fn statistic(part: &str) -> String {
     }
 }
 
-/// What is said of a metric that a later version may have measured.
+/// Definition of a metric that this version does not know.
 const UNKNOWN: &str = "Measured by Weighbridge under this name.";
 
-/// The wire behind a relay is counted at the relay's own interface, which is its client there.
+/// The wire after a relay is counted at the relay's own interface, as the client of the second hop.
 const SECOND_HOP: &str = "Of the second hop, with the relay in the place of the clients:";
 
-/// What is said of figures of both directions.
+/// Text for figures of both directions.
 const BOTH: &str = ", both directions";
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
                 "do not exceed; lost messages count as infinite.",
             ),
             ("send_lag_ns.max", "From the moment", "Here the largest of a repetition."),
-            ("throughput_out_per_s", "Different messages", "is not in it."),
+            ("throughput_out_per_s", "Different messages", "are excluded."),
             ("tcp.round_trip_us.mean", "Smoothed", "mean of a repetition."),
             ("path.up.lost_packets", "Packets that", "from the clients to the target."),
             ("relay.wire.connections", "Of the second hop", "Connections seen on the wire."),

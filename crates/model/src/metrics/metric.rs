@@ -1,20 +1,20 @@
-//! What is known of a metric.
+//! The definition of a metric.
 
 use super::unit::unit_of;
 
 /// A metric, or a family of metrics whose names have slots: `response_time_ns.{part}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// As in `summary.json`. Its end is its unit, see [`Metric::unit`].
+    /// As in `summary.json`. Its ending is its unit, see [`Metric::unit`].
     pub name: &'static str,
     /// The section of `docs/methodology.md` that lists it.
     pub section: &'static str,
-    /// What is better.
+    /// Whether lower or higher values are better.
     pub better: Better,
-    /// The heading of its column in the overview, at most two lines; empty where it has none. The
-    /// page and the exports show every metric.
+    /// The heading of its column in the overview, at most two lines; empty if it has none. The page
+    /// and the exports show every metric.
     pub heading: &'static str,
-    /// What it is, in a sentence or two.
+    /// Its definition, in a sentence or two.
     pub what: &'static str,
     /// How it is computed or counted, and by which standard.
     pub source: &'static str,

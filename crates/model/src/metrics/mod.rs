@@ -1,5 +1,5 @@
-//! The metrics of a trial: one list, from which come the names that conditions may use, definitions
-//! and units in reports, names for OpenMetrics, headings of tables and `docs/methodology.md`.
+//! The metrics of a trial: one list, used for the names in conditions, definitions and units in
+//! reports, names for OpenMetrics, headings of tables and `docs/methodology.md`.
 
 #[macro_use]
 mod metric;

@@ -1,4 +1,4 @@
-//! The statistics that are kept of every recorded time, and quantiles in names of metrics.
+//! The statistics kept of every recorded time, and quantiles in names of metrics.
 
 /// The quantile that a metric's name ends with, from 0 to 1: 0.999 for `response_time_ns.p999`.
 pub fn quantile_of(metric: &str) -> Option<f64> {
@@ -9,7 +9,7 @@ pub fn quantile_of(metric: &str) -> Option<f64> {
     format!("0.{digits}").parse().ok().filter(|q: &f64| *q > 0.0)
 }
 
-/// How people write the quantile that a metric's name ends with: `p99.9`.
+/// The quantile that a metric's name ends with, for people: `p99.9`.
 pub fn quantile_word(metric: &str) -> Option<String> {
     quantile_of(metric)?;
     let digits = metric.rsplit_once(".p")?.1;

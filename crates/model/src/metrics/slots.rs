@@ -1,14 +1,14 @@
-//! Slots in the names of metrics, such as `{way}` in `path.{way}.packets`: what may be there, and
-//! how a definition says it.
+//! Slots in the names of metrics, such as `{way}` in `path.{way}.packets`: their values, and how a
+//! definition names them.
 
 use super::quantiles::quantile_of;
 
-/// A word of a name and how it is said.
+/// A word of a name and its title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
     /// As in names of metrics: `set_up`.
     pub key: &'static str,
-    /// As a reader knows it: `set-up`.
+    /// As in text: `set-up`.
     pub title: &'static str,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn takes(slot: &str, value: &str) -> bool {
     }
 }
 
-/// What a definition says for the `value` in `slot`; a statistic is said after the definition.
+/// The text of the `value` in `slot` within a definition; a statistic follows the definition.
 pub(super) fn said(slot: &str, value: &str) -> String {
     match slot {
         "way" => titled(&WAYS, value).unwrap_or_default().to_owned(),
@@ -45,7 +45,7 @@ pub(super) fn is_statistic(slot: &str) -> bool {
     slot == "part" || slot.contains('|')
 }
 
-/// What is said of a place of the wire, which ends with a dot: `phases.set_up.`.
+/// The text of a place of the wire, which ends with a dot: `phases.set_up.`.
 fn place(place: &str) -> Option<String> {
     let place = place.strip_suffix('.')?;
     let place = place.strip_suffix(".layers").unwrap_or(place);
@@ -83,8 +83,8 @@ pub const PHASES: [Word; 3] = [
     Word { key: "tear_down", title: "tear-down" },
 ];
 
-/// The layers of the wire as they are stacked: what the user wanted to carry first, then what each
-/// layer below adds to it.
+/// The layers of the wire from top to bottom: the payload first, then what each layer below adds to
+/// it.
 pub const LAYERS: [Word; 9] = [
     Word { key: "payload", title: "payload" },
     Word { key: "protocol", title: "protocol" },

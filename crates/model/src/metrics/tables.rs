@@ -11,7 +11,7 @@ pub fn tables(section: &str) -> String {
     })
 }
 
-/// The page `text` with every table between its marks made anew.
+/// Returns the page `text` with every table between its marks made anew.
 ///
 /// # Errors
 /// If a mark is not closed.

@@ -15,8 +15,8 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The unit at the end of a name, and which of the name's parts (split at dots) has it; `None`
-    /// for plain numbers.
+    /// Returns the unit at the end of a name, and which of the name's parts (split at dots) has it;
+    /// `None` for plain numbers.
     pub fn of(name: &str) -> Option<(&'static Unit, usize)> {
         let parts: Vec<&str> = name.split('.').collect();
         let place = |unit: &Unit| parts.iter().rposition(|part| unit.ends(part));
@@ -42,8 +42,8 @@ const fn unit(suffix: &'static str, symbol: &'static str, base: &'static str, fa
 }
 
 /// All units; the first whose suffix fits counts, so longer ones come first. A milliampere hour is
-/// 3.6 coulombs (BIPM, The International System of Units, 9th edition). Bytes per connection stand
-/// in summaries as a plain number, as they always have.
+/// 3.6 coulombs (BIPM, The International System of Units, 9th edition). Bytes per connection are a
+/// plain number in summaries, for compatibility.
 pub const UNITS: &[Unit] = &[
     unit("bytes_per_message", "B/message", "bytes_per_message", 1.0),
     unit("bytes_per_session", "B/session", "bytes_per_session", 1.0),

@@ -1,9 +1,9 @@
-//! What a path file must not say: contradictions, each told by its key and with the mend.
+//! Finds contradictions in a path file; each error names the key and the fix.
 
 use super::{Change, Direction, Jitter, Path};
 use crate::units::{Bytes, Nanos};
 
-/// Finds the first contradiction. `up` and `down` are the tables as they were written.
+/// Finds the first contradiction. `up` and `down` are the tables as written.
 pub(super) fn check(path: &Path, up: &Change, down: &Change) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if path.name.is_empty() || !path.name.chars().all(plain) {
@@ -40,8 +40,8 @@ pub(super) fn check(path: &Path, up: &Change, down: &Change) -> Result<(), Strin
     sources(path, up, down)
 }
 
-/// A link layer that a file names says its bytes, both ways. Numbers of a plan over a preset keep
-/// those of the preset.
+/// A link layer that a file names needs its bytes, in both directions. Numbers of a plan over a
+/// preset keep those of the preset.
 pub(super) fn link(path: &Path, up: &Change, down: &Change) -> Result<(), String> {
     let is_told = up.overhead.is_some() && down.overhead.is_some();
     match &path.link {
@@ -103,13 +103,13 @@ fn direction(name: &str, direction: &Direction, mtu: u16) -> Result<(), String> 
     }
 }
 
-/// A source must be that of a number that is there.
+/// A source must belong to a number that is given.
 fn sources(path: &Path, up: &Change, down: &Change) -> Result<(), String> {
     let given = given_keys(up, down);
     match path.sources.iter().find(|(key, text)| !given.contains(key) || text.trim().is_empty()) {
-        Some((key, _)) if given.contains(key) => Err(format!("sources: \"{key}\" says nothing")),
+        Some((key, _)) if given.contains(key) => Err(format!("sources: \"{key}\" is empty")),
         Some((key, _)) => Err(format!(
-            "sources: \"{key}\" is no number of this file: there are {}",
+            "sources: \"{key}\" is not a number of this file: there are {}",
             given.join(", ")
         )),
         None => Ok(()),
@@ -135,7 +135,7 @@ fn given_keys(up: &Change, down: &Change) -> Vec<String> {
     keys
 }
 
-/// The numbers of a file that say no source.
+/// The numbers of a file without a source.
 #[cfg(test)]
 pub(super) fn without_source(path: &Path, up: &Change, down: &Change) -> Vec<String> {
     let keys = given_keys(up, down).into_iter();
@@ -147,7 +147,7 @@ pub(super) fn without_source(path: &Path, up: &Change, down: &Change) -> Vec<Str
 const MTU_MIN: u16 = 576;
 /// The payload of an Ethernet frame (IEEE 802.3); the forwarder's buffers hold no more.
 const MTU_MAX: u16 = 1500;
-/// Beyond it, it is a slip of the pen.
+/// More is probably a mistake.
 const OVERHEAD_MAX: u64 = 1000;
-/// Beyond it, TCP itself gives up.
+/// Longer delays than this end TCP connections.
 const DELAY_MAX: Nanos = Nanos::from_secs(120);

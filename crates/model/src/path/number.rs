@@ -1,4 +1,4 @@
-//! Single numbers of a path as a plan and the command line write them, each in one word.
+//! Single numbers of a path, as a plan and the command line write them, each in one word.
 
 use super::parts::RateOrNone;
 use super::quantity::{parse_bit_rate, parse_share};
@@ -19,12 +19,12 @@ pub fn parse_jitter(text: &str) -> Result<Jitter, String> {
         ["exponential", mean] => Ok(Jitter::Exponential { mean: parse_duration(mean)? }),
         ["pareto", scale, shape, most] => {
             let shape = shape.parse().map_err(|_| {
-                format!("{shape:?} is no shape of a tail: type a number above 0, such as 1.5")
+                format!("{shape:?} is not a shape of a tail: type a number above 0, such as 1.5")
             })?;
             Ok(Jitter::Pareto { scale: parse_duration(scale)?, shape, most: parse_duration(most)? })
         }
         _ => Err(format!(
-            "{text:?} is no jitter: type 14ms or uniform:14ms, normal:2ms, exponential:3ms or \
+            "{text:?} is not a jitter: type 14ms or uniform:14ms, normal:2ms, exponential:3ms or \
              pareto:4ms:1.35:250ms (scale, shape, most)"
         )),
     }
@@ -46,7 +46,7 @@ pub fn parse_loss(text: &str) -> Result<Loss, String> {
             Ok(Loss::GilbertElliott(two))
         }
         _ => Err(format!(
-            "{text:?} is no loss: type 1%, or gilbert-elliott:1%:25%:60%:0% for bursts (to the \
+            "{text:?} is not a loss: type 1%, or gilbert-elliott:1%:25%:60%:0% for bursts (to the \
              bad state, to the good one, loss in the bad, loss in the good)"
         )),
     }
@@ -58,7 +58,7 @@ pub fn parse_loss(text: &str) -> Result<Loss, String> {
 /// With what to type.
 pub fn parse_reorder(text: &str) -> Result<Reorder, String> {
     let (share, by) = text.split_once(':').ok_or_else(|| {
-        format!("{text:?} is no reordering: type 0.1%:5ms (how many are held back, how long)")
+        format!("{text:?} is not a reordering: type 0.1%:5ms (how many are held back, how long)")
     })?;
     Ok(Reorder { share: parse_share(share.trim())?, by: parse_duration(by.trim())? })
 }
@@ -75,8 +75,8 @@ pub fn parse_steps(text: &str) -> Result<Vec<Step>, String> {
 fn parse_step(text: &str) -> Result<Step, String> {
     let wrong = || {
         format!(
-            "{text:?} is no step: type when, and what changes then, such as 10s loss=100%; \
-             13s loss=0%"
+            "{text:?} is not a step: type when, and what changes then, such as 10s loss=100%; 13s \
+             loss=0%"
         )
     };
     let mut words = text.split_whitespace();
@@ -99,7 +99,7 @@ fn parse_step(text: &str) -> Result<Step, String> {
     Ok(Step { at: parse_duration(at)?, up, down })
 }
 
-/// Puts a number of this name, one of [`NUMBERS`], into a change.
+/// Puts a number with one of [`NUMBERS`] as its name into a change.
 pub(super) fn put(change: &mut Change, name: &str, text: &str) -> Result<(), String> {
     let bytes = |text| parse_size(text).map(Bytes);
     match name {
@@ -124,11 +124,10 @@ pub const NUMBERS: [&str; 8] =
 /// What a plan may give of the whole path: the size of packets, and what changes when.
 pub const WHOLE: [&str; 2] = ["mtu", "steps"];
 
-/// What is said of a number that there is not.
+/// The error for an unknown number.
 pub(super) fn no_number(name: &str) -> String {
     format!(
-        "there is no number {name:?} of a path: type {} (each way, or up_delay and down_delay), \
-         {}",
+        "unknown number {name:?} of a path: type {} (each way, or up_delay and down_delay), {}",
         NUMBERS.join(", "),
         WHOLE.join(" or ")
     )
@@ -179,7 +178,8 @@ mod tests {
         }
         assert!(parse_loss("bursts:1%").unwrap_err().contains("gilbert-elliott:1%:25%"));
         assert!(parse_reorder("1%").unwrap_err().contains("0.1%:5ms"));
-        for (text, told) in [("10s los=1%", "no number"), ("10s loss", "no step"), ("", "no step")]
+        for (text, told) in
+            [("10s los=1%", "unknown number"), ("10s loss", "not a step"), ("", "not a step")]
         {
             assert!(parse_steps(text).unwrap_err().contains(told), "{text}");
         }

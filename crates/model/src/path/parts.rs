@@ -10,14 +10,14 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use super::quantity::{BitRate, Share, parse_bit_rate, parse_share};
 use crate::units::{Bytes, Nanos};
 
-/// A path of one host to all others.
+/// A path between one host and all others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// Its short name, as in `--path NAME`: letters, digits, `-`, `_`, `.`.
     pub name: String,
-    /// What stands in a table's head.
+    /// Title in tables.
     pub title: String,
-    /// What it is meant to be, in a sentence.
+    /// Its purpose, in a sentence.
     pub about: String,
     /// Largest IP packet in bytes, 576 to 1500.
     pub mtu: u16,
@@ -25,7 +25,7 @@ pub struct Path {
     pub up: Direction,
     /// To the host that has the path.
     pub down: Direction,
-    /// Its link layer in words, where that is not Ethernet: what `overhead` is made of.
+    /// Its link layer in words, if it is not Ethernet: what `overhead` consists of.
     pub link: Option<String>,
     /// What changes while it runs, in the order of time.
     pub steps: Vec<Step>,
@@ -37,27 +37,27 @@ pub struct Path {
 /// duplication, delay with jitter, reordering.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
-    /// The constant part of the delay, beside the time of transmission.
+    /// The constant part of the delay, without transmission time.
     pub delay: Nanos,
     /// The random part.
     pub jitter: Jitter,
-    /// Packets that vanish on the way. They have taken their share of the rate before.
+    /// Packets that vanish in transit. They still use their share of the rate.
     pub loss: Loss,
-    /// Share of packets that arrive twice, the copy right after the original.
+    /// Share of packets that arrive twice; the copy follows the original.
     pub duplicate: Share,
-    /// Packets that others overtake.
+    /// Packets that later ones overtake.
     pub reorder: Option<Reorder>,
     /// What the link carries, headers and [`Direction::overhead`] included; `None` for no limit.
     pub rate: Option<BitRate>,
     /// Bytes that may wait for transmission, the packet in transmission included; what does not
     /// fit is dropped at the tail. Present exactly if there is a rate.
     pub queue: Option<Bytes>,
-    /// Bytes of the link layer that each IP packet takes of rate and queue beside its own.
+    /// Bytes of the link layer that each IP packet adds to rate and queue.
     pub overhead: Bytes,
 }
 
-/// The random part of a delay. The order of packets is kept: a packet never leaves before the
-/// one it followed, so at high rates a late packet holds up those behind it, as a queue does.
+/// The random part of a delay. The order of packets is kept: a packet never leaves before the one
+/// it followed, so at high rates a late packet holds up those after it, as a queue does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Jitter {
@@ -92,8 +92,8 @@ pub enum Jitter {
 }
 
 impl Jitter {
-    /// The mean addition to the delay, as the distribution has it: that packets keep their order
-    /// is not in it, nor that no sum is below 0.
+    /// The mean addition to the delay of the distribution itself: without the effects of keeping
+    /// packets in order and of cutting sums below 0.
     pub fn mean(self) -> Nanos {
         match self {
             Jitter::None | Jitter::Normal { .. } => Nanos(0),
@@ -114,23 +114,23 @@ impl Jitter {
 /// How packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
-    /// Each packet by itself with this probability.
+    /// Each packet independently with this probability.
     Independent(Share),
     /// In bursts.
     GilbertElliott(GilbertElliott),
 }
 
 /// Gilbert and Elliott's channel of two states (Elliott, "Estimates of Error Rates for Codes on
-/// Burst-Noise Channels", Bell System Technical Journal 42:5, 1963), stepped once per packet:
-/// first the state moves, then the packet is lost with the probability of the state.
+/// Burst-Noise Channels", Bell System Technical Journal 42:5, 1963), stepped once per packet: first
+/// the state changes, then the packet is lost with the probability of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
     model: GilbertElliottName,
-    /// Probability to go from the good state to the bad one.
+    /// Probability of changing from the good state to the bad one.
     pub to_bad: Share,
-    /// Probability to go from the bad state to the good one; its inverse is the mean number of
-    /// packets in the bad state.
+    /// Probability of changing from the bad state to the good one; its inverse is the mean number
+    /// of packets in the bad state.
     pub to_good: Share,
     /// Loss in the bad state.
     pub in_bad: Share,
@@ -150,25 +150,25 @@ pub(crate) enum GilbertElliottName {
 pub struct Reorder {
     /// Share of packets that are held back.
     pub share: Share,
-    /// For how long, beside their delay. Packets that follow are not held up.
+    /// Additional delay. Packets that follow are not held up.
     pub by: Nanos,
 }
 
-/// What changes at a moment and stays so until the next step that names it.
+/// What changes at a moment and stays until the next step that names it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// Since the path began, on the trial's clock.
     pub at: Nanos,
-    /// Of the direction up.
+    /// Changes of the direction up.
     #[serde(default)]
     pub up: Change,
-    /// Of the direction down.
+    /// Changes of the direction down.
     #[serde(default)]
     pub down: Change,
 }
 
-/// Those numbers of a direction that are given; the rest stays.
+/// Numbers of a direction that change; the others stay.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -196,8 +196,8 @@ pub enum Way {
 }
 
 impl Direction {
-    /// One that does nothing. Its overhead is that of an Ethernet header, as the kernel's own
-    /// shapers count (14 bytes, IEEE 802.3 without preamble, check sequence and gap).
+    /// A direction that does nothing. Its overhead is that of an Ethernet header, as the kernel's
+    /// own shapers count (14 bytes, IEEE 802.3 without preamble, check sequence and gap).
     pub fn free() -> Direction {
         Direction {
             delay: Nanos(0),
@@ -211,12 +211,12 @@ impl Direction {
         }
     }
 
-    /// Whether packets pass as if it were not there.
+    /// True if it changes no packet.
     pub fn is_free(&self) -> bool {
         Direction { overhead: Direction::free().overhead, ..self.clone() } == Direction::free()
     }
 
-    /// This direction with what the change names.
+    /// Returns this direction with the numbers of `change`.
     pub fn with(&self, change: &Change) -> Direction {
         let rate = change.rate.map_or(self.rate, |rate| rate.0);
         Direction {
@@ -233,7 +233,7 @@ impl Direction {
 }
 
 impl Loss {
-    /// Share of packets lost in the long run. For the two states it is that of their stationary
+    /// Share of packets lost in the long run. With two states it is that of their stationary
     /// distribution: bad with `to_bad / (to_bad + to_good)`.
     pub fn long_run(&self) -> f64 {
         match self {
@@ -257,7 +257,7 @@ impl GilbertElliott {
 }
 
 impl fmt::Display for Direction {
-    /// What a figure's label says: `29.6ms + uniform 14ms, loss 1%, 10Mbit/s (queue 64000B)`.
+    /// The label of a figure: `29.6ms + uniform 14ms, loss 1%, 10Mbit/s (queue 64000B)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.delay, self.jitter)?;
         match self.loss {

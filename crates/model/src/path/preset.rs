@@ -1,4 +1,4 @@
-//! The paths that come with the program: the files of `paths/`.
+//! The built-in paths: the files of `paths/`.
 
 use super::{Path, PathError};
 
@@ -15,10 +15,10 @@ pub const PRESETS: [(&str, &str); 9] = [
     ("satellite", include_str!("../../../../paths/satellite.toml")),
 ];
 
-/// The preset of this name.
+/// Returns the preset of this name.
 ///
 /// # Errors
-/// With the names there are.
+/// If there is none; lists the names.
 pub fn preset(name: &str) -> Result<Path, PathError> {
     match PRESETS.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => Path::parse(&format!("paths/{name}.toml"), text),

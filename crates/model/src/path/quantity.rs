@@ -14,15 +14,15 @@ pub struct BitRate(pub u64);
 pub struct Share(pub f64);
 
 impl Share {
-    /// None of them.
+    /// No packets.
     pub const ZERO: Share = Share(0.0);
-    /// All of them.
+    /// All packets.
     pub const ALL: Share = Share(1.0);
 }
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Percent of a share read from percent: rounded to what was typed, not to 17 digits.
+        // A share read from percent: rounded to what was typed, not to 17 digits.
         write!(f, "{}%", (self.0 * 1e11).round() / 1e9)
     }
 }
@@ -55,8 +55,8 @@ pub fn parse_share(text: &str) -> Result<Share, String> {
     let percent = trimmed.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent {
         Some(percent) if (0.0..=100.0).contains(&percent) => Ok(Share(percent / 100.0)),
-        Some(_) => Err(format!("{text:?} is no share: type 0% to 100%")),
-        None => Err(format!("{text:?} is no share: type for example 1% or 0.05%")),
+        Some(_) => Err(format!("{text:?} is not a share: type 0% to 100%")),
+        None => Err(format!("{text:?} is not a share: type for example 1% or 0.05%")),
     }
 }
 
@@ -70,7 +70,12 @@ pub fn parse_bit_rate(text: &str) -> Result<BitRate, String> {
     if trimmed.parse::<f64>().is_ok() {
         return Err(format!("{text:?} has no unit: type {trimmed}kbit/s or {trimmed}Mbit/s"));
     }
-    let wrong = || format!("{text:?} is no rate of a link: type for example 10Mbit/s or 64kbit/s");
+    let wrong = || {
+        format!(
+            "unknown rate {text:?} of a link: type for example 10Mbit/s or \
+                            64kbit/s"
+        )
+    };
     let number = trimmed.strip_suffix("/s").unwrap_or(trimmed);
     let number = number.strip_suffix("bit").ok_or_else(wrong)?;
     let (number, factor) = PREFIXES

@@ -1,4 +1,4 @@
-//! A path as a plan says it: a preset or a file by its name, and single numbers.
+//! A path in a plan: a preset or a file by its name, and single numbers.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use super::number::{NUMBERS, WHOLE, no_number};
 use super::{Change, Direction, GIVEN, Path, PathError, check, number, preset};
 use crate::units::{Bytes, Nanos};
 
-/// What begins the keys of a path in a plan.
+/// Prefix of the keys of a path in a plan.
 const PREFIX: &str = "path.";
 
 impl Path {
-    /// The path that the keys of a case ask for; `None` if they ask for none. `base` is what the
-    /// value of the key `path` names, a free path where there is no such key. A number of one
-    /// direction counts more than the same number of both.
+    /// Returns the path that the keys of a case ask for; `None` if they ask for none. `base` is the
+    /// value of the key `path`, a free path if there is no such key. A number of one direction
+    /// overrides the same number of both.
     ///
     /// # Errors
-    /// If a number is none, or contradicts another.
+    /// If a value is not a number of a path, or contradicts another.
     pub fn of_words<'w>(
         base: Option<Path>,
         words: impl IntoIterator<Item = (&'w str, &'w str)>,
@@ -54,7 +54,7 @@ impl Path {
                 }
             }
         }
-        // Where a number is not that of the file any more its source is not either.
+        // A number that is not that of the file loses its source.
         path.sources.clear();
         if path.name != GIVEN {
             path.name += "-changed";
@@ -63,11 +63,11 @@ impl Path {
         Ok(Some(path))
     }
 
-    /// The plan keys and values that the word of `--path` stands for: `internet`, `my.toml`,
+    /// Returns the plan keys and values that a value of `--path` means: `internet`, `my.toml`,
     /// `delay=30ms,loss=5%,rate=10Mbit`, or a name with numbers after it.
     ///
     /// # Errors
-    /// If a part is neither, or names a number that there is not.
+    /// If a part is neither, or an unknown number.
     pub fn keys_of(word: &str) -> Result<Vec<(String, String)>, PathError> {
         let wrong = |error| PathError { file: format!("--path {word}"), error };
         let mut keys = Vec::new();
@@ -76,7 +76,7 @@ impl Path {
                 None if index == 0 => keys.push(("path".to_owned(), part.trim().to_owned())),
                 None => {
                     let mend = "type numbers as delay=30ms,loss=5%, and a name before them";
-                    return Err(wrong(format!("{part:?} is no number of a path: {mend}")));
+                    return Err(wrong(format!("{part:?} is not a number of a path: {mend}")));
                 }
                 Some((name, value)) => {
                     let name = name.trim();
@@ -94,7 +94,7 @@ impl Path {
         Ok(keys)
     }
 
-    /// One that does nothing, on an Ethernet wire.
+    /// A path that does nothing, on an Ethernet wire.
     pub fn free() -> Path {
         Path {
             name: GIVEN.to_owned(),
@@ -109,11 +109,11 @@ impl Path {
         }
     }
 
-    /// What the word of `--path` and of the key `path` names: a preset, or a file that ends in
-    /// `.toml`.
+    /// Returns the path that a value of `--path` and of the key `path` names: a preset, or a file
+    /// that ends in `.toml`. `read` reads the file.
     ///
     /// # Errors
-    /// If there is no such preset, and whatever is wrong with the file. `read` reads it.
+    /// If there is no such preset, and whatever is wrong with the file.
     pub fn named(
         word: &str,
         read: impl FnOnce(&str) -> std::io::Result<String>,
@@ -129,7 +129,7 @@ impl Path {
     }
 }
 
-/// What the numbers change of one direction.
+/// Returns the changes of one direction.
 fn change_of(numbers: &BTreeMap<&str, &str>, way: &str) -> Result<Change, String> {
     let mut change = Change::default();
     for name in NUMBERS {
@@ -141,7 +141,7 @@ fn change_of(numbers: &BTreeMap<&str, &str>, way: &str) -> Result<Change, String
     Ok(change)
 }
 
-/// The queue of a link whose rate is given and whose queue is not: what it carries in
+/// The queue of a link whose rate is given and whose queue is not: what the link carries in
 /// [`QUEUE_TIME`], and never less than [`QUEUE_PACKETS_MIN`] whole packets.
 fn queue_of(direction: &Direction, mtu: u16) -> Option<Bytes> {
     let rate = u128::from(direction.rate?.0);
@@ -150,17 +150,17 @@ fn queue_of(direction: &Direction, mtu: u16) -> Option<Bytes> {
     Some(Bytes(u64::try_from(of_time).unwrap_or(u64::MAX).max(packets)))
 }
 
-/// Whether a path has a number of this name: `delay`, `up_delay`, `mtu`.
+/// True if a path has a number of this name: `delay`, `up_delay`, `mtu`.
 fn is_number(name: &str) -> bool {
     let of_way = name.strip_prefix("up_").or_else(|| name.strip_prefix("down_"));
     WHOLE.contains(&name) || NUMBERS.contains(&of_way.unwrap_or(name))
 }
 
-/// A queue that is not given holds the traffic of this time: as much as the queues of the presets,
-/// and of home routers (chosen).
+/// A queue without a given size holds the traffic of this time: like the queues of the presets, and
+/// of home routers (chosen).
 const QUEUE_TIME: Nanos = Nanos::from_millis(100);
 
-/// The first window of a TCP connection (RFC 6928) fits into a queue that is not given.
+/// The first window of a TCP connection (RFC 6928) fits into such a queue.
 const QUEUE_PACKETS_MIN: u64 = 10;
 
 #[cfg(test)]
@@ -229,8 +229,8 @@ mod tests {
         assert_eq!(path.down.jitter, Jitter::Normal { deviation: Nanos::from_millis(2) });
         assert_eq!((path.mtu, path.steps.len()), (1400, 2));
         for (word, told) in [
-            ("delay=30ms,los=5%", "there is no number \"los\""),
-            ("delay=30ms,internet", "is no number"),
+            ("delay=30ms,los=5%", "unknown number \"los\""),
+            ("delay=30ms,internet", "is not a number"),
             ("loss=1%,loss=2%", "twice"),
         ] {
             assert!(Path::keys_of(word).unwrap_err().to_string().contains(told), "{word}");

@@ -1,21 +1,21 @@
-//! What is known of a warning.
+//! The definition of a warning.
 
 use crate::severity::Severity;
 
-/// A warning: the three things that a reader needs, and where to read more.
+/// The definition of a warning: its three parts, and where to read more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name in records, kebab-case, or the code of a rule.
+    /// Name in records, kebab-case, or the code of a rule.
     pub name: &'static str,
     /// How severely it restricts the use of the result.
     pub severity: Severity,
-    /// What was seen; `{}` where a record has a figure.
+    /// What was found; `{}` for each figure of a record.
     pub what: &'static str,
     /// Why it matters for the result.
     pub why: &'static str,
     /// What to type or do.
     pub fix: &'static str,
-    /// A page of `docs` that says more.
+    /// A page of `docs` with details.
     pub docs: &'static str,
 }
 
@@ -26,7 +26,7 @@ macro_rules! warnings {
         $variant:ident $(($($field:ident: $kind:ty),*))? $name:literal $severity:ident
         [$what:literal $(, $figure:expr)*] $why:literal $fix:literal $docs:literal;
     )*) => {
-        /// A warning with what was seen.
+        /// A warning with its figures.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Warning {
             $(#[doc = concat!("`", $name, "`: ", $why, ".")] $variant $(($($kind),*))?,)*
@@ -43,17 +43,17 @@ macro_rules! warnings {
         },)*];
 
         impl Warning {
-            /// Its place in [`WARNINGS`].
+            /// Its index in [`WARNINGS`].
             pub(super) fn place(&self) -> usize {
                 enum Place { $($variant,)* }
                 (match self { $(Warning::$variant { .. } => Place::$variant,)* }) as usize
             }
 
-            /// What was seen, in words.
+            /// What was found, in words.
             pub(super) fn seen(&self) -> String {
                 match self {
                     $(Warning::$variant $(($($field),*))? => {
-                        // A text need not have every figure.
+                        // A text need not use every figure.
                         $($(let _ = $field;)*)?
                         format!($what $(, $figure)*)
                     })*

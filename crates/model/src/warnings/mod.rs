@@ -1,5 +1,5 @@
-//! Everything that may make a result doubtful: one list, from which come the texts of warnings and
-//! the table in `docs/guide/warnings.md`. Records call a warning a doubt, as they always have.
+//! All warnings: one list, the source of their texts and of the table in `docs/guide/warnings.md`.
+//! Records store a warning under the key `doubts`, for compatibility.
 
 #[macro_use]
 mod entry;

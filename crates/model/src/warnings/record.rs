@@ -13,23 +13,24 @@ use crate::severity::Severity;
 pub struct WarningRecord {
     /// The rule's code or a kebab-case name.
     pub code: String,
-    /// How severe it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What was seen.
+    /// What was found.
     pub text: String,
     /// What to do about it.
     pub advice: String,
 }
 
 impl WarningRecord {
-    /// The rule that it is about, if it is one of L01 to L20.
+    /// The rule, if it is one of L01 to L20.
     pub fn rule(&self) -> Option<Rule> {
         Rule::ALL.into_iter().find(|rule| rule.code() == self.code)
     }
 }
 
 impl Warning {
-    /// The generator was the limit: its busiest thread used this percentage of a core.
+    /// Creates the warning that the generator was the limit: its busiest thread used this
+    /// percentage of a core.
     pub fn generator_limited(percent: f64) -> Warning {
         Warning::Bound(Box::default(), Bound::Generator(percent))
     }

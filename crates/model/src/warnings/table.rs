@@ -6,7 +6,8 @@ use crate::severity::Severity;
 
 /// The table as Markdown, with a line break at its end.
 pub fn table() -> String {
-    let head = "| warning | result | seen | why it matters | what to do |\n|---|---|---|---|---|\n";
+    let head = "| warning | result | found | why it matters | what to do |\n\
+                |---|---|---|---|---|\n";
     WARNINGS.iter().map(row).fold(head.to_owned(), |text, row| text + &row)
 }
 
@@ -17,7 +18,7 @@ fn row(entry: &Entry) -> String {
         None => format!("../{}", entry.docs),
     };
     let seen = match entry.what {
-        "{}" => "the text of the warning says what",
+        "{}" => "see the text of the warning",
         what => what,
     };
     let seen = seen.replace("{:.0}", "{}").replace("{:.1}", "{}");

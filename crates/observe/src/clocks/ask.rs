@@ -1,4 +1,4 @@
-//! Asks the other host what its clock shows, again and again.
+//! Asks the other host for its clock, repeatedly.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -16,12 +16,12 @@ pub struct Asker {
     number: u64,
 }
 
-/// What came of a question.
+/// Result of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// An answer.
     Answered(Exchange),
-    /// None in time: the question or its answer was lost, or nobody listens.
+    /// None in time: the question or its answer was lost, or no responder listens.
     Silent,
 }
 
@@ -29,9 +29,9 @@ impl Asker {
     /// Asks the responder at `to`.
     ///
     /// # Errors
-    /// If there is no way there.
+    /// If there is no route to it.
     pub fn new(to: SocketAddr) -> io::Result<Asker> {
-        // Nobody who has not seen a question shall guess its number.
+        // The number must not be guessable by a host that has not seen a question.
         let mut number = [0; 8];
         rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
         let any: SocketAddr = if to.is_ipv4() {
@@ -47,13 +47,13 @@ impl Asker {
     /// Asks once and waits at most `patience`.
     ///
     /// # Errors
-    /// If the socket fails for another reason than that nobody listens.
+    /// If the socket fails, except because no responder listens.
     pub fn ask(&mut self, patience: Duration) -> io::Result<Asked> {
         self.number = self.number.wrapping_add(1);
         let until = Instant::now() + patience;
         let question = Packet { number: self.number, sent_ns: wall_ns(), answer: None };
         match self.socket.send(&question.encode()) {
-            // An earlier question found nobody: so the kernel says it.
+            // The kernel's report that an earlier question found no responder.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             sent => drop(sent?),
         }
@@ -74,7 +74,7 @@ impl Asker {
             };
             let received = wall_ns();
             let Some(packet) = Packet::decode(&bytes[..length]) else { continue };
-            // The answer to an earlier question came after its time.
+            // The late answer to an earlier question.
             let is_ours = (packet.number, packet.sent_ns) == (question.number, question.sent_ns);
             if let (true, Some((reached, answered))) = (is_ours, packet.answer) {
                 let sent = question.sent_ns;

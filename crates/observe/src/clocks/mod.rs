@@ -1,5 +1,5 @@
-//! The clocks of two hosts: exchanges that tell how far they are apart, and delays from one host to
-//! the other, refused where that is not known well enough.
+//! The clocks of two hosts: exchanges that measure their offset, and one-way delays between the
+//! hosts, refused where the offset is not known well enough.
 
 pub mod ask;
 pub mod one_way;
@@ -15,12 +15,12 @@ pub use serve::Responder;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds since 1970 on this host's wall clock: the one by which hosts stamp what they write
-/// down, and the only one that two hosts have in common.
+/// Nanoseconds since 1970 on this host's wall clock, the only clock that two hosts have in
+/// common.
 pub fn wall_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// How much a stamp may be off: the kernel gives nanoseconds, in steps of a few.
+/// Possible error of a stamp: the kernel gives nanoseconds, in steps of a few.
 pub const RESOLUTION_NS: i64 = 100;

@@ -1,4 +1,4 @@
-//! Delays from one host to another, with how far they may be off, or the reason why there are none
+//! One-way delays between hosts, with their bounds, or the reason why there are none
 //! (methodology, section 3: a one-way figure whose effect is below the bound is refused, rule L20).
 
 use crate::clocks::pair::{ClockPair, Exchange};
@@ -9,7 +9,7 @@ use weigh_stats::quantile::nearest_rank;
 use crate::clocks::RESOLUTION_NS;
 use crate::clocks::records::Message;
 
-/// Which way messages went.
+/// Direction of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -19,18 +19,18 @@ pub enum Direction {
     Back,
 }
 
-/// The delays of messages one way.
+/// One-way delays of messages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OneWay {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// Which way.
+    /// Direction.
     pub direction: Direction,
     /// Messages that arrived.
     pub received: usize,
-    /// Messages that never did: their delay is infinite.
+    /// Messages that never arrived: their delay is infinite.
     pub lost: usize,
-    /// How far every delay below may be off because of the clocks, nanoseconds: the same for all of
+    /// Possible error of every delay below because of the clocks, nanoseconds: equal for all of
     /// them, up to drift.
     pub clock_bound_ns: f64,
     /// The delays.
@@ -49,69 +49,69 @@ pub struct OneWayFigure {
     pub name: &'static str,
     /// Nanoseconds; `null` where it is refused.
     pub value: Option<f64>,
-    /// How far it may be off because of the clocks, nanoseconds.
+    /// Possible error because of the clocks, nanoseconds.
     pub bound: f64,
     /// Why there is no value.
     pub refused: Option<String>,
 }
 
-/// What exchanges say of two clocks.
+/// Offset and drift of two clocks, from exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClockReport {
-    /// Exchanges.
+    /// Number of exchanges.
     pub exchanges: usize,
     /// Seconds between the first and the last.
     pub seconds: f64,
     /// The smallest round trip, nanoseconds.
     pub round_trip_ns_min: i64,
-    /// How far the other clock was ahead at the first exchange, nanoseconds.
+    /// Offset of the other clock at the first exchange, nanoseconds.
     pub offset_ns_first: f64,
-    /// And at the last.
+    /// Offset at the last exchange, nanoseconds.
     pub offset_ns_last: f64,
-    /// How far these may be off, nanoseconds.
+    /// Possible error of these, nanoseconds.
     pub offset_bound_ns: f64,
-    /// How much faster the other clock goes, parts per million.
+    /// Drift of the other clock, parts per million; positive if it is faster.
     pub drift_ppm: f64,
-    /// How far that may be off.
+    /// Possible error of the drift, parts per million.
     pub drift_bound_ppm: f64,
 }
 
-/// Why no one-way figure at all can be given.
+/// Why there is no one-way figure.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OneWayRefusal {
-    /// What exchanges say cannot be used.
+    /// The exchanges cannot be used.
     #[error("L20: {0}")]
     Clocks(#[from] Refusal),
     /// The clocks were not watched while messages went.
     #[error(
-        "L20: clocks must be watched before, during and after: {what}; run weigh clock HOST \
-         beside the messages from begin to end"
+        "L20: clocks must be watched before, during and after the messages: {what}; run \
+        weigh clock HOST from before the first message to after the last"
     )]
     Unwatched {
         /// What is missing.
         what: String,
     },
-    /// A message arrived before it can have left.
+    /// A message arrived before it can have been sent.
     #[error(
         "L20: message {number} arrived {early_ns:.0} ns before it was sent, and the clocks are \
-         known to {bound_ns:.0} ns: a clock was set, the stamps are of other clocks, or messages \
-         went the other way (--back)"
+         known to within {bound_ns:.0} ns: a clock was set, the stamps are of other clocks, or \
+         messages went the other way (--back)"
     )]
     BeforeItWasSent {
         /// Its number, from 1.
         number: usize,
-        /// By how much.
+        /// How much too early, nanoseconds.
         early_ns: f64,
-        /// How well the clocks are known.
+        /// Possible error of the clocks, nanoseconds.
         bound_ns: f64,
     },
     /// Nothing arrived.
-    #[error("no message arrived: there is no delay")]
+    #[error("no message arrived: no delay to report")]
     NothingArrived,
 }
 
 impl ClockReport {
-    /// What these exchanges say.
+    /// Computes offset and drift from these exchanges.
     ///
     /// # Errors
     /// If they cannot be used.
@@ -135,10 +135,10 @@ impl ClockReport {
 }
 
 impl OneWay {
-    /// The delays of `messages`, by clocks that `exchanges` watched.
+    /// Computes the delays of `messages`, with clocks watched by `exchanges`.
     ///
     /// # Errors
-    /// If nothing can be said of them.
+    /// If no delay can be computed.
     pub fn of(
         messages: &[Message],
         exchanges: &[Exchange],
@@ -165,7 +165,7 @@ impl OneWay {
             let number = number + 1;
             return Err(OneWayRefusal::BeforeItWasSent { number, early_ns, bound_ns: bound });
         }
-        // After that: stamps of other clocks would be said to be unwatched.
+        // Checked later, because stamps of other clocks would be reported as unwatched.
         check_watched(&arrived, exchanges, &clocks, direction)?;
         let lost = messages.len() - arrived.len();
         delays.extend(std::iter::repeat_n(f64::INFINITY, lost));
@@ -184,14 +184,14 @@ impl OneWay {
     }
 }
 
-/// Delays in their order, those of what never arrived infinite.
+/// Sorted delays; those of lost messages are infinite.
 struct Delays<'d> {
     sorted: &'d [f64],
     lost: usize,
 }
 
 impl Delays<'_> {
-    /// A quantile of all messages; `None` where it falls among the lost.
+    /// A quantile of all messages; `None` if it falls among the lost.
     fn quantile(&self, q: f64) -> Option<f64> {
         Some(nearest_rank(self.sorted, q)).filter(|delay| delay.is_finite())
     }
@@ -203,7 +203,7 @@ impl Delays<'_> {
         };
         if value.abs() <= bound {
             let refused = Some(format!(
-                "L20: the clocks are known to {bound:.0} ns, and it would be {value:.0} ns"
+                "L20: the clocks are known to within {bound:.0} ns, and the figure is {value:.0} ns"
             ));
             return OneWayFigure { name, value: None, bound, refused };
         }
@@ -211,8 +211,8 @@ impl Delays<'_> {
     }
 }
 
-/// How much longer slow messages took than the middle one, by the drift alone: whatever the offset
-/// is, it is the same for both.
+/// Possible error by drift alone of how much longer slow messages took than the middle one. The
+/// offset is equal for both.
 fn spread(
     (arrived, lost): (&[(i64, i64)], usize),
     clocks: &ClockPair,
@@ -236,12 +236,12 @@ fn spread(
     let name = "one_way_time_ns.p99_less_p50";
     let is_known = value > bound;
     let refused = (!is_known).then(|| {
-        format!("L20: drift alone could make {bound:.0} ns, and it would be {value:.0} ns")
+        format!("L20: drift alone could cause {bound:.0} ns, and the figure is {value:.0} ns")
     });
     Some(OneWayFigure { name, value: is_known.then_some(value), bound, refused })
 }
 
-/// The stamp of the host that answered exchanges: drift counts by when that was made.
+/// The stamp of the host that answered exchanges: drift counts from when it was made.
 fn other_stamp((sent, received): (i64, i64), direction: Direction) -> i64 {
     match direction {
         Direction::There => received,
@@ -283,12 +283,12 @@ fn check_watched(
     // A burst may be shorter than the pause between two exchanges.
     let pause = end.saturating_sub(begin) / i64::try_from(exchanges.len()).unwrap_or(i64::MAX);
     if last - first > 2 * pause && !exchanges.iter().any(is_during) {
-        return unwatched("no exchange lies between the first message and the last".to_owned());
+        return unwatched("no exchange was between the first message and the last".to_owned());
     }
     Ok(())
 }
 
-/// What is given of the delays.
+/// The figures reported of the delays.
 const FIGURES: [(&str, f64); 4] = [
     ("one_way_time_ns.min", 0.0),
     ("one_way_time_ns.p50", 0.5),
@@ -296,7 +296,7 @@ const FIGURES: [(&str, f64); 4] = [
     ("one_way_time_ns.p99", 0.99),
 ];
 
-/// The form of the JSON document.
+/// Version of the JSON document.
 pub const SCHEMA: &str = "weigh/one-way/1";
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The datagram of an exchange: 40 bytes each way, so that nobody is sent more than was asked with.
+//! The datagram of an exchange: 40 bytes each way, so that an answer is not longer than its
+//! question.
 //!
 //! Eight bytes of name and form, then five times eight bytes, big-endian: the number of the
 //! question, and the stamps T1, T2 and T3 of RFC 5905. A question has zeros in the place of T2 and
@@ -7,16 +8,17 @@
 /// A question, or its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Tells answers apart; the first is a number that nobody can guess.
+    /// Identifies answers; the first one cannot be guessed.
     pub number: u64,
     /// When the question left, nanoseconds on the asker's clock.
     pub sent_ns: i64,
-    /// When it came and when the answer left, nanoseconds on the other clock; `None` in a question.
+    /// When it arrived and when the answer left, nanoseconds on the other clock; `None` in a
+    /// question.
     pub answer: Option<(i64, i64)>,
 }
 
 impl Packet {
-    /// Its bytes.
+    /// Encodes it.
     pub fn encode(&self) -> [u8; BYTES] {
         let (reached, answered) = self.answer.unwrap_or_default();
         let mut bytes = [0; BYTES];
@@ -33,7 +35,7 @@ impl Packet {
         bytes
     }
 
-    /// What these bytes are; `None` for anything else.
+    /// Decodes it; `None` for anything else.
     pub fn decode(bytes: &[u8]) -> Option<Packet> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
         let (name, fields) = bytes.split_first_chunk::<8>()?;

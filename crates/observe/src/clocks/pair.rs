@@ -1,4 +1,4 @@
-//! How far two clocks are apart, from exchanges of messages in both directions.
+//! Offset and drift of two clocks, from exchanges of messages in both directions.
 //!
 //! A message cannot arrive before it was sent. So every message towards the other clock bounds how
 //! much that is ahead from above, every message back from below, and all of them together leave a
@@ -6,7 +6,7 @@
 //! "Estimation and Removal of Clock Skew from Network Delay Measurements", 1999, who ask for the
 //! best line of this set; L. Zhang, Z. Liu and C. H. Xia, "Clock Synchronization Algorithms for
 //! Network Measurements", 2002, who find it by convex hulls). The whole set is kept here, as a
-//! polygon that every exchange cuts, so that what is said holds for whichever of its lines is the
+//! polygon that every exchange cuts, so that results hold for whichever of its lines is the
 //! true one.
 //!
 //! It is assumed that the clocks drift evenly while they are watched. The bound is therefore never
@@ -28,7 +28,7 @@ pub struct Exchange {
     pub received: i64,
 }
 
-/// Two clocks, as far as exchanges tell.
+/// Offset and drift of two clocks, as far as exchanges bound them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockPair {
     /// Where the own clock's axis begins, and how much of it is 1.
@@ -43,17 +43,17 @@ pub struct ClockPair {
     round_trip_min: i64,
 }
 
-/// A number that lies between two others.
+/// A number between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounded {
     /// The middle.
     pub value: f64,
-    /// How far the truth can be from it.
+    /// Largest distance of the truth from it.
     pub bound: f64,
 }
 
 impl Exchange {
-    /// The time on the way, both ways together (RFC 5905, section 8: delta).
+    /// Round-trip time without the time at the other side (RFC 5905, section 8: delta).
     pub fn round_trip(&self) -> i64 {
         (self.received.saturating_sub(self.sent))
             .saturating_sub(self.answered.saturating_sub(self.reached))
@@ -72,8 +72,8 @@ impl Bounded {
 }
 
 impl ClockPair {
-    /// What these exchanges leave possible. `resolution` is the longer step of the two clocks: how
-    /// much a stamp may be off.
+    /// Computes what these exchanges leave possible. `resolution` is the longer step of the two
+    /// clocks: the possible error of a stamp.
     ///
     /// # Errors
     /// Without exchanges; if one contradicts itself; if no even drift fits all of them, because a
@@ -109,13 +109,13 @@ impl ClockPair {
         if pair.corners.is_empty() { Err(Refusal::UnsteadyClocks) } else { Ok(pair) }
     }
 
-    /// How far the other clock is ahead when the own one shows `own`.
+    /// Offset of the other clock when the own one shows `own`.
     pub fn offset(&self, own: i64) -> Bounded {
         let ahead = self.ahead(own);
         Bounded { value: ahead.value + self.reference as f64, ..ahead }
     }
 
-    /// How much faster the other clock goes, as a share: 0.0001 is 100 ppm.
+    /// Drift of the other clock, as a share: 0.0001 is 100 ppm.
     pub fn drift(&self) -> Bounded {
         let (low, high) = range(self.corners.iter().map(|corner| corner.1));
         Bounded::between(low / self.scale, high / self.scale)
@@ -162,7 +162,7 @@ impl ClockPair {
     /// at the other end: with a delay of 10 s and a drift of 100 ppm these differ by 1 ms.
     ///
     /// Every line solved for the own time. It is a fraction of two linear terms, so that its
-    /// extremes over a polygon lie in corners.
+    /// extremes over a polygon are in its corners.
     fn since_origin(&self, other: i64) -> Bounded {
         let apart = (i128::from(other) - self.reference - i128::from(self.origin)) as f64;
         let own = self.corners.iter().map(|(offset, drift)| {
@@ -233,11 +233,11 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     })
 }
 
-/// Quartz is within 100 ppm and a slewed clock within 500 (`adjtimex(2)`): what drifts ten times as
-/// much is no clock.
+/// Quartz is within 100 ppm and a slewed clock within 500 (`adjtimex(2)`): a drift ten times
+/// that is an error.
 const DRIFT_MAX: f64 = 0.005;
 
-/// Units that rounding may cost.
+/// Units that rounding may add.
 const SLACK: f64 = 1e-3;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Message {
     /// When it left, nanoseconds on its sender's clock.
     pub sent_ns: i64,
-    /// When it arrived, nanoseconds on the other clock; `None` where it never did.
+    /// When it arrived, nanoseconds on the other clock; `None` if it never did.
     pub received_ns: Option<i64>,
 }
 
@@ -18,25 +18,25 @@ pub struct Message {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordsError {
     /// A column is missing.
-    #[error("line 1: there is no column {column}: the header must name {}", .known.join(","))]
+    #[error("line 1: column {column} is missing: the header must name {}", .known.join(","))]
     NoColumn {
-        /// Which.
+        /// The missing column.
         column: &'static str,
-        /// What there must be.
+        /// The expected columns.
         known: Vec<&'static str>,
     },
-    /// Something that is no time.
-    #[error("line {line}, column {column}: {text:?} is no whole number of nanoseconds since 1970")]
+    /// A value is not a time.
+    #[error("line {line}, column {column}: expected nanoseconds since 1970, found {text:?}")]
     NoTime {
         /// The line, from 1.
         line: u64,
         /// The column's name.
         column: &'static str,
-        /// What stands there.
+        /// The text found.
         text: String,
     },
-    /// Nothing is there.
-    #[error("there is no line below the header")]
+    /// The file has no rows.
+    #[error("no rows below the header")]
     Empty,
     /// It cannot be read as CSV.
     #[error("{0}")]
@@ -52,10 +52,10 @@ struct Row {
     received_ns: i64,
 }
 
-/// Reads `sent_ns,reached_ns,answered_ns,received_ns`; further columns are left aside.
+/// Reads `sent_ns,reached_ns,answered_ns,received_ns`; further columns are ignored.
 ///
 /// # Errors
-/// If a column is missing, or something is no time.
+/// If a column is missing, or a value is not a time.
 pub fn read_exchanges(file: impl Read) -> Result<Vec<Exchange>, RecordsError> {
     let rows = read(file, &EXCHANGE_COLUMNS)?;
     rows.into_iter()
@@ -66,10 +66,10 @@ pub fn read_exchanges(file: impl Read) -> Result<Vec<Exchange>, RecordsError> {
         .collect()
 }
 
-/// Reads `sent_ns,received_ns`; nothing in the second column is a message that never arrived.
+/// Reads `sent_ns,received_ns`; an empty second column is a message that never arrived.
 ///
 /// # Errors
-/// If a column is missing, or something is no time.
+/// If a column is missing, or a value is not a time.
 pub fn read_messages(file: impl Read) -> Result<Vec<Message>, RecordsError> {
     let rows = read(file, &MESSAGE_COLUMNS)?;
     rows.into_iter()
@@ -81,16 +81,16 @@ pub fn read_messages(file: impl Read) -> Result<Vec<Message>, RecordsError> {
         .collect()
 }
 
-/// Writes exchanges as they come.
+/// Writes exchanges to a file as they arrive.
 pub struct ExchangeFile<W: Write>(csv::Writer<W>);
 
 impl<W: Write> ExchangeFile<W> {
-    /// Begins the file; its header comes with the first exchange.
+    /// Begins the file; its header is written with the first exchange.
     pub fn new(file: W) -> ExchangeFile<W> {
         ExchangeFile(csv::Writer::from_writer(file))
     }
 
-    /// Writes one.
+    /// Writes one exchange.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -105,7 +105,7 @@ impl<W: Write> ExchangeFile<W> {
     }
 }
 
-/// A line, column by column as they were asked for.
+/// A line, in the order of the requested columns.
 struct Line {
     number: u64,
     texts: Vec<String>,
@@ -165,11 +165,17 @@ mod tests {
         let read: Vec<_> = messages.iter().map(|own| (own.sent_ns, own.received_ns)).collect();
         assert_eq!(read, expected);
         for (text, part) in [
-            ("sent_ns\n5\n", "no column received_ns"),
-            ("sent_ns,received_ns\n5,6\n5,1.5\n", "line 3, column received_ns: \"1.5\""),
-            ("sent_ns,received_ns\n,6\n", "line 2, column sent_ns: \"\""),
-            ("sent_ns,received_ns\n", "no line below"),
-            ("", "no column sent_ns"),
+            ("sent_ns\n5\n", "column received_ns is missing"),
+            (
+                "sent_ns,received_ns\n5,6\n5,1.5\n",
+                "line 3, column received_ns: expected nanoseconds since 1970, found \"1.5\"",
+            ),
+            (
+                "sent_ns,received_ns\n,6\n",
+                "line 2, column sent_ns: expected nanoseconds since 1970, found \"\"",
+            ),
+            ("sent_ns,received_ns\n", "no rows below the header"),
+            ("", "column sent_ns is missing"),
         ] {
             let error = read_messages(text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");

@@ -1,5 +1,5 @@
-//! The other side of an exchange: answers every question with when it came and when the answer
-//! left.
+//! The responder of exchanges: answers every question with its arrival time and the time of the
+//! answer.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::clocks::packet::{BYTES, Packet};
 use crate::clocks::wall_ns;
 
-/// Answers in a thread of its own until it is dropped.
+/// Answers in its own thread until it is dropped.
 #[derive(Debug)]
 pub struct Responder {
     address: SocketAddr,
@@ -21,16 +21,16 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Answers at `listen` by the wall clock, or another that `clock` reads.
+    /// Answers at `listen` by the wall clock, or by the clock that `clock` reads.
     ///
     /// # Errors
-    /// If nobody can listen there.
+    /// If the address cannot be used.
     pub fn start(
         listen: SocketAddr,
         clock: impl Fn() -> i64 + Send + 'static,
     ) -> io::Result<Responder> {
         let socket = UdpSocket::bind(listen)?;
-        // So soon an end is noticed.
+        // The time after which a stop is noticed.
         socket.set_read_timeout(Some(Duration::from_millis(100)))?;
         let address = socket.local_addr()?;
         let answered = Arc::new(AtomicU64::new(0));
@@ -47,15 +47,15 @@ impl Responder {
         Ok(Responder { address, answered, has_ended, thread: Some(thread) })
     }
 
-    /// By the wall clock.
+    /// Answers by the wall clock.
     ///
     /// # Errors
-    /// If nobody can listen there.
+    /// If the address cannot be used.
     pub fn by_wall_clock(listen: SocketAddr) -> io::Result<Responder> {
         Responder::start(listen, wall_ns)
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -78,7 +78,7 @@ impl Drop for Responder {
 
 /// Answers one question; false if there was none.
 fn answer(socket: &UdpSocket, clock: &impl Fn() -> i64) -> bool {
-    // One byte more than a packet has tells a longer one.
+    // One byte more than a packet has, to recognise longer ones.
     let mut bytes = [0; BYTES + 1];
     let Ok((length, from)) = socket.recv_from(&mut bytes) else { return false };
     let reached = clock();

@@ -1,8 +1,8 @@
-//! How right meters are: limits from data sheets, each with its source.
+//! Accuracy of meters: limits from data sheets, each with its source.
 
 use std::time::Duration;
 
-/// What is known of a meter's errors. Limits are taken as rectangular distributions (JCGM 100,
+/// Known limits of a meter's errors. Limits are taken as rectangular distributions (JCGM 100,
 /// 4.3.7).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accuracy {
@@ -12,9 +12,9 @@ pub struct Accuracy {
     pub shunt: f64,
     /// Limit of the error of power with nothing drawn, watts.
     pub offset_w: f64,
-    /// How long the meter takes to say something new.
+    /// Time between two new values of the meter.
     pub refresh: Duration,
-    /// Where these are from.
+    /// Source of these limits.
     pub source: &'static str,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Class {
 }
 
 impl Class {
-    /// With an error of so many watts where nothing is drawn.
+    /// Returns it with an error of `watts` with nothing drawn.
     pub fn with_offset(self, offset_w: f64) -> Accuracy {
         let Class { gain, shunt, refresh, source } = self;
         Accuracy { gain, shunt, offset_w, refresh, source }
@@ -54,22 +54,22 @@ pub(super) struct ChipClass {
     /// What the shunt's voltage may be at most, volts; the current, amperes, where the shunt is
     /// inside.
     pub full_scale: f64,
-    /// Where this is from.
+    /// Source of these limits.
     pub source: &'static str,
 }
 
 impl ChipClass {
-    /// Of a chip that the driver calls so.
+    /// Returns the chip with this driver name.
     pub fn of(name: &str) -> Option<&'static ChipClass> {
         CHIPS.iter().find(|chip| chip.name == name)
     }
 
-    /// The most current it can show with this shunt, amperes.
+    /// The most current that it can show with this shunt, amperes.
     pub fn amperes_max(&self, shunt_ohm: f64) -> f64 {
         if self.has_shunt { self.full_scale } else { self.full_scale / shunt_ohm }
     }
 
-    /// At this shunt and bus voltage.
+    /// Its accuracy at this shunt and bus voltage.
     pub fn accuracy(&self, shunt_ohm: f64, bus_v: f64, refresh: Duration) -> Accuracy {
         let offset_a =
             if self.has_shunt { self.offset * 1e-6 } else { self.offset * 1e-6 / shunt_ohm };
@@ -84,7 +84,7 @@ impl ChipClass {
     }
 }
 
-/// Of a resistor that nobody has measured: the usual class of current-sense resistors on breakout
+/// Tolerance of an unmeasured resistor: the usual class of current-sense resistors on breakout
 /// boards (0.1 ohm 1 % on Adafruit's 904).
 const SHUNT_TOLERANCE: f64 = 0.01;
 
@@ -198,10 +198,10 @@ pub(super) const POWER_CHIP: Class = Class {
              with a monitoring tool); calibrate it per board with a meter at the plug",
 };
 
-/// A meter outside, of which nothing is known.
+/// Accuracy of an external meter, if nothing is known of it.
 pub(super) const OUTSIDE: Class = Class {
     gain: 0.02,
     shunt: 0.0,
     refresh: Duration::ZERO,
-    source: "assumed: the class of a USB meter; see the manual of yours",
+    source: "assumed: the class of a USB meter; see its manual",
 };

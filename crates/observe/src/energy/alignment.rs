@@ -1,17 +1,18 @@
-//! Lays the log of a meter outside on the run's clock. Before and after the trials the machine is
-//! made busy three times, in a pattern that is not like itself moved; where the log's power
-//! correlates best with the pattern, the pulses were. Two places give offset and drift.
+//! Aligns the log of an external meter with the run's clock. Before and after the trials the
+//! machine is made busy three times, in a pattern that differs from itself when shifted. The
+//! pulses were where the log's power correlates best with the pattern. Two places give offset and
+//! drift.
 
 use weigh_model::energy::Span;
 
-/// How a meter's clock goes against the run's.
+/// Relation of a meter's clock to the run's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alignment {
     /// The first pulse before, and the first after, on the run's clock, nanoseconds.
     run_ns: (u64, u64),
     /// The same on the log's clock.
     log_ns: (f64, f64),
-    /// How far a moment between them may be off, nanoseconds.
+    /// Possible error of a moment between them, nanoseconds.
     pub bound_ns: u64,
     /// The smaller of the two correlations, at most 1.
     pub correlation: f64,
@@ -22,7 +23,7 @@ impl Alignment {
     /// clock, nanoseconds.
     ///
     /// # Errors
-    /// If they are not there, or in more than one place: what was seen, and the mend.
+    /// If they are missing, or in more than one place: what was found, and the fix.
     pub fn find(
         powers: &[(i64, f64)],
         before: &[Span],
@@ -53,8 +54,8 @@ impl Alignment {
         let correlation = scores[0].min(scores[1]);
         if correlation < CORRELATION_MIN {
             return Err(format!(
-                "the pulses are not in it: at best its power follows them by {correlation:.2} (1 \
-                 is alone): log the machine that makes the load, from before the run to its end"
+                "the pulses are not in it: the best correlation of its power is {correlation:.2}: \
+                 log the machine that generates the load, from before the run to its end"
             ));
         }
         let step_s = usual_step(powers.iter().map(|(at_ns, _)| *at_ns)) as f64 / 1e9;
@@ -67,8 +68,8 @@ impl Alignment {
         let drift = (at_other - at_one) / apart_s - 1.0;
         if drift.abs() > DRIFT_MAX + 2.0 * bound_s / apart_s {
             return Err(format!(
-                "its clock would run {:.0} ppm off, more than a clock does: is the unit of its \
-                 times right?",
+                "its clock would be {:.0} ppm off, more than any clock: check the unit of \
+                 its times",
                 drift * 1e6
             ));
         }
@@ -105,7 +106,7 @@ struct Pattern {
     start_ns: u64,
     pulses: Vec<(f64, f64)>,
     length_s: f64,
-    /// Rest that is looked at on either side.
+    /// Idle time that is compared on either side.
     margin_s: f64,
 }
 
@@ -151,7 +152,7 @@ impl Pattern {
     }
 }
 
-/// The two places that together fit best, as coarse as the search goes.
+/// The two places with the best joint fit, at the coarseness of the search.
 fn places(
     log: &Integrals,
     first: &Pattern,
@@ -218,7 +219,7 @@ impl Integrals {
             if let Some((before_s, before_w)) = before.replace((at_s, *watts)) {
                 let length = at_s - before_s;
                 power += (before_w + watts) / 2.0 * length;
-                // The integral of the square of what goes evenly.
+                // Integral of the square of a value that changes linearly.
                 square += (before_w * before_w + before_w * watts + watts * watts) / 3.0 * length;
             }
             own.at_s.push(at_s);
@@ -253,21 +254,21 @@ impl Integrals {
     }
 }
 
-/// A log that is searched, seconds: three days, more than a run that is laid beside a meter's log
-/// takes. The search keeps a few numbers for every twentieth of a pulse, 200 MB for so long a log.
+/// Longest log that is searched, seconds: three days, longer than any run with a meter's log.
+/// The search keeps a few numbers for every twentieth of a pulse, 200 MB for such a log.
 pub(super) const LOG_S_MAX: f64 = 3.0 * 86_400.0;
 
 /// Below it power does not follow the pulses.
 const CORRELATION_MIN: f64 = 0.5;
 
-/// Two places are alike from this share of the better correlation on.
+/// Two places are ambiguous from this share of the better correlation on.
 const ALIKE: f64 = 0.9;
 
 /// Clocks of meters and of the programs that read them stay within: quartz within 100 ppm, time
 /// stamps by an uncorrected host within 500 (RFC 5905 takes 15 ppm as usual and 500 as the most).
 const DRIFT_MAX: f64 = 0.001;
 
-/// How much later than asked a machine is busy or at rest, and its supply shows it, seconds.
+/// How much later than requested a machine is busy or at rest, and its supply shows it, seconds.
 const EDGE_S: f64 = 0.002;
 
 /// The finest step of the search, as a share of the shortest pulse.

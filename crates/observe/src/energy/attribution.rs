@@ -1,5 +1,5 @@
-//! What readings mean for a trial: joules in its window, above idle, for each message and session,
-//! and how uncertain they are.
+//! Energy of a trial from readings: joules in its window, above idle, for each message and session,
+//! with their uncertainty.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use weigh_model::energy::{ENERGY_ABSENT, EnergyBudgetLine, EnergyMeasured, IdleP
 use super::accuracy::Accuracy;
 use super::track::{Drawn, Refused, Track};
 
-/// When a trial did what, on the clock of the readings.
+/// Phases of a trial, on the clock of the readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// Nothing was asked, before it.
+    /// Idle phase before it.
     pub before: Option<Span>,
     /// The measured window.
     pub window: Span,
-    /// Nothing was asked, after it.
+    /// Idle phase after it.
     pub after: Option<Span>,
 }
 
 /// What a trial's energy is divided by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Messages that were delivered in the window, where somebody knows.
+    /// Messages delivered in the window, if known.
     pub delivered: Option<u64>,
-    /// Sessions in it, from connecting to closing; `None` where connections stand all the time.
+    /// Sessions in it, from connect to close; `None` if connections stay open.
     pub sessions: Option<u64>,
 }
 
@@ -83,15 +83,15 @@ pub fn measured(
 struct Above {
     energy_j: f64,
     idle_w: f64,
-    /// How far the idle powers lie apart, watts; 0 with one, which tells nothing of it.
+    /// Difference of the idle powers, watts; 0 with only one phase.
     drift_w: f64,
-    /// Standard uncertainty of what idling would have taken, from sampling, joules.
+    /// Standard uncertainty of the idle energy, from sampling, joules.
     sampling_j: f64,
 }
 
 impl Above {
-    /// `None` without an idle phase. Idle power is taken to go evenly from the one before to the
-    /// one after, so that its mean over the window is the mean of both.
+    /// `None` without an idle phase. Idle power is assumed to change linearly from before to the
+    /// after, so that its mean over the window is the mean of both.
     fn of(drawn: &Drawn, seconds: f64, idles: &[(Span, Drawn)]) -> Option<Above> {
         let number = idles.len() as f64;
         let powers = || idles.iter().map(|(_, drawn)| drawn.power_w);
@@ -102,7 +102,7 @@ impl Above {
         let drift_w = powers().fold(f64::MIN, f64::max) - powers().fold(f64::MAX, f64::min);
         let squares = idles.iter().map(|(span, idle)| (idle.sampling_j / span.seconds()).powi(2));
         let energy_j = drawn.energy_j - idle_w * seconds;
-        // What is left of sums that cancel is no energy.
+        // What remains of sums that cancel is not energy.
         let is_nothing = energy_j.abs() < drawn.energy_j * ROUNDING;
         Some(Above {
             energy_j: if is_nothing { 0.0 } else { energy_j },
@@ -157,7 +157,7 @@ fn budget(
             energy_j: 0.0,
             above_idle_j: drift_j,
             is_systematic: false,
-            basis: "half of what idle power changed by, over the window".to_owned(),
+            basis: "half the change of idle power, over the window".to_owned(),
         },
     ];
     lines.into_iter().filter(|line| line.energy_j > 0.0 || line.above_idle_j > 0.0).collect()
@@ -199,11 +199,11 @@ fn doubts(
         add(
             "energy-implausible",
             format!(
-                "{name} says {:.6} W on average, less than such a meter's machine takes: its unit \
+                "{name} shows {:.6} W on average, less than such a machine uses: its unit \
                  may be off by 1000",
                 drawn.power_w
             ),
-            "compare one reading with a meter at the plug before you use a figure of energy",
+            "compare one reading with a meter at the plug before you use any energy figure",
         );
     }
     let wanted = [phases.before, phases.after].into_iter().flatten();
@@ -212,13 +212,13 @@ fn doubts(
         add(
             "energy-idle-unknown",
             match idles {
-                0 => format!("{name} said nothing of idle: what is above it is unknown"),
+                0 => format!("{name} has no readings of idle, so the energy above idle is unknown"),
                 _ => format!(
-                    "{name} said nothing of an idle phase: above idle rests on {idles} of 2, and \
-                     its interval is without the drift of idle power, which nobody knows"
+                    "{name} has no readings of one idle phase: energy above idle uses {idles} of \
+                     2, and its interval does not include the drift of idle power"
                 ),
             },
-            "repeat the trial with the meter in place all the time",
+            "repeat the trial with the meter connected all the time",
         );
     } else if idles > 0 && shortest < IDLE_S_MIN {
         add(
@@ -235,23 +235,23 @@ fn doubts(
                 "energy-idle-drift",
                 format!(
                     "idle power changed by {:.3} W between before and after, which is {:.3} J of \
-                     the {:.3} J above idle",
+                     the {:.3} J used above idle",
                     above.drift_w, drift_j, above.energy_j
                 ),
-                "end other work on the machine, measure longer, and read the total first",
+                "stop other programs on the machine, measure longer, and use the total instead",
             );
         }
     }
     doubts
 }
 
-/// There is no energy for this reason.
+/// Warning that there is no energy, with the reason.
 pub fn absent(meter: &str, refused: &Refused) -> Doubt {
     let advice = match refused {
-        Refused::Vanished(_) => "see why it went away, and repeat: part of an energy is none",
-        Refused::Implausible(..) => "see the meter's unit and shunt, and repeat",
+        Refused::Vanished(_) => "find out why it went away, and repeat",
+        Refused::Implausible(..) => "check the meter's unit and shunt, and repeat",
         Refused::Charged => "unplug the supply, or measure longer",
-        _ => "measure longer, or with another meter (weigh meters)",
+        _ => "measure longer, or with another meter (see weigh energy meters)",
     };
     Doubt::Energy(ENERGY_ABSENT, format!("no energy: {meter}: {refused}"), advice)
 }
@@ -269,8 +269,8 @@ fn moved(span: Span, ahead_ns: i64) -> Span {
 /// Methodology, part 7.1: idle before and after, 60 s each at least.
 pub const IDLE_S_MIN: f64 = 60.0;
 
-/// Sums of a million readings are right to so much of themselves.
+/// Relative rounding error of a sum of a million readings.
 const ROUNDING: f64 = 1e-9;
 
-/// With a larger drift what is above idle says more of the machine than of the load.
+/// With a larger drift, energy above idle depends more on the machine than on the load.
 const DRIFT_RATIO_MAX: f64 = 0.1;

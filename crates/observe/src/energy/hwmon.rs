@@ -14,7 +14,7 @@ use super::readings::{Facts, MeterError, Value, absent, unusable};
 use super::sysfs::{folders, name, number, reading, word};
 use crate::host::Roots;
 
-/// A chip that is read.
+/// A chip that can be read.
 #[derive(Clone, Debug)]
 pub(super) struct ShuntChip {
     power: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) struct ShuntChip {
     current: Option<PathBuf>,
 }
 
-/// A chip that the kernel shows: its place below `class/hwmon`, and the driver's name of it.
+/// A chip shown by the kernel: its place below `class/hwmon`, and the driver's name of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     folder: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Place {
     pub chip: String,
 }
 
-/// All of them.
+/// Lists all chips.
 pub(super) fn places(roots: &Roots) -> Vec<Place> {
     let place = |folder: PathBuf| {
         let chip = word(&folder.join("name"))?;
@@ -43,7 +43,10 @@ pub(super) fn places(roots: &Roots) -> Vec<Place> {
 }
 
 impl ShuntChip {
-    /// The chip of this kind at this place, or the only one.
+    /// Opens the chip of this kind at this place, or the only one.
+    ///
+    /// # Errors
+    /// [`MeterError`] if there is no such chip, or its values cannot be used.
     pub fn open(
         roots: &Roots,
         (chip, place): (Option<&str>, Option<&str>),
@@ -56,12 +59,12 @@ impl ShuntChip {
         let named = |own: &Place| format!("{}:{}", own.chip, own.place);
         match found[..] {
             [] if all.is_empty() => Err(absent(
-                "there is no chip of the driver ina2xx below class/hwmon",
+                "no chip of the driver ina2xx below class/hwmon",
                 "load it for the chip's address: on a Raspberry Pi dtoverlay=hwmon,ina226",
             )),
             [] => Err(absent(
-                format!("there is no {} here", chip.unwrap_or("chip at that place")),
-                format!("there are: {}", all.iter().map(named).collect::<Vec<_>>().join(", ")),
+                format!("{} was not found", chip.unwrap_or("chip at that place")),
+                format!("expected one of {}", all.iter().map(named).collect::<Vec<_>>().join(", ")),
             )),
             [one] => one.open(),
             [first, ..] => Err(unusable(
@@ -75,13 +78,16 @@ impl ShuntChip {
         }
     }
 
-    /// What it says now.
+    /// Reads it now.
+    ///
+    /// # Errors
+    /// [`MeterError::Vanished`] if the chip is gone.
     pub fn read(&self) -> Result<Value, MeterError> {
         let of = |path: &Option<PathBuf>| -> Result<Option<f64>, MeterError> {
             Ok(path.as_deref().map(reading).transpose()?.map(|value| value as f64))
         };
         let voltage_v = of(&self.voltage)?.map(|millivolts| millivolts / 1e3);
-        // The shunt may be in either way round.
+        // The shunt may be connected either way round.
         let current_a = of(&self.current)?.map(|milliamperes| milliamperes.abs() / 1e3);
         let product = voltage_v.zip(current_a).map(|(volts, amperes)| volts * amperes);
         let power_w = of(&self.power)?.map(|microwatts| microwatts.abs() / 1e6).or(product);
@@ -107,7 +113,7 @@ impl Place {
             return Err(unusable(meter, reason, mend));
         }
         let class = ChipClass::of(&self.chip);
-        let class = class.ok_or_else(|| unusable(&*meter, "nothing is known of it", ""))?;
+        let class = class.ok_or_else(|| unusable(&*meter, "unknown kind of chip", ""))?;
         let shunt_ohm = number(&self.folder.join("shunt_resistor")).unwrap_or(SHUNT_UOHM) as f64;
         let shunt_ohm = shunt_ohm / 1e6;
         let interval_ms = number(&self.folder.join("update_interval")).unwrap_or(INTERVAL_MS);
@@ -115,7 +121,7 @@ impl Place {
         let bus_v = check(&meter, class, shunt_ohm, &chip.read()?)?.unwrap_or(BUS_V);
         let facts = Facts {
             name: meter,
-            covers: format!("what the shunt of {} at {} feeds", self.chip, self.place),
+            covers: format!("the load behind the shunt of {} at {}", self.chip, self.place),
             period: refresh,
             domains: Vec::new(),
             accuracy: class.accuracy(shunt_ohm, bus_v, refresh),
@@ -125,10 +131,10 @@ impl Place {
     }
 }
 
-/// Whether the shunt is one that is made, and the figures lie in the chip's range and agree with
-/// each other. A driver that is off by 1000 shows here. A shunt that is wrongly told scales current
-/// and power alike, and its chip's limits with them: it shows by its own size alone. Returns the
-/// voltage, volts, where the chip shows one.
+/// Checks that the shunt has a possible size, and that the figures are in the chip's range and
+/// agree. This finds a driver that is off by 1000. A wrong value of the shunt scales current,
+/// power and the chip's limits equally: only its own size shows it. Returns the voltage, volts,
+/// if the chip shows one.
 fn check(
     meter: &str,
     class: &ChipClass,
@@ -139,13 +145,13 @@ fn check(
         return Err(unusable(meter, "it shows no power", ""));
     };
     let wrong = |reason: String| {
-        let mend = "its unit is wrong or its shunt is not the one of shunt_resistor (microohms): \
-                    compare one reading with a multimeter";
+        let mend = "its unit is wrong, or shunt_resistor (microohms) has the wrong value: compare \
+                    one reading with a multimeter";
         Err(unusable(meter, reason, mend))
     };
     if let Some(volts) = voltage_v.filter(|volts| !(BUS_V_MIN..=class.bus_v_max).contains(volts)) {
         return wrong(format!(
-            "in1_input says {} V, and the chip's supply lies between {BUS_V_MIN} and {} V (the \
+            "in1_input is {} V; expected {BUS_V_MIN} to {} V (the \
              file is in millivolts)",
             short(volts),
             class.bus_v_max
@@ -153,7 +159,7 @@ fn check(
     }
     if !class.has_shunt && !SHUNT_OHM.contains(&shunt_ohm) {
         return wrong(format!(
-            "shunt_resistor says {} milliohm, and shunts lie between {} milliohm and {} ohm (the \
+            "shunt_resistor is {} milliohm; expected {} milliohm to {} ohm (the \
              file is in microohms: a resistor marked R100 is 100000)",
             short(shunt_ohm * 1e3),
             SHUNT_OHM.start() * 1e3,
@@ -163,7 +169,7 @@ fn check(
     let amperes_max = class.amperes_max(shunt_ohm);
     if let Some(amperes) = current_a.filter(|amperes| *amperes > amperes_max * OVER) {
         return wrong(format!(
-            "curr1_input says {} A, and a shunt of {} milliohm shows at most {} A (the file is in \
+            "curr1_input is {} A; a shunt of {} milliohm shows at most {} A (the file is in \
              milliamperes)",
             short(amperes),
             short(shunt_ohm * 1e3),
@@ -175,7 +181,7 @@ fn check(
         let ratio = power_w / product_w;
         if !(1.0 / APART..=APART).contains(&ratio) {
             return wrong(format!(
-                "power1_input says {} W, and voltage times current are {} W (the file is in \
+                "power1_input is {} W, but voltage times current is {} W (the file is in \
                  microwatts)",
                 short(power_w),
                 short(product_w)
@@ -185,7 +191,7 @@ fn check(
     let watts_max = (class.bus_v_max * amperes_max * OVER).min(WATTS_MAX);
     if power_w > watts_max {
         return wrong(format!(
-            "it says {} W, and what such a chip sits in takes at most {} W",
+            "it shows {} W; machines with such a chip use at most {} W",
             short(power_w),
             short(watts_max)
         ));
@@ -193,32 +199,32 @@ fn check(
     Ok(voltage_v)
 }
 
-/// What the driver takes a shunt for where nobody says (ina2xx.rst: 10 milliohm).
+/// The driver's default shunt (ina2xx.rst: 10 milliohm).
 const SHUNT_UOHM: i64 = 10_000;
 
 /// Shunts at these chips, ohms. At 0.5 milliohm a full scale of 82 mV is 160 A, more than any board
 /// is fed with; at 2 ohm it is 40 mA, less than any board with Linux takes. The usual ones, 2 to
-/// 100 milliohm, lie outside when told in another unit, a factor of 1000 either way. Those of 0.5
-/// to 2 milliohm told as so many ohms, and the other way round, do not.
+/// 100 milliohm, are outside this range if given in another unit, a factor of 1000 either way.
+/// Shunts of 0.5 to 2 milliohm given as 0.5 to 2 ohm, and the reverse, are not.
 const SHUNT_OHM: std::ops::RangeInclusive<f64> = 0.000_5..=2.0;
 
-/// Where the driver shows no interval.
+/// Interval if the driver shows none.
 const INTERVAL_MS: i64 = 10;
 
 /// The bus of a board where its voltage is not shown, volts.
 const BUS_V: f64 = 5.0;
 const BUS_V_MIN: f64 = 0.5;
 
-/// A node asleep.
+/// A sleeping node.
 const WATTS_MIN: f64 = 0.000_1;
 
-/// A workstation under load: what is larger is fed through no such chip, whatever its shunt.
+/// A workstation under load: larger machines are not fed through such a chip.
 const WATTS_MAX: f64 = 500.0;
 
 /// Below this product, watts, the power register's own steps are too coarse to compare.
 const PRODUCT_W_MIN: f64 = 0.05;
 
-/// A power and the product of its parts are not further apart, by steps and by moments.
+/// Allowed difference of a power and the product of its parts, by steps and by moments.
 const APART: f64 = 30.0;
 
 /// Full scale is a rounded number.

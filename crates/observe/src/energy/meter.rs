@@ -1,4 +1,4 @@
-//! A meter that can be read again and again, whatever kind it is.
+//! A meter that can be read repeatedly, of any kind.
 
 use std::io;
 
@@ -12,24 +12,24 @@ use super::readings::{Facts, MeterError, Reading, absent};
 use crate::cpu::monotonic_ns;
 use crate::host::Roots;
 
-/// Where meters are looked for.
+/// Sources of meters.
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// Where the kernel shows itself.
+    /// Root of the kernel's files.
     pub roots: Roots,
-    /// What prints the readings of a Raspberry Pi 5's power chip, as `vcgencmd pmic_read_adc` does.
-    /// It is a program, so whoever may start one hands it in.
+    /// Prints the readings of a Raspberry Pi 5's power chip, as `vcgencmd pmic_read_adc` does. The
+    /// caller provides it, since it starts a program.
     pub power_chip: Option<fn() -> io::Result<String>>,
 }
 
 impl Sources {
-    /// The files of the kernel alone.
+    /// Only the kernel's files.
     pub fn of(roots: Roots) -> Sources {
         Sources { roots, power_chip: None }
     }
 }
 
-/// A meter.
+/// A meter that can be read.
 #[derive(Debug)]
 pub struct Meter {
     choice: MeterChoice,
@@ -46,22 +46,19 @@ enum Kind {
 }
 
 impl Meter {
-    /// Opens the meter that was asked for, reads it once and sees whether it makes sense. `Auto`
+    /// Opens the requested meter, reads it once and checks that its value is plausible. `Auto`
     /// takes the one that measures most of the machine best: a shunt, the power chip of a Pi 5, the
     /// processor's counters, a battery that is not charged.
     ///
     /// # Errors
-    /// If there is none, or none that can be believed: why, and the mend. `None` and a log are
-    /// absent: nobody reads them here.
+    /// If there is none, or none with plausible values: why, and the fix. `None` and a log are
+    /// absent: they are not read here.
     pub fn open(choice: &MeterChoice, sources: &Sources) -> Result<Meter, MeterError> {
         let (facts, kind) = match choice {
             MeterChoice::Auto => return Meter::best(sources),
-            MeterChoice::None => return Err(absent("no meter is asked for", "type --meter auto")),
+            MeterChoice::None => return Err(absent("no meter was requested", "type --meter auto")),
             MeterChoice::Log { .. } => {
-                return Err(absent(
-                    "a log is read when it is whole",
-                    "name a meter of this machine",
-                ));
+                return Err(absent("a log is read after the run", "name a meter of this machine"));
             }
             MeterChoice::Rapl(domain) => {
                 let (domains, facts) = Domains::open(&sources.roots, domain.as_deref())?;
@@ -90,34 +87,34 @@ impl Meter {
             let choice: MeterChoice = choice.parse().unwrap_or_default();
             match Meter::open(&choice, sources) {
                 Ok(meter) => return Ok(meter),
-                // Of what is there and cannot be used somebody may want to know.
+                // The reasons why existing meters cannot be used may be of interest.
                 Err(error @ MeterError::Unusable { .. }) => reasons.push(error.to_string()),
                 Err(_) => {}
             }
         }
         match reasons.is_empty() {
             true => Err(absent(
-                "this machine shows no meter of energy",
-                "see weigh meters; the log of one outside is --meter csv:FILE",
+                "this machine has no energy meter",
+                "see weigh energy meters; for an external meter type --meter csv:FILE",
             )),
-            false => Err(absent(reasons.join("; "), "see weigh meters")),
+            false => Err(absent(reasons.join("; "), "see weigh energy meters")),
         }
     }
 
-    /// What opens it again, and no other.
+    /// The choice that opens this meter again, and no other.
     pub fn choice(&self) -> &MeterChoice {
         &self.choice
     }
 
-    /// What is known of it.
+    /// Properties of the meter.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Looks at it once.
+    /// Reads it once.
     ///
     /// # Errors
-    /// [`MeterError::Vanished`] if it is not there any more.
+    /// [`MeterError::Vanished`] if it is gone.
     pub fn read(&mut self) -> Result<Reading, MeterError> {
         let before_ns = monotonic_ns();
         let value = match &mut self.kind {
@@ -131,6 +128,6 @@ impl Meter {
     }
 }
 
-/// What measures the whole board comes before what measures its processor, what is fine before what
-/// is coarse.
+/// What measures the whole board comes before what measures its processor, fine before
+/// coarse.
 pub(super) const BEST_FIRST: [&str; 4] = ["ina2xx", "pmic", "rapl", "battery"];

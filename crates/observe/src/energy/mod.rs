@@ -1,8 +1,7 @@
-//! Meters of energy: what the kernel shows of them below `/sys` (or `WEIGH_SYSFS`), the log of a
-//! meter outside, and what readings at uneven moments come to in a window.
+//! Energy meters: those that the kernel shows below `/sys` (or `WEIGH_SYSFS`), the log of an
+//! external meter, and the energy in a window from readings at uneven moments.
 //!
-//! Nobody is estimated here. Where a meter cannot say what was drawn there is no figure, and the
-//! reason.
+//! No energy is estimated here. If a meter cannot measure it, there is no figure but the reason.
 
 mod accuracy;
 mod hwmon;

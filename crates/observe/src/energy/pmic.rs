@@ -1,6 +1,6 @@
 //! The power chip of a Raspberry Pi 5: currents and voltages of its rails, as `vcgencmd
-//! pmic_read_adc` prints them. What goes into the board is not among them; a published fit leads
-//! from the rails to it.
+//! pmic_read_adc` prints them. The board's input is not among them; a published formula computes it
+//! from the rails.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,12 +16,16 @@ pub(super) struct PowerChip {
 }
 
 impl PowerChip {
-    /// The chip whose readings `print` prints.
+    /// Makes the chip from `print`, which prints its readings.
+    ///
+    /// # Errors
+    /// [`MeterError`] if the program cannot be run, or prints no rail.
     pub fn open(
         print: Option<fn() -> io::Result<String>>,
     ) -> Result<(PowerChip, Facts), MeterError> {
-        let mend = "it is on a Raspberry Pi 5 with vcgencmd; a Pi 4 and older shows voltages only";
-        let print = print.ok_or_else(|| absent("nobody prints a power chip's readings", mend))?;
+        let mend = "only a Raspberry Pi 5 with vcgencmd has one; older ones show voltages only";
+        let print =
+            print.ok_or_else(|| absent("no program prints a power chip's readings", mend))?;
         let text = print().map_err(|error| absent(format!("vcgencmd: {error}"), mend))?;
         let rails = rails(&text);
         if rails.pairs.is_empty() {
@@ -39,7 +43,10 @@ impl PowerChip {
         Ok((PowerChip { print }, facts))
     }
 
-    /// What it says now.
+    /// Reads it now.
+    ///
+    /// # Errors
+    /// [`MeterError::Vanished`] if it prints no rail any more.
     pub fn read(&self) -> Result<Value, MeterError> {
         let gone = |reason: String| MeterError::Vanished { path: "vcgencmd".to_owned(), reason };
         let text = (self.print)().map_err(|error| gone(error.to_string()))?;
@@ -56,7 +63,7 @@ impl PowerChip {
     }
 }
 
-/// What the chip shows of the rails.
+/// Values of the rails.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Rails {
     /// Volts and amperes by rail.
@@ -71,7 +78,7 @@ impl Rails {
     }
 }
 
-/// Takes lines apart such as `VDD_CORE_A current(7)=1.03170000A`.
+/// Parses lines such as `VDD_CORE_A current(7)=1.03170000A`.
 fn rails(text: &str) -> Rails {
     let (mut volts, mut amperes) = (BTreeMap::new(), BTreeMap::new());
     for line in text.lines() {
@@ -96,13 +103,13 @@ fn rails(text: &str) -> Rails {
 /// stated; secondary).
 const FIT_SLOPE: f64 = 1.1451;
 
-/// What the input takes beside, watts (the same fit).
+/// Constant part of the input, watts (the same fit).
 const FIT_REST_W: f64 = 0.5879;
 
 /// Starting the program takes some milliseconds of a core.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// From halted to its supply's 27 W.
+/// Range from a halted board to its supply's 27 W.
 const PLAUSIBLE_W: (f64, f64) = (0.5, 40.0);
 
 #[cfg(test)]

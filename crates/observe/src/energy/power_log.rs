@@ -1,4 +1,5 @@
-//! The log of a meter outside: a table (CSV) whose heading names a time, and a power, or a current
+//! The log of an external meter: a table (CSV) whose heading names a time, and a power, or a
+//! current
 //! with or without a voltage, each with its unit.
 
 use std::fmt;
@@ -27,14 +28,14 @@ struct Row {
     current_a: Option<f64>,
 }
 
-/// What is wrong with a log, where, and the mend.
+/// Error in a log: what is wrong, where, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogError {
     /// Its file.
     pub file: String,
     /// The line, from 1; 0 for the whole file.
     pub line: u64,
-    /// What is wrong there, and what to do.
+    /// What is wrong there, and what to type.
     pub text: String,
 }
 
@@ -53,7 +54,9 @@ impl PowerLog {
     /// Reads the text of a log; `voltage_v` is the supply's where the log has currents only.
     ///
     /// # Errors
-    /// If a column or unit is missing, a row is no row, or the figures cannot be in their units.
+    /// If a column or unit is missing, a row cannot be parsed, or the figures are impossible in
+    /// their
+    /// units.
     pub fn read(file: &str, text: &str, voltage_v: Option<f64>) -> Result<PowerLog, LogError> {
         let wrong = |line, text: String| LogError { file: file.to_owned(), line, text };
         let heading = text.lines().next().unwrap_or_default();
@@ -80,7 +83,7 @@ impl PowerLog {
         Ok(log)
     }
 
-    /// How many rows it has.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -95,7 +98,7 @@ impl PowerLog {
         self.rows.iter().map(|row| (row.at_ns, row.power_w)).collect()
     }
 
-    /// The usual time between two rows.
+    /// Usual time between two rows.
     pub fn interval(&self) -> Duration {
         Duration::from_nanos(usual_step(self.rows.iter().map(|row| row.at_ns)))
     }
@@ -114,7 +117,7 @@ impl PowerLog {
         let interval = self.interval();
         let facts = Facts {
             name: format!("log {}", self.file),
-            covers: "what the meter outside feeds".to_owned(),
+            covers: "the load behind the external meter".to_owned(),
             period: interval,
             domains: Vec::new(),
             accuracy: Class { refresh: interval, ..OUTSIDE }.with_offset(0.0),
@@ -125,13 +128,13 @@ impl PowerLog {
 
     fn check(&self) -> Result<(), String> {
         if self.rows.len() < ROWS_MIN {
-            return Err(format!("{} rows are no log of a run", self.rows.len()));
+            return Err(format!("{} rows are too few for the log of a run", self.rows.len()));
         }
         let mean = |of: &dyn Fn(&Row) -> Option<f64>| {
             let values: Vec<f64> = self.rows.iter().filter_map(of).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
-        let mend = "is the unit in its heading right?";
+        let mend = "check the unit in its heading";
         let checks = [
             ("power", "W", mean(&|row| Some(row.power_w)), PLAUSIBLE_W),
             ("voltage", "V", mean(&|row| row.voltage_v), PLAUSIBLE_V),
@@ -139,8 +142,8 @@ impl PowerLog {
         for (what, unit, value, (low, high)) in checks {
             let Some(value) = value.filter(|value| !(low..=high).contains(value)) else { continue };
             return Err(format!(
-                "its mean {what} is {} {unit}, which no board and its supply has ({low} to {high} \
-                 {unit}): {mend}",
+                "its mean {what} is {} {unit}; expected {low} to {high} \
+                 {unit}: {mend}",
                 short(value)
             ));
         }
@@ -149,7 +152,7 @@ impl PowerLog {
             && !(1.0 / APART..=APART).contains(&(power / product))
         {
             return Err(format!(
-                "its mean power is {} W and voltage times current {} W: {mend}",
+                "its mean power is {} W, but voltage times current is {} W: {mend}",
                 short(power),
                 short(product)
             ));
@@ -158,18 +161,18 @@ impl PowerLog {
     }
 }
 
-/// Whether a row may follow these: later, and not by ages, which is a row of another clock (a first
-/// time of 0 before those of a calendar) or of another run.
+/// Whether a row may follow these: later, and not by a very long time, which would be a row of
+/// another clock (a first time of 0 before those of a calendar) or of another run.
 fn check_time(rows: &[Row], at_ns: i64) -> Result<(), String> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
     if last.at_ns >= at_ns {
         return Err("its time is not after that of the row before: sort the rows by time".into());
     }
-    // The whole range of an i64 is no i64.
+    // The difference of two i64 may not fit one.
     let since = |earlier_ns: i64| at_ns.abs_diff(earlier_ns) as f64 / 1e9;
     if since(last.at_ns) > GAP_S_MAX {
         return Err(format!(
-            "its time is {:.0} s after that of the row before: take out the rows of another clock \
+            "its time is {:.0} s after that of the row before: remove the rows of another clock \
              or of another run",
             since(last.at_ns)
         ));
@@ -177,22 +180,22 @@ fn check_time(rows: &[Row], at_ns: i64) -> Result<(), String> {
     if since(first.at_ns) > LOG_S_MAX {
         return Err(format!(
             "the log is {:.0} s long here, and a run at most {LOG_S_MAX:.0} s: cut the log to the \
-             run (is the unit of its times right?)",
+             run (or check the unit of its times)",
             since(first.at_ns)
         ));
     }
     Ok(())
 }
 
-/// Which column holds what, and what its numbers are multiplied with.
+/// Columns of the log, and factors to the units used here.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Columns {
-    /// To nanoseconds.
+    /// Factor to nanoseconds.
     time: (usize, f64),
     power: Option<(usize, f64)>,
     voltage: Option<(usize, f64)>,
     current: Option<(usize, f64)>,
-    /// Where the log has none.
+    /// Voltage of the supply, if the log has none.
     voltage_v: Option<f64>,
 }
 
@@ -208,7 +211,7 @@ impl Columns {
             let slot = &mut found[quantity as usize];
             if slot.is_some() {
                 return Err(format!(
-                    "there are two columns of {}, the second {name:?}: take out all but one",
+                    "two columns of {}, the second is {name:?}: remove all but one",
                     quantity.name()
                 ));
             }
@@ -217,10 +220,10 @@ impl Columns {
         let [time, power, voltage, current] = found;
         let without_unit = match nameless.is_empty() {
             true => String::new(),
-            false => format!(" ({} has no unit that is known)", nameless.join(", ")),
+            false => format!(" ({} has no known unit)", nameless.join(", ")),
         };
         let time = time.ok_or_else(|| {
-            format!("there is no time with its unit: write time_s or time_ms{without_unit}")
+            format!("no column of time with a unit: write time_s or time_ms{without_unit}")
         })?;
         let has_power = power.is_some() || (current.is_some() && voltage.is_some());
         match (has_power, current) {
@@ -229,11 +232,11 @@ impl Columns {
                 Ok(Columns { time, power, voltage, current, voltage_v })
             }
             (false, Some(_)) => Err(format!(
-                "there are currents and no voltage: type --meter csv:FILE@5V for a supply of 5 \
+                "no column of voltage for the currents: type --meter csv:FILE@5V for a supply of 5 \
                  V{without_unit}"
             )),
             (false, None) => Err(format!(
-                "there is no power with its unit: write power_W, or voltage_V and current_A, or \
+                "no column of power with a unit: write power_W, or voltage_V and current_A, or \
                  current_mA{without_unit}"
             )),
         }
@@ -245,7 +248,7 @@ impl Columns {
             match text.parse::<f64>() {
                 Ok(value) if value.is_finite() => Ok(value * scale),
                 _ => Err(format!(
-                    "{text:?} in the column {:?} is no number: write it with a point",
+                    "{text:?} in the column {:?} is not a number: write it with a decimal point",
                     heading.get(place).unwrap_or_default()
                 )),
             }
@@ -259,7 +262,7 @@ impl Columns {
     }
 }
 
-/// What a column holds.
+/// Quantity of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantity {
     Time,
@@ -310,19 +313,20 @@ const UNITS: &[(&str, Quantity, f64)] = &[
     ("na", Quantity::Current, 1e-9),
 ];
 
-/// From a node asleep to a server, watts.
+/// Range from a sleeping node to a server, watts.
 const PLAUSIBLE_W: (f64, f64) = (1e-5, 5_000.0);
 
-/// From one cell to a rack's direct current, volts.
+/// Range from one cell to a rack's direct current, volts.
 const PLAUSIBLE_V: (f64, f64) = (0.5, 400.0);
 
-/// A power and the product of its parts are not further apart.
+/// Allowed difference of a power and the product of its parts.
 const APART: f64 = 30.0;
 
-/// Between two rows of one log, seconds: an hour, far more than a meter that logs a run is silent.
+/// Longest time between two rows of one log, seconds: an hour, far longer than a logging meter
+/// is silent.
 const GAP_S_MAX: f64 = 3_600.0;
 
-/// Fewer rows hold no pulses and no run.
+/// Fewer rows cannot contain the pulses and a run.
 const ROWS_MIN: usize = 10;
 
 #[cfg(test)]
@@ -361,7 +365,7 @@ mod tests {
         for (heading, row, words) in [
             ("time_s,power", "T,1", ["line 1", "power_W"]),
             ("time,power_W", "T,1", ["line 1", "time_s"]),
-            ("time_s,current_mA", "T,1", ["@5V", "no voltage"]),
+            ("time_s,current_mA", "T,1", ["@5V", "no column of voltage"]),
             ("time_s,power_W,power_mW", "T,1,1", ["two columns of power", "line 1"]),
             ("time_s,power_W", "T,x", ["line 2", "\"x\""]),
             ("time_s,power_W", "7,1", ["line 3", "sort"]),

@@ -10,16 +10,16 @@ use super::readings::{Facts, MeterError, Value, absent, unusable};
 use super::sysfs::{folders, name, number, reading, word};
 use crate::host::Roots;
 
-/// A supply of the machine.
+/// A power supply of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supply {
     /// Its folder's name: `BAT0`, `AC`.
     pub name: String,
-    /// `Battery`, `Mains`, `USB`, ...; empty where it says nothing.
+    /// `Battery`, `Mains`, `USB`, ...; empty if unknown.
     pub kind: String,
-    /// `Charging`, `Discharging`, `Full`, ...; empty for what is no battery.
+    /// `Charging`, `Discharging`, `Full`, ...; empty for anything but a battery.
     pub status: String,
-    /// Whether it feeds the machine; `None` for what does not say.
+    /// Whether it feeds the machine; `None` if unknown.
     pub is_online: Option<bool>,
     folder: PathBuf,
 }
@@ -52,7 +52,7 @@ pub fn supplies(roots: &Roots) -> Vec<Supply> {
     folders(&roots.sys.join("class/power_supply")).into_iter().map(supply).collect()
 }
 
-/// The gauge of a battery.
+/// Gauge of a battery.
 #[derive(Clone, Debug)]
 pub struct Battery {
     supply: Supply,
@@ -62,7 +62,7 @@ pub struct Battery {
     current: Option<PathBuf>,
 }
 
-/// The battery of this name, or the only one there is.
+/// Opens the battery of this name, or the only one.
 ///
 /// # Errors
 /// If there is none, if there are several, or if it has no gauge that counts.
@@ -77,27 +77,27 @@ pub(super) fn open(roots: &Roots, wanted: Option<&str>) -> Result<Battery, Meter
         all.iter().filter(|own| own.is_battery()).map(|own| own.name.as_str()).collect();
     match (batteries.len(), wanted) {
         (0, Some(wanted)) if !known.is_empty() => Err(absent(
-            format!("there is no battery {wanted:?}"),
-            format!("there are: {}", known.join(", ")),
+            format!("unknown battery {wanted:?}"),
+            format!("expected one of: {}", known.join(", ")),
         )),
         (0, _) => Err(absent(
-            "there is no battery below class/power_supply",
+            "no battery below class/power_supply",
             "a board fed by a power bank has none: measure with a shunt or an external meter",
         )),
         (1, _) => Battery::of(batteries.remove(0)),
         _ => Err(unusable(
             "battery",
-            format!("there are several: {}", known.join(", ")),
+            format!("there are several batteries: {}", known.join(", ")),
             format!("name one: --meter battery:{}", known[0]),
         )),
     }
 }
 
 impl Battery {
-    /// The gauge of this battery.
+    /// Opens the gauge of this battery.
     ///
     /// # Errors
-    /// If it counts nothing finer than percents, or in units that cannot be.
+    /// If it counts nothing finer than percents, or in impossible units.
     pub fn of(supply: &Supply) -> Result<Battery, MeterError> {
         let file = |names: &[&str]| {
             let paths = names.iter().map(|name| supply.folder.join(name));
@@ -119,7 +119,7 @@ impl Battery {
         &self.supply.name
     }
 
-    /// What it is doing now: `Discharging`, `Charging`, `Full`, ...
+    /// Its state now: `Discharging`, `Charging`, `Full`, ...
     pub fn status(&self) -> String {
         word(&self.supply.folder.join("status")).unwrap_or_default()
     }
@@ -133,7 +133,7 @@ impl Battery {
         number(&self.supply.folder.join("charge_full")).filter(|_| is_to_full)
     }
 
-    /// True if it counts charge or energy; else its power now is all that it says.
+    /// True if it counts charge or energy; otherwise it shows only its power now.
     fn counts(&self) -> bool {
         self.charge.is_some() || self.energy.is_some()
     }
@@ -157,7 +157,7 @@ impl Battery {
             return Err(unusable(
                 meter,
                 format!(
-                    "voltage_now says {} V, and batteries have {} to {} V: its driver does not \
+                    "voltage_now is {} V; expected {} to {} V: its driver does not \
                      write microvolts",
                     short(volts),
                     VOLTS.start(),
@@ -172,7 +172,7 @@ impl Battery {
             return Err(unusable(
                 meter,
                 format!(
-                    "{file} says {} mAh, and batteries of such machines hold {} to {} mAh: \
+                    "{file} is {} mAh; expected {} to {} mAh: \
                      its driver does not write microampere hours",
                     short(full as f64 / 1000.0),
                     FULL_UAH.start() / 1000,
@@ -193,17 +193,17 @@ impl Battery {
         if matches!(self.status().as_str(), "Charging" | "Full") {
             return Err(unusable(
                 name,
-                format!("it is {}: what the machine draws comes from elsewhere", self.status()),
+                format!("it is {}, so another source feeds the machine", self.status()),
                 "unplug the supply",
             ));
         }
         if self.energy.is_none() && self.voltage.is_none() {
-            let reason = "it counts charge and shows no voltage: charge alone is no energy";
+            let reason = "it counts charge but shows no voltage, and energy needs both";
             return Err(unusable(name, reason, "use a shunt (ina226) or an external meter"));
         }
         Ok(Facts {
             name,
-            covers: "all that the battery feeds".to_owned(),
+            covers: "everything that the battery feeds".to_owned(),
             period: GAUGE_PERIOD,
             domains: Vec::new(),
             accuracy: GAUGE.with_offset(0.0),
@@ -211,10 +211,10 @@ impl Battery {
         })
     }
 
-    /// What it says now.
+    /// Reads it now.
     ///
     /// # Errors
-    /// If it is not there any more.
+    /// If it is gone.
     pub fn read(&self) -> Result<Value, MeterError> {
         let of = |path: &Option<PathBuf>| -> Result<Option<i64>, MeterError> {
             path.as_deref().map(Path::new).map(reading).transpose()
@@ -231,7 +231,7 @@ impl Battery {
     }
 }
 
-/// So many digits that a slip of 1000 is seen.
+/// Formats with enough digits to show an error by a factor of 1000.
 pub(super) fn short(value: f64) -> String {
     format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -239,13 +239,13 @@ pub(super) fn short(value: f64) -> String {
 /// The charge that is 0 when the battery is empty and `charge_full` when it is full.
 const CHARGE_TO_FULL: &str = "charge_now";
 
-/// From one cell at its end to sixteen in a row.
+/// Range from one empty cell to sixteen in a row.
 const VOLTS: std::ops::RangeInclusive<f64> = 0.8..=75.0;
 
-/// From a watch's battery to a car's, microampere hours.
+/// Range from a watch's battery to a car's, microampere hours.
 const FULL_UAH: std::ops::RangeInclusive<i64> = 20_000..=500_000_000;
 
-/// From a radio node to a workstation on wheels.
+/// Range from a radio node to a workstation on wheels.
 const PLAUSIBLE_W: (f64, f64) = (0.001, 500.0);
 
 /// Assumed: gauges renew their registers about once a second.

@@ -1,10 +1,10 @@
 //! Counters of the processor's energy as powercap shows them (Documentation/power/powercap.rst):
 //! `energy_uj` counts microjoules and begins again at `max_energy_range_uj`.
 //!
-//! Zones overlap. A package holds its cores and the parts beside them; `psys` holds the packages;
-//! `intel-rapl-mmio` shows a package that `intel-rapl` shows too. What is summed are the packages,
-//! each once. Memory (`dram`) is nested below a package and drawn beside it: it is told apart, and
-//! in no sum unless it is asked for.
+//! Zones overlap. A package holds its cores and other parts; `psys` holds the packages;
+//! `intel-rapl-mmio` shows a package that `intel-rapl` shows too. The sum is that of the packages,
+//! each once. Memory (`dram`) is nested below a package but draws its own power: it is reported
+//! separately, and is in the sum only if requested.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,14 +31,17 @@ pub(super) struct Zone {
 }
 
 impl Domains {
-    /// The counters; the sum is over packages, or over what is called `wanted`.
+    /// Opens the counters; the sum is over packages, or over the domains named `wanted`.
+    ///
+    /// # Errors
+    /// [`MeterError`] if there are no counters, or they cannot be read.
     pub fn open(roots: &Roots, wanted: Option<&str>) -> Result<(Domains, Facts), MeterError> {
         let zones = zones(roots);
         if zones.is_empty() {
             return Err(absent(
-                "there are no counters below class/powercap",
-                "they are of x86 processors (modprobe intel_rapl_msr) and not given to most \
-                 virtual machines",
+                "no counters below class/powercap",
+                "only x86 processors have them (modprobe intel_rapl_msr), and few \
+                 virtual machines show them",
             ));
         }
         let is_summed = |zone: &Zone| match wanted {
@@ -50,8 +53,8 @@ impl Domains {
         if !zones.iter().any(is_summed) {
             let names: Vec<&str> = zones.iter().map(|zone| zone.name.as_str()).collect();
             return Err(absent(
-                format!("rapl has no domain {:?}", wanted.unwrap_or_default()),
-                format!("there are: {}", names.join(", ")),
+                format!("unknown domain {:?} of rapl", wanted.unwrap_or_default()),
+                format!("expected one of: {}", names.join(", ")),
             ));
         }
         let mut domains = Vec::new();
@@ -63,7 +66,10 @@ impl Domains {
         Ok((Domains { files }, facts))
     }
 
-    /// All counters now.
+    /// Reads all counters now.
+    ///
+    /// # Errors
+    /// [`MeterError::Vanished`] if a counter is gone.
     pub fn read(&self) -> Result<Value, MeterError> {
         let count = |path: &PathBuf| reading(path).map(|count| count.max(0).unsigned_abs());
         self.files.iter().map(count).collect::<Result<_, _>>().map(Value::Energy)
@@ -73,7 +79,7 @@ impl Domains {
 fn facts(domains: Vec<Domain>, wanted: Option<&str>) -> Facts {
     let summed: Vec<&Domain> = domains.iter().filter(|domain| domain.is_summed).collect();
     let names: Vec<&str> = summed.iter().map(|domain| domain.name.as_str()).collect();
-    // A counter must be read before it can have gone round, however much is drawn.
+    // A counter must be read before it can wrap, however high the power.
     let least_uj = domains.iter().map(|domain| domain.wraps_at_uj).min().unwrap_or(u64::MAX);
     let round_s = least_uj as f64 / 1e6 / WATTS_MAX;
     let number = summed.len() as f64;
@@ -101,7 +107,7 @@ impl Zone {
         self.name.starts_with(PACKAGE) && !self.name.contains('/')
     }
 
-    /// The zone as a domain, once its counter could be read.
+    /// The zone as a domain, if its counter can be read.
     fn check(&self, is_summed: bool) -> Result<Domain, MeterError> {
         let file = self.folder.join(COUNTER);
         let meter = || format!("rapl {}", self.name);
@@ -115,10 +121,10 @@ impl Zone {
             return Err(unusable(
                 meter(),
                 format!(
-                    "its counter stands at {count} and its range is {}: a wrap could not be told",
+                    "its counter is {count} and its range {}, so a wrap would not be visible",
                     self.wraps_at_uj
                 ),
-                "see max_energy_range_uj beside it",
+                "check max_energy_range_uj in the same folder",
             ));
         }
         let wraps_at_uj = self.wraps_at_uj.unsigned_abs();
@@ -146,7 +152,7 @@ pub(super) fn zones(roots: &Roots) -> Vec<Zone> {
     zones
 }
 
-/// Zones stand beside each other in the class, and inside each other where it leads.
+/// Zones are next to each other in the class, and nested in the folder behind the link.
 fn descend(folder: &Path, seen: &mut BTreeSet<String>, found: &mut Vec<PathBuf>) {
     for inner in folders(folder) {
         let own = name(&inner);
@@ -179,8 +185,8 @@ const COUNTER: &str = "energy_uj";
 const PACKAGE: &str = "package";
 const MEMORY_MAPPED: &str = "intel-rapl-mmio";
 
-/// No package draws more: the largest of today are rated at 500 W.
+/// Highest power of a package: the largest of today are rated at 500 W.
 const WATTS_MAX: f64 = 2_000.0;
 
-/// No package of the processors that have these counters draws less, asleep.
+/// Lowest power of a sleeping package of processors with these counters.
 const WATTS_MIN: f64 = 0.05;

@@ -1,56 +1,56 @@
-//! What a meter says, what is known of it, and what keeps it from being read.
+//! Readings of a meter, its properties, and errors of reading.
 
 use std::time::Duration;
 
 use super::accuracy::Accuracy;
 
-/// What keeps a meter from being read.
+/// Why a meter cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeterError {
-    /// There is none of this kind.
+    /// There is no meter of this kind.
     #[error("{reason}; {mend}")]
     Absent {
         /// What was looked for.
         reason: String,
-        /// What to do.
+        /// What to type.
         mend: String,
     },
-    /// There is one, and its figures would be no measurement.
+    /// There is one, but its figures would not be a measurement.
     #[error("{meter}: {reason}; {mend}")]
     Unusable {
-        /// Which one.
+        /// Name of the meter.
         meter: String,
-        /// Why.
+        /// Why its figures cannot be used.
         reason: String,
-        /// What to do.
+        /// What to type.
         mend: String,
     },
-    /// It was there and is not any more.
+    /// The meter has vanished.
     #[error("{path}: {reason}")]
     Vanished {
         /// The file that it was read from.
         path: String,
-        /// What came instead of a number.
+        /// What was found instead of a number.
         reason: String,
     },
 }
 
-/// What is known of a meter before it is read.
+/// Properties of a meter, known before it is read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// What it is called: `ina226 at hwmon3`.
+    /// Its name: `ina226 at hwmon3`.
     pub name: String,
     /// What it measures: `processor packages, without memory and board`.
     pub covers: String,
-    /// How often it should be read: about as often as it has something new to say.
+    /// Recommended time between two readings: about the time until a new value.
     pub period: Duration,
     /// Names of its energy counters, in the order of [`Value::Energy`], and for each of them where
     /// it wraps, microjoules, and whether it is part of the sum.
     pub domains: Vec<Domain>,
-    /// How right it is.
+    /// Its accuracy.
     pub accuracy: Accuracy,
-    /// Mean power that it can sensibly show, watts: from, to. What lies outside is no unit of the
-    /// kernel's.
+    /// Plausible range of its mean power, watts. Values outside mean that the unit is not that of
+    /// the kernel.
     pub plausible_w: (f64, f64),
 }
 
@@ -59,26 +59,26 @@ pub struct Facts {
 pub struct Domain {
     /// `package-0`.
     pub name: String,
-    /// The counter begins again at 0 after so many microjoules.
+    /// Range in microjoules, after which the counter begins again at 0.
     pub wraps_at_uj: u64,
     /// True if the sum holds it; a part of another domain, or a second view of one, does not
     /// belong there.
     pub is_summed: bool,
 }
 
-/// One look at a meter.
+/// One reading of a meter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// When, on `CLOCK_MONOTONIC`: the middle of the look.
+    /// Its time on `CLOCK_MONOTONIC`: the middle of the reading.
     pub at_ns: u64,
-    /// What it said.
+    /// Its value.
     pub value: Value,
 }
 
-/// What a meter says.
+/// Value of a reading.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Counters of energy as they stand, microjoules, one for each domain.
+    /// Energy counters, microjoules, one for each domain.
     Energy(Vec<u64>),
     /// Power now.
     Power {
@@ -89,7 +89,7 @@ pub enum Value {
         /// Amperes.
         current_a: Option<f64>,
     },
-    /// What is left in a battery.
+    /// Remaining charge or energy of a battery.
     Left {
         /// Microampere hours, where the gauge counts charge.
         charge_uah: Option<i64>,
@@ -100,12 +100,12 @@ pub enum Value {
     },
 }
 
-/// There is none of a kind.
+/// Error for a missing meter.
 pub(super) fn absent(reason: impl Into<String>, mend: impl Into<String>) -> MeterError {
     MeterError::Absent { reason: reason.into(), mend: mend.into() }
 }
 
-/// There is one that cannot be used.
+/// Error for a meter that cannot be used.
 pub(super) fn unusable(
     meter: impl Into<String>,
     reason: impl Into<String>,

@@ -1,4 +1,4 @@
-//! What there is to measure energy with on this machine, and what each of it needs.
+//! All energy meters of this machine, and what each of them needs.
 
 use serde::Serialize;
 use weigh_model::MeterChoice;
@@ -8,22 +8,22 @@ use super::meter::{BEST_FIRST, Meter, Sources};
 use super::power_supply::supplies;
 use super::readings::MeterError;
 
-/// A meter that was looked for.
+/// Result for one kind of meter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Candidate {
     /// What to type after `--meter`.
     pub choice: String,
-    /// What it is called; empty where there is none.
+    /// Its name; empty if there is none.
     pub name: String,
-    /// What it measures; empty where there is none.
+    /// What it measures; empty if there is none.
     pub covers: String,
     /// True if it can be used as it is.
     pub is_usable: bool,
-    /// Why it cannot, and what it needs; empty where it can.
+    /// Why it cannot be used, and what it needs; empty if it can.
     pub needs: String,
 }
 
-/// All that were looked for, the best first.
+/// All kinds of meters, the best first.
 pub fn survey(sources: &Sources) -> Vec<Candidate> {
     let mut choices: Vec<MeterChoice> = Vec::new();
     for kind in BEST_FIRST {

@@ -5,27 +5,27 @@ use std::path::{Path, PathBuf};
 
 use super::MeterError;
 
-/// The word in a file; `None` where there is no such file or nothing in it.
+/// The word in a file; `None` if the file is missing or empty.
 pub(super) fn word(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let word = text.trim();
     (!word.is_empty()).then(|| word.to_owned())
 }
 
-/// The number in a file; `None` where there is no such file or no whole number in it.
+/// The number in a file; `None` if it is missing or not a whole number.
 pub(super) fn number(path: &Path) -> Option<i64> {
     word(path)?.parse().ok()
 }
 
-/// The number in a file that was there when the meter was opened.
+/// The number in a file that existed when the meter was opened.
 pub(super) fn reading(path: &Path) -> Result<i64, MeterError> {
     let gone = |reason: String| MeterError::Vanished { path: path.display().to_string(), reason };
     let text = fs::read_to_string(path).map_err(|error| gone(error.to_string()))?;
     let text = text.trim();
-    text.parse().map_err(|_| gone(format!("{text:?} is no whole number")))
+    text.parse().map_err(|_| gone(format!("expected a whole number, found {text:?}")))
 }
 
-/// Folders in `parent`, by their names' numbers and then letters; empty where it is not there.
+/// Folders in `parent`, by their names' numbers and then letters; empty if it does not exist.
 pub(super) fn folders(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let mut found: Vec<PathBuf> =

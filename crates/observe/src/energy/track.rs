@@ -1,8 +1,9 @@
-//! Readings at uneven moments, and what was drawn between any two moments among them.
+//! Readings at uneven moments, and the energy between any two moments among them.
 //!
-//! Counters are followed across their wraps and taken to grow evenly between two readings; powers
-//! are integrated over the readings' own time stamps by the trapezoidal rule. What the readings do
-//! not cover whole is refused: part of an energy is no energy.
+//! Counters are followed across their wraps and assumed to grow linearly between two readings;
+//! powers
+//! are integrated over the readings' own time stamps by the trapezoidal rule. A window that the
+//! readings do not cover completely is refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,14 +23,14 @@ pub struct Track {
     voltage: Option<Curve>,
     /// The smallest step that a gauge's count took, joules.
     step_j: f64,
-    /// Why there are no readings after the last.
+    /// Why the readings ended early.
     lost: Option<MeterError>,
-    /// Gaps in which a counter may have gone round unseen.
+    /// Gaps in which a counter may have wrapped unseen.
     unseen: Vec<(u64, u64)>,
     own_cpu_ns: u64,
 }
 
-/// What was drawn in a window.
+/// Energy and power in a window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
     /// Joules.
@@ -44,32 +45,32 @@ pub struct Drawn {
     pub domains: BTreeMap<String, f64>,
     /// Readings inside.
     pub readings: u64,
-    /// Standard uncertainty from reading now and then, joules.
+    /// Standard uncertainty from sampling, joules.
     pub sampling_j: f64,
-    /// True if it is less than such a meter can sensibly show.
+    /// True if it is less than such a meter can plausibly show.
     pub is_implausibly_low: bool,
 }
 
 /// Why there is no figure for a window.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refused {
-    /// There are no two readings.
+    /// There are fewer than two readings.
     Unread,
-    /// The readings begin after the window does, or end before; seconds that are missing.
+    /// The readings begin after the window does, or end before it; seconds that are missing.
     Uncovered(f64),
     /// The meter went away before the window ended.
     Vanished(MeterError),
-    /// Nothing was read for so many seconds.
+    /// No reading for this number of seconds.
     Silent(f64),
-    /// So few powers were read that nobody can say how well they stand for what lies between.
+    /// Too few readings of power to estimate the error between them.
     Sparse(u64),
-    /// A counter may have gone round unseen in so many seconds without a reading.
+    /// A counter may have wrapped unseen in this number of seconds without a reading.
     Unseen(f64),
-    /// A counter stood still.
+    /// A counter did not change.
     StoodStill,
     /// A battery's count rose.
     Charged,
-    /// So many watts, of a meter that shows at most so many.
+    /// Mean watts, and the most that the meter can show.
     Implausible(f64, f64),
 }
 
@@ -78,33 +79,33 @@ impl fmt::Display for Refused {
         match self {
             Refused::Unread => f.write_str("the meter was not read twice"),
             Refused::Uncovered(seconds) => {
-                write!(f, "its readings leave out {seconds:.3} s of the window")
+                write!(f, "its readings do not cover {seconds:.3} s of the window")
             }
-            Refused::Vanished(error) => write!(f, "the meter went away in the middle: {error}"),
+            Refused::Vanished(error) => write!(f, "the meter vanished during the window: {error}"),
             Refused::Silent(seconds) => {
-                write!(f, "it was not read for {seconds:.3} s: what was drawn then is unknown")
+                write!(f, "it was not read for {seconds:.3} s, so its energy is unknown")
             }
             Refused::Sparse(readings) => {
-                write!(f, "{readings} readings are too few to say what was drawn between them")
+                write!(f, "{readings} readings are too few to estimate the energy between them")
             }
             Refused::Unseen(seconds) => {
-                write!(f, "its counter may have gone round unseen in {seconds:.3} s without a look")
+                write!(f, "its counter may have wrapped in {seconds:.3} s without a reading")
             }
-            Refused::StoodStill => f.write_str("its counter stood still: nobody counts there"),
+            Refused::StoodStill => f.write_str("its counter did not change"),
             Refused::Charged => f.write_str(
                 "the battery's count did not fall: it was charged, or the window is too short",
             ),
             Refused::Implausible(watts, most) => write!(
                 f,
-                "{watts:.3} W on average, and it can show {most:.0} W: its unit is off, by 1000 \
-                 perhaps"
+                "{watts:.3} W on average, but it can show at most {most:.0} W: its unit is off, \
+                 perhaps by 1000"
             ),
         }
     }
 }
 
 impl Track {
-    /// Of readings in the order of time, and why they ended if nobody wanted them to.
+    /// Makes a track of readings in the order of time, and of the error that ended them, if any.
     pub fn new(facts: Facts, readings: &[Reading], lost: Option<MeterError>) -> Track {
         let mut track = Track {
             energy: Curve::default(),
@@ -126,12 +127,12 @@ impl Track {
         track
     }
 
-    /// With the processor time that reading took, nanoseconds.
+    /// Adds the processor time that reading took, nanoseconds.
     pub fn with_own_cpu(self, own_cpu_ns: u64) -> Track {
         Track { own_cpu_ns, ..self }
     }
 
-    /// What is known of the meter.
+    /// Properties of the meter.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -141,16 +142,16 @@ impl Track {
         self.own_cpu_ns
     }
 
-    /// From the first reading to the last; `None` with fewer than two.
+    /// Span from the first reading to the last; `None` with fewer than two.
     pub fn whole(&self) -> Option<Span> {
         let (first, last) = (self.energy.at_ns.first()?, self.energy.at_ns.last()?);
         (first < last).then_some(Span { from_ns: *first, to_ns: *last })
     }
 
-    /// What was drawn between two moments of `CLOCK_MONOTONIC`.
+    /// Energy between two moments of `CLOCK_MONOTONIC`.
     ///
     /// # Errors
-    /// If the readings do not tell.
+    /// If the readings are not sufficient.
     pub fn window(&self, from_ns: u64, to_ns: u64) -> Result<Drawn, Refused> {
         let drawn = self.idle(from_ns, to_ns)?;
         match drawn.energy_j > 0.0 {
@@ -160,11 +161,10 @@ impl Track {
         }
     }
 
-    /// The same of a time in which nothing was asked: a count that took no step says that it was
-    /// less than one.
+    /// Energy of an idle phase: a count that took no step means less than one step.
     ///
     /// # Errors
-    /// If the readings do not tell.
+    /// If the readings are not sufficient.
     pub fn idle(&self, from_ns: u64, to_ns: u64) -> Result<Drawn, Refused> {
         self.check_covered(from_ns, to_ns)?;
         let seconds = (to_ns - from_ns) as f64 / 1e9;
@@ -218,10 +218,10 @@ impl Track {
         Ok(())
     }
 
-    /// Of powers: how far the integrals over every other reading lie from the whole one, at the
-    /// same rate where these do not reach both ends of the window. Of counters: what is drawn while
-    /// they stay as they are, at both ends (two rectangular distributions), and at ends between
-    /// readings what evenness may hide.
+    /// For powers: the distance of the integrals over every other reading from the full one, at the
+    /// same rate where these do not reach both ends of the window. For counters: the energy drawn
+    /// while they do not change, at both ends (two rectangular distributions), and at ends between
+    /// readings the error of linear growth.
     fn sampling_j(&self, from_ns: u64, to_ns: u64, power_w: f64) -> Result<f64, Refused> {
         if self.energy.has_rates() {
             let apart = |odd: usize| {
@@ -302,7 +302,7 @@ impl Track {
     }
 }
 
-/// A total that grows over time; with rates it is the integral of what goes evenly from one to the
+/// A total that grows over time; with rates it is the integral of the line from one to the
 /// next.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Curve {
@@ -312,7 +312,7 @@ struct Curve {
 }
 
 impl Curve {
-    /// The integral over seconds of what has these values at these moments.
+    /// Integral over seconds of a line through these values at these moments.
     fn integral(points: &[(u64, f64)]) -> Curve {
         let mut curve = Curve::default();
         let mut total = 0.0;
@@ -327,7 +327,7 @@ impl Curve {
         curve
     }
 
-    /// How far a count has fallen since the first, times so much for each.
+    /// How far a count has fallen since the first, times a factor for each.
     fn fallen(points: &[(u64, i64)], each: f64) -> Curve {
         let first = points.first().map_or(0, |(_, count)| *count);
         Curve {
@@ -345,7 +345,7 @@ impl Curve {
         self.at(to_ns) - self.at(from_ns)
     }
 
-    /// The mean of what it is the integral of.
+    /// Mean of the integrated value.
     fn mean(&self) -> f64 {
         let (Some(first), Some(last)) = (self.at_ns.first(), self.at_ns.last()) else { return 0.0 };
         let seconds = (last - first) as f64 / 1e9;
@@ -373,7 +373,7 @@ impl Curve {
         before + (left + (right - left) * share / 2.0) * seconds
     }
 
-    /// What lies on the shorter side of a moment between two readings.
+    /// The shorter part of a step, on one side of a moment between two readings.
     fn hidden(&self, at_ns: u64) -> f64 {
         let after = self.at_ns.partition_point(|own| *own < at_ns);
         let Some(next_ns) = self.at_ns.get(after).filter(|_| after > 0) else { return 0.0 };
@@ -406,7 +406,7 @@ impl Curve {
     }
 }
 
-/// What a counter has counted since its first reading, each count kept: sums below 2^53 are exact.
+/// Increase of a counter since its first reading, each count kept: sums below 2^53 are exact.
 fn unwrapped(counts: &[u64], wraps_at: u64) -> Vec<f64> {
     let mut total: u64 = 0;
     let mut before = counts.first().copied();
@@ -422,8 +422,8 @@ fn unwrapped(counts: &[u64], wraps_at: u64) -> Vec<f64> {
     counts.iter().map(&mut add).collect()
 }
 
-/// Gaps much longer than usual in which, at the usual rate, the counter would have come near a
-/// whole round.
+/// Gaps much longer than usual in which, at the usual rate, the counter would have come close to
+/// a wrap.
 fn unseen(at_ns: &[u64], total: &[f64], wraps_at: u64) -> Vec<(u64, u64)> {
     let steps: Vec<(u64, f64)> = at_ns
         .windows(2)
@@ -455,17 +455,17 @@ fn smallest_step(points: &[(u64, i64)]) -> f64 {
     steps.filter(|step| *step > 0).min().unwrap_or(1) as f64
 }
 
-/// Power that nobody has read for longer is unknown.
+/// Power that was not read for longer than this is unknown.
 const GAP_MAX: Duration = Duration::from_secs(1);
 
-/// Or for so many periods of a meter that is slow.
+/// Number of periods that count instead for a slow meter.
 const GAP_PERIODS: u32 = 8;
 
-/// Every other reading that covers less of a window says nothing of the rest.
+/// With less cover of the window, every other reading shows nothing of the error.
 const THINNED_SHARE_MIN: f64 = 0.5;
 
-/// A gap is long if it is so many times the median.
+/// A gap is long from this multiple of the median on.
 const GAP_USUAL: u64 = 4;
 
-/// What a machine draws at its busiest over what it usually does.
+/// Highest power of a machine over its usual power.
 const RATE_SPREAD: f64 = 2.0;

@@ -1,4 +1,4 @@
-//! Reads a meter from a thread of its own: every period, and whenever asked.
+//! Reads a meter from its own thread: every period, and on request.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -18,8 +18,8 @@ pub struct MeterWatch {
 }
 
 impl MeterWatch {
-    /// Starts to read `meter`; `settle` is done first in the new thread, which should not run where
-    /// the load or the target does. What takes about `length` gives at most [`READINGS_MAX`]
+    /// Starts to read `meter`; `settle` runs first in the new thread, which should not run where
+    /// the load or the target does. A watch of about `length` gives at most [`READINGS_MAX`]
     /// readings.
     ///
     /// # Errors
@@ -42,26 +42,26 @@ impl MeterWatch {
         Ok(MeterWatch { ask: Some(ask), thread: Some(thread) })
     }
 
-    /// Reads now, and returns when that is done: mark the borders of a window with it.
+    /// Reads now and returns after that; marks the borders of a window.
     pub fn look(&self) {
         let (reply, answer) = channel();
         if let Some(ask) = &self.ask
             && ask.send(Some(reply)).is_ok()
         {
-            // A meter that has gone away answers no more, and its track says so.
+            // A meter that has vanished does not answer any more; its track says so.
             let _ = answer.recv();
         }
     }
 
-    /// Has it read as soon as it can, without waiting: for threads that must not.
+    /// Requests a reading without waiting for it: for threads that must not wait.
     pub fn poke(&self) {
         if let Some(ask) = &self.ask {
-            // Without a thread nobody reads any more, and the track says so.
+            // Without the thread there are no more readings; the track says so.
             let _ = ask.send(None);
         }
     }
 
-    /// Reads a last time and hands meter and readings over.
+    /// Reads a last time and returns meter and readings.
     ///
     /// # Errors
     /// If the thread has panicked.
@@ -76,7 +76,7 @@ impl Drop for MeterWatch {
     fn drop(&mut self) {
         self.ask = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed; there is nobody left to tell it to.
+            // A panic there has already been printed.
             let _ = thread.join();
         }
     }
@@ -94,7 +94,7 @@ fn watch(
         let wanted = asked.recv_timeout(due.saturating_duration_since(Instant::now()));
         if lost.is_none() {
             match meter.read() {
-                // Two looks at one moment are one.
+                // Two readings at one moment count as one.
                 Ok(reading) if readings.last().is_some_and(|own| own.at_ns >= reading.at_ns) => {}
                 Ok(reading) => readings.push(reading),
                 Err(error) => lost = Some(error),
@@ -102,7 +102,7 @@ fn watch(
         }
         match wanted {
             Ok(reply) => drop(reply.map(|reply| reply.send(()))),
-            // A period that was missed is left out and not made up for.
+            // A missed period is skipped, not repeated.
             Err(RecvTimeoutError::Timeout) => due = (due + period).max(Instant::now()),
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -111,5 +111,5 @@ fn watch(
     (meter, track.with_own_cpu(own_thread_ns()))
 }
 
-/// Readings of a trial, 56 bytes each and the same again for their curves: some 60 MB.
+/// Readings of a trial, 56 bytes each and as many for their curves: some 60 MB.
 pub const READINGS_MAX: u32 = 500_000;

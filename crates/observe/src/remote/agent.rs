@@ -1,5 +1,5 @@
-//! The agent: takes connections inside TLS, asks for the token, and answers looks at one subject,
-//! so many a second and no more.
+//! The agent: accepts connections inside TLS, checks the token, and answers requests for samples
+//! of one subject, at a limited rate.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,24 +17,24 @@ use crate::remote::RemoteError;
 use crate::remote::identity::{Token, agent_identity};
 use crate::remote::page::{self, Answer, PAGE, Question, Sight, Welcome};
 
-/// What is watched: in words, and how a look at it begins.
+/// The subject: in words, and how to start a sampler of it.
 pub struct Watched {
-    /// In words, for whoever asks.
+    /// Description of the subject, sent to clients.
     pub what: String,
-    /// Begins to watch it, for each who asks anew.
+    /// Starts a sampler of it, for each client.
     pub begin: Box<dyn Fn() -> Result<Subject, ObserveError> + Send + Sync>,
 }
 
-/// What an agent did.
+/// Counts of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Looks that it answered.
+    /// Samples that it sent.
     pub looks: u64,
-    /// Visitors that it turned away.
+    /// Clients that it rejected.
     pub refused: u64,
 }
 
-/// An agent that listens.
+/// A listening agent.
 pub struct Agent {
     address: SocketAddr,
     fingerprint: [u8; 32],
@@ -42,7 +42,7 @@ pub struct Agent {
     desk: Arc<Desk>,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct Desk {
     config: Arc<ServerConfig>,
     token: Token,
@@ -54,10 +54,10 @@ struct Desk {
 }
 
 impl Agent {
-    /// Listens, and answers in threads of its own from now on.
+    /// Listens, and answers in its own threads from now on.
     ///
     /// # Errors
-    /// If the address is taken, or certificate and threads cannot be made.
+    /// If the address is in use, or certificate and threads cannot be made.
     pub fn start(
         listen: SocketAddr,
         token: Token,
@@ -84,7 +84,7 @@ impl Agent {
         Ok(Agent { address, fingerprint, token, desk })
     }
 
-    /// Where it listens, by which certificate and token.
+    /// Its address, certificate and token.
     pub fn address(&self) -> AgentAddress {
         AgentAddress {
             host: self.address.ip().to_string(),
@@ -94,7 +94,7 @@ impl Agent {
         }
     }
 
-    /// What it did up to now.
+    /// Counts up to now.
     pub fn counted(&self) -> Counted {
         Counted {
             looks: self.desk.looks.load(Ordering::Relaxed),
@@ -106,7 +106,7 @@ impl Agent {
 fn take_in(desk: &Arc<Desk>, listener: &TcpListener) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
-            // Without descriptors the next one fails as well, and at once.
+            // Without descriptors the next accept would fail as well, at once.
             std::thread::sleep(Duration::from_millis(100));
             continue;
         };
@@ -127,7 +127,7 @@ fn take_in(desk: &Arc<Desk>, listener: &TcpListener) {
 
 type Stream = BufReader<StreamOwned<ServerConnection, Timed>>;
 
-/// A socket whose visitor has so long for all that it says and takes, however little at a time.
+/// A socket whose client has a limited time for all reads and writes together.
 struct Timed {
     socket: TcpStream,
     /// `None`: each read may take [`IDLE_MAX`], each write [`HELLO_WITHIN`].
@@ -169,7 +169,7 @@ impl Desk {
         self.refused.fetch_add(u64::from(is_refused), Ordering::Relaxed);
     }
 
-    /// Answers one visitor to the end. An error is a visitor that was turned away.
+    /// Serves one client to the end. An error is a client that was rejected.
     fn serve(&self, socket: TcpStream) -> io::Result<()> {
         let end = Some(Instant::now() + HELLO_WITHIN);
         socket.set_nodelay(true)?;
@@ -178,7 +178,7 @@ impl Desk {
         let mut stream = BufReader::new(StreamOwned::new(connection, Timed { socket, end }));
         let hello: Option<Question> = page::read(&mut stream)?;
         if let Err(reason) = self.admit(hello) {
-            // Whoever guesses has to wait for each guess.
+            // Each wrong token delays the next attempt.
             std::thread::sleep(REFUSED_AFTER);
             say(&mut stream, &Answer::Refused(reason.to_owned()))?;
             return Err(io::Error::other(reason));
@@ -196,7 +196,7 @@ impl Desk {
         };
         say(&mut stream, &Answer::Welcome(welcome))?;
         let mut free = Instant::now();
-        // What comes after a greeting that was right is no attempt at anything.
+        // Data after a correct greeting is not counted as an attempt.
         while let Ok(Some(question)) = page::read::<Question>(&mut stream) {
             let Question::Look { closely } = question else { break };
             let reached_ns = monotonic_ns();
@@ -217,11 +217,11 @@ impl Desk {
     fn admit(&self, hello: Option<Question>) -> Result<(), &'static str> {
         match hello {
             Some(Question::Hello { page, .. }) if page != PAGE => {
-                Err("it speaks another version of the page: use one version of weigh on both hosts")
+                Err("it has another version of the protocol: use one version of weigh on both")
             }
             Some(Question::Hello { token, .. }) if self.token.is(&token) => Ok(()),
-            Some(Question::Hello { .. }) => Err("the token is not the one that it printed"),
-            _ => Err("the first line has to be a hello"),
+            Some(Question::Hello { .. }) => Err("wrong token: type the one it printed"),
+            _ => Err("the first line must be a hello"),
         }
     }
 }
@@ -246,17 +246,17 @@ fn say(stream: &mut Stream, answer: &Answer) -> io::Result<()> {
     page::write(stream.get_mut(), answer)
 }
 
-/// As many at once: a generator has one or two connections.
+/// Connections at the same time: a generator has one or two.
 const VISITORS_MAX: usize = 8;
 
-/// At most 200 looks a second for each visitor.
+/// At most 200 samples a second for each client.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
-/// Handshake and token take some round trips, all of them together.
+/// Time for handshake and token together, which take some round trips.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
 
-/// A visitor that says nothing for so long has gone.
+/// A client that sends nothing for this time has gone.
 const IDLE_MAX: Duration = Duration::from_secs(120);
 
-/// With eight visitors at once, at most sixteen guesses a second, of 128 bits.
+/// With eight clients at once, at most sixteen guesses a second, of 128 bits.
 const REFUSED_AFTER: Duration = Duration::from_millis(500);

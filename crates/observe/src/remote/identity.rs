@@ -1,4 +1,4 @@
-//! Who an agent is, and by what it knows those who may ask: a certificate of its own and a token.
+//! Identity of an agent: its own certificate, and the token that clients must send.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 
 use crate::remote::{RemoteError, TOKEN_LETTERS_MAX, TOKEN_LETTERS_MIN};
 
-/// What an agent asks of whoever asks it.
+/// The token that an agent requires of clients.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -26,17 +26,17 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// A new one: 128 bits of the kernel's chance, in hexadecimal digits.
+    /// Makes a token: 128 random bits of the kernel, in hexadecimal digits.
     ///
     /// # Errors
-    /// If the kernel has none.
+    /// If the kernel has no random bits.
     pub fn make() -> Result<Token, RemoteError> {
         let mut bytes = [0u8; 16];
         getrandom::fill(&mut bytes).map_err(|error| RemoteError::Identity(error.to_string()))?;
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// One that was given.
+    /// Takes a given token.
     ///
     /// # Errors
     /// [`RemoteError::WeakToken`] if it is too short, too long, or holds blanks.
@@ -53,8 +53,8 @@ impl Token {
         &self.0
     }
 
-    /// Whether it is this one, in a time that tells nothing of where two differ: digests of one
-    /// length are compared whole.
+    /// Compares in a time that is independent of where two tokens differ: digests of equal
+    /// length are compared completely.
     pub(crate) fn is(&self, other: &str) -> bool {
         let digest = |text: &str| Sha256::digest(text.as_bytes());
         digest(&self.0).ct_eq(&digest(other)).into()
@@ -81,7 +81,7 @@ pub(crate) fn agent_identity() -> Result<(Arc<ServerConfig>, [u8; 32]), RemoteEr
     Ok((Arc::new(config), fingerprint))
 }
 
-/// An asker that accepts the certificate with this fingerprint and no other, and what it saw.
+/// TLS settings that accept only the certificate with this fingerprint, and the result.
 ///
 /// # Errors
 /// If the library refuses.
@@ -102,7 +102,7 @@ pub(crate) fn pinned(fingerprint: [u8; 32]) -> Result<(Arc<ClientConfig>, Arc<Pi
     Ok((Arc::new(config), pin))
 }
 
-/// Accepts one certificate, whoever signed it.
+/// Accepts one certificate, whatever its signature.
 #[derive(Debug)]
 pub(crate) struct Pin {
     fingerprint: [u8; 32],
@@ -111,7 +111,7 @@ pub(crate) struct Pin {
 }
 
 impl Pin {
-    /// True if another certificate was shown.
+    /// True if another certificate was presented.
     pub(crate) fn was_other(&self) -> bool {
         self.was_other.lock().is_ok_and(|was_other| *was_other)
     }
@@ -164,7 +164,7 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> [u8; 32] {
     Sha256::digest(certificate.as_ref()).into()
 }
 
-/// The name in the certificate; nobody looks it up.
+/// The name in the certificate; it is not resolved.
 pub(crate) const NAME: &str = "weigh-observe";
 
 #[cfg(test)]

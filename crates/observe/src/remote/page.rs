@@ -1,5 +1,5 @@
-//! What the two say to each other: one line of JSON for each question, one for each answer. A line
-//! has an end, and a length beyond which nobody listens.
+//! The protocol between agent and client: one line of JSON for each question and answer, of limited
+//! length.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -7,63 +7,63 @@ use crate::cpu::{Accounting, HostCpu};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The version of these lines. An agent answers its own only.
+/// Version of the protocol. An agent answers its own version only.
 pub(crate) const PAGE: u32 = 1;
 
-/// What may be asked. There is nothing here that changes anything.
+/// Requests. None of them changes anything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Question {
-    /// The first: who asks, and by which version of the page.
+    /// The first request: token and version of the client.
     Hello { page: u32, token: String },
-    /// A look now; `closely` with proportional memory, which costs more.
+    /// Take a sample now; `closely` with proportional memory, which costs more.
     Look { closely: bool },
 }
 
-/// What is answered.
+/// Answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// To the first question.
+    /// To the first request.
     Welcome(Welcome),
-    /// To a look.
+    /// A sample.
     Seen(Sight),
-    /// What was watched is not there any more, in words.
+    /// The subject is gone, in words.
     Gone(String),
-    /// No, in words; nothing follows.
+    /// Refused, in words; nothing follows.
     Refused(String),
 }
 
-/// Who answers, and what it watches.
+/// Agent and its subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Welcome {
-    /// Version of the page.
+    /// Version of the protocol.
     pub(crate) page: u32,
     /// Version of the agent's program.
     pub(crate) version: String,
-    /// What is watched, in words.
+    /// Description of the subject.
     pub(crate) what: String,
-    /// Cores whose time it may use.
+    /// Cores that the subject may use.
     pub(crate) cores: u32,
 }
 
-/// One look. All times are of the agent's monotonic clock.
+/// One sample. All times are on the agent's monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sight {
-    /// When the question was read.
+    /// When the request was read.
     pub(crate) reached_ns: u64,
-    /// When it was looked.
+    /// When the sample was taken.
     pub(crate) at_ns: u64,
     /// When the answer was written.
     pub(crate) answered_ns: u64,
-    /// Processor time of what is watched, since the asker came.
+    /// Processor time of the subject since the client connected.
     pub(crate) cpu_ns: u64,
     pub(crate) processes: u32,
     pub(crate) threads: u32,
-    /// Memory; 0 where it is not known.
+    /// Memory; 0 if unknown.
     pub(crate) rss_bytes: u64,
     pub(crate) pss_bytes: Option<u64>,
-    /// Where the processor time comes from.
+    /// Source of the processor time.
     pub(crate) accounting: Accounting,
     /// Totals of the agent's host.
     pub(crate) host: HostCpu,
@@ -74,7 +74,7 @@ pub(crate) struct Sight {
 /// Reads the next line; `None` at the end.
 ///
 /// # Errors
-/// Those of the stream, and [`io::ErrorKind::InvalidData`] for a line that is none of the page.
+/// Those of the stream, and [`io::ErrorKind::InvalidData`] for an invalid line.
 pub(crate) fn read<T: DeserializeOwned>(stream: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     stream.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
@@ -85,7 +85,7 @@ pub(crate) fn read<T: DeserializeOwned>(stream: &mut impl BufRead) -> io::Result
     if line.pop() != Some(b'\n') {
         return Err(wrong("its line has no end"));
     }
-    serde_json::from_slice(&line).map(Some).map_err(|_| wrong("it says what is not in the page"))
+    serde_json::from_slice(&line).map(Some).map_err(|_| wrong("unknown line"))
 }
 
 /// Writes a line.
@@ -99,7 +99,7 @@ pub(crate) fn write(stream: &mut impl Write, what: &impl Serialize) -> io::Resul
     stream.flush()
 }
 
-/// No line of the page is as long.
+/// Most bytes of a line.
 const LINE_BYTES_MAX: u64 = 2048;
 
 #[cfg(test)]

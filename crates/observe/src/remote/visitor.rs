@@ -1,4 +1,4 @@
-//! Whoever asks an agent.
+//! Client of an agent.
 
 use std::io::{self, BufReader};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -15,30 +15,30 @@ use crate::remote::RemoteError;
 use crate::remote::identity::{NAME, Pin, pinned};
 use crate::remote::page::{self, Answer, PAGE, Question, Sight, Welcome};
 
-/// A connection to an agent that has let us in.
+/// A connection that an agent has accepted.
 pub struct Visitor {
     stream: BufReader<StreamOwned<ClientConnection, TcpStream>>,
     welcome: Welcome,
 }
 
-/// An answered look, and when it was asked and answered on both clocks.
+/// A sample, with the times of request and answer on both clocks.
 pub struct Looked {
     pub(crate) sight: Sight,
     pub(crate) exchange: Exchange,
 }
 
 impl Looked {
-    /// Processor time of what is watched since we came, nanoseconds.
+    /// Processor time of the subject since the connection, nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
         self.sight.cpu_ns
     }
 }
 
 impl Visitor {
-    /// Connects and says hello.
+    /// Connects and sends the token.
     ///
     /// # Errors
-    /// If nobody is there, if it is somebody else, or if it does not let us in.
+    /// If no agent answers, if another server does, or if the agent refuses.
     pub fn visit(address: &AgentAddress) -> Result<Visitor, RemoteError> {
         let token = address.token.clone().ok_or(RemoteError::NoToken)?;
         let socket = connect(address)?;
@@ -55,30 +55,30 @@ impl Visitor {
                 Ok(Visitor { stream, welcome })
             }
             Some(Answer::Welcome(welcome)) => {
-                let said = format!("it speaks version {} of the page", welcome.page);
+                let said = format!("it has version {} of the protocol", welcome.page);
                 Err(RemoteError::Stranger(said))
             }
             Some(Answer::Refused(why)) => Err(RemoteError::Refused(why)),
             Some(Answer::Gone(why)) => Err(RemoteError::Gone(why)),
-            Some(Answer::Seen(_)) => Err(RemoteError::Stranger("it greets with a look".into())),
+            Some(Answer::Seen(_)) => Err(RemoteError::Stranger("it sends a sample first".into())),
             None => Err(RemoteError::Refused("it closed the connection".to_owned())),
         }
     }
 
-    /// What is watched, in words, and by which version of the program.
+    /// Description of the subject, and version of the agent.
     pub fn what(&self) -> String {
         format!("{}, by weigh observe {}", self.welcome.what, self.welcome.version)
     }
 
-    /// Cores whose time it may use.
+    /// Cores that the subject may use.
     pub fn cores(&self) -> u32 {
         self.welcome.cores.max(1)
     }
 
-    /// Looks now; `closely` with proportional memory.
+    /// Requests a sample; `closely` with proportional memory.
     ///
     /// # Errors
-    /// If what is watched, the agent or the connection is gone.
+    /// If the subject, the agent or the connection is gone.
     pub fn look(&mut self, closely: bool) -> Result<Looked, RemoteError> {
         let sent = monotonic_ns();
         page::write(self.stream.get_mut(), &Question::Look { closely }).map_err(silent)?;
@@ -102,7 +102,7 @@ impl Visitor {
     }
 }
 
-/// An agent that was there and is not any more; the library's own words for its end are a link.
+/// Error for an agent that closed the connection, in place of the library's words.
 fn silent(error: io::Error) -> RemoteError {
     RemoteError::Silent(match error.kind() {
         kind @ io::ErrorKind::UnexpectedEof => io::Error::new(kind, "it closed the connection"),
@@ -110,7 +110,7 @@ fn silent(error: io::Error) -> RemoteError {
     })
 }
 
-/// The first of its addresses that takes a connection.
+/// Connects to the first of its addresses that accepts.
 fn connect(address: &AgentAddress) -> Result<TcpStream, RemoteError> {
     let host = address.host.clone();
     let found = (&*address.host, address.port).to_socket_addrs();
@@ -132,18 +132,18 @@ fn connect(address: &AgentAddress) -> Result<TcpStream, RemoteError> {
     Err(RemoteError::Unreached(failure))
 }
 
-/// Why the very first line did not come: who it was, if that can be told.
+/// Why the first line did not arrive: what the server is, if known.
 fn unlike(error: io::Error, pin: &Arc<Pin>) -> RemoteError {
     if pin.was_other() {
         return RemoteError::OtherCertificate;
     }
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            RemoteError::Stranger("it says nothing".to_owned())
+            RemoteError::Stranger("it sends nothing".to_owned())
         }
         _ => RemoteError::Stranger(error.to_string()),
     }
 }
 
-/// How long an answer may take.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,5 +1,5 @@
-//! A target on another host, watched while a trial runs: looks at its agent in a thread of its own,
-//! laid on the clock of this host when it is over.
+//! Observes a target on another host during a trial: requests samples from its agent in a thread,
+//! and converts them to the clock of this host.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -15,28 +15,28 @@ use crate::remote::RemoteError;
 use crate::remote::page::Sight;
 use crate::remote::visitor::{Looked, Visitor};
 
-/// A thread that looks until it is stopped or dropped.
+/// A thread that requests samples until it is stopped or dropped.
 pub struct AgentWatch {
     ask: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
     notes: Arc<Mutex<Notes>>,
 }
 
-/// What a watch has seen up to now.
+/// Samples up to now.
 #[derive(Clone)]
 pub struct SoFar(Arc<Mutex<Notes>>);
 
 impl SoFar {
-    /// The looks that windows from `from_ns` of this host's monotonic clock on need, laid on that
-    /// clock by what is known of the two clocks up to now; `None` before the first look.
+    /// The samples that windows from `from_ns` of this host's monotonic clock on need, converted to
+    /// that clock by what is known of both clocks up to now; `None` before the first sample.
     pub fn since(&self, from_ns: u64) -> Option<Recording> {
         let notes = self.0.lock().ok()?;
         let last_ns = notes.looks.last()?.at_ns;
-        // By the agent's own clock, so that its offset need not be known to leave the old ones out.
+        // By the agent's own clock, so that old samples can be removed without knowing its offset.
         let behind_ns = monotonic_ns().saturating_sub(from_ns) + MARGIN_NS;
         let old = notes.looks.partition_point(|look| look.at_ns + behind_ns < last_ns);
         let (before, rest) = notes.looks.split_at(old);
-        // As in a recording: what is known of shared memory stays.
+        // As in a recording: samples with shared memory stay.
         let asked_for = before.iter().filter(|look| look.pss_bytes.is_some());
         let needed = Notes {
             looks: asked_for.chain(rest).copied().collect(),
@@ -48,26 +48,27 @@ impl SoFar {
         needed.told().recording.map(|seen| seen.since(from_ns))
     }
 
-    /// True if no further look will come.
+    /// True if no further sample will come.
     pub fn has_ended(&self) -> bool {
         self.0.lock().is_ok_and(|notes| notes.failure.is_some())
     }
 }
 
-/// What was seen through an agent.
+/// Samples of an agent.
 pub struct Seen {
-    /// The looks, on this host's monotonic clock; `None` if there were none.
+    /// The samples, on this host's monotonic clock; `None` if there were none.
     pub recording: Option<Recording>,
-    /// How far a look may be from the moment it is put at, nanoseconds: what is not known of the
-    /// two clocks. Rates need none of it: they are of the agent's own clock.
+    /// Possible error of the time of a sample, nanoseconds: the uncertainty of the two clocks.
+    /// Rates
+    /// are not affected: they use the agent's own clock.
     pub clock_bound_ns: Option<u64>,
-    /// Processor time that the agent itself took, as a share of a core of its host.
+    /// Processor time of the agent itself, as a share of a core of its host.
     pub agent_share: Option<f64>,
     /// Why it ended early, if it did.
     pub failure: Option<Arc<RemoteError>>,
 }
 
-/// What the thread writes down.
+/// State of the thread.
 #[derive(Clone)]
 struct Notes {
     looks: Vec<Sight>,
@@ -78,7 +79,7 @@ struct Notes {
 }
 
 impl AgentWatch {
-    /// Looks every `period`, through a visitor that was let in.
+    /// Requests a sample every `period`, through a connected client.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -100,20 +101,20 @@ impl AgentWatch {
         Ok(AgentWatch { ask: Some(ask), thread: Some(thread), notes })
     }
 
-    /// Reads what was seen while the watch goes on.
+    /// Returns a reader of the samples while the watch continues.
     pub fn so_far(&self) -> SoFar {
         SoFar(Arc::clone(&self.notes))
     }
 
-    /// Asks for a look now, closely, and does not wait for it: whoever marks the border of a window
-    /// has other work to do.
+    /// Requests a sample with proportional memory, and does not wait for it: the caller, who marks
+    /// the border of a window, has other work.
     pub fn poke(&self) {
         if let Some(ask) = &self.ask {
             let _ = ask.send(());
         }
     }
 
-    /// Takes a last look, and hands over what was seen.
+    /// Requests a last sample and returns all.
     pub fn stop(mut self) -> Seen {
         self.ask = None;
         let joined = self.thread.take().and_then(|thread| thread.join().ok());
@@ -160,7 +161,7 @@ impl Notes {
         self.looks.push(looked.sight);
         self.exchanges.push(looked.exchange);
         if self.exchanges.len() >= 2 * EXCHANGES_MAX {
-            // The quickest say most of two clocks; the first and the last span the drift.
+            // The quickest exchanges bound the clocks best; the first and the last span the drift.
             let middle = self.exchanges.len() / 2;
             let quickest = |part: &[Exchange]| {
                 let mut part = part.to_vec();
@@ -232,10 +233,10 @@ impl Notes {
     }
 }
 
-/// How much longer than a window its looks are kept in view: more than lies between two of them.
+/// How much longer than a window its samples are kept: longer than the time between two of them.
 const MARGIN_NS: u64 = 2_000_000_000;
 
-/// Exchanges that are kept to know the clocks by.
+/// Number of exchanges kept to estimate the clocks.
 const EXCHANGES_MAX: usize = 1_000;
 
 /// Both clocks count nanoseconds.

@@ -15,7 +15,7 @@ const PLAN: &str = "protocol = \"http\"\n[background]\nprotocol = \"mqtt\"\n\
                     mqtt.qos = 1\nload = { publishers = 1000, rate = \"10/s/client\", \
                     pattern = \"publish\", arrival = \"periodic\", size = \"64B\" }\n";
 
-/// What lies beneath a case of a plan.
+/// The background of a case of a plan.
 fn beneath(plan: &Plan, point: &Point) -> Option<Background> {
     match matrix::case_of(plan, point).unwrap().background {
         Beneath::On(background) => Some(*background),
@@ -91,7 +91,7 @@ fn a_resolved_plan_comes_back_as_it_was() {
     }
 }
 
-/// Where an error is told: the line and column of what is wrong, and the mend.
+/// Place of an error: its line and column, and the fix.
 #[test]
 fn what_is_wrong_is_told_at_its_place() {
     let with = |line: &str| format!("protocol = \"tcp\"\n[background]\n{line}\n");
@@ -100,17 +100,17 @@ fn what_is_wrong_is_told_at_its_place() {
         ("protocol = \"mqtt\"\nload.rat = \"3/s\"", "4:6", "background.load.rate"),
         ("protocol = \"mqtt\"\nload.arrival = \"burst\"", "4:16", "closed, constant, poisson"),
         ("protocol = \"mqtt\"\nload.arrival = \"poisson\"", "4:16", "background.load.rate = "),
-        ("protocol = \"mqtt\"\nload.pattern = \"transfer\"", "4:16", "one object"),
+        ("protocol = \"mqtt\"\nload.pattern = \"transfer\"", "4:16", "an object"),
         ("protocol = \"mqtt\"\nload.pattern = \"poll\"", "4:16", "mqtt has no pattern poll"),
         ("protocol = \"mqtt\"\nhttp.keep_alive = true", "4:19", "http1 is not the protocol"),
         ("protocol = \"mqtt\"\ntarget = \"same\"", "4:10", "target does not speak mqtt"),
         ("protocol = \"mqtt\"\ntarget = \"nginx\"", "4:10", "nginx does not speak mqtt"),
         ("protocol = \"mqtt\"\ntarget = \"nginks\"", "4:10", "is no target"),
-        ("protocol = \"mqqt\"", "3:12", "\"mqqt\" is no protocol"),
-        ("lead = \"2s\"", "3:8", "does not say which protocol"),
+        ("protocol = \"mqqt\"", "3:12", "unknown protocol \"mqqt\""),
+        ("lead = \"2s\"", "3:8", "has no protocol"),
         ("protocol = \"mqtt\"\nlead = 2", "4:8", "2s or 2ms"),
         ("protocol = \"mqtt\"\nbeside = \"elsewhere\"", "4:10", "target, apart"),
-        ("protocol = \"mqtt\"\nmqtt.broker_password = \"x\"", "4:24", "no secrets"),
+        ("protocol = \"mqtt\"\nmqtt.broker_password = \"x\"", "4:24", "cannot have secrets"),
     ] {
         let text = with(line);
         let problems = resolve(&text).expect_err(line);

@@ -180,9 +180,9 @@ fn the_only_case_is_wrong_once() {
 #[test]
 fn values_that_mean_nothing_to_their_key() {
     for (wrong, parts) in [
-        ("name = \"\"", ["is no name", "letters or digits"]),
+        ("name = \"\"", ["is not a name", "letters or digits"]),
         ("name = \"../x\"", ["would be a path", "--runs DIR"]),
-        ("observe.every = \"0s\"", ["no length", "500ms"]),
+        ("observe.every = \"0s\"", ["longer than 0", "500ms"]),
     ] {
         let plan = format!("{wrong}\nprotocol = \"mqtt\"");
         let problems = resolve(&plan).expect_err(&plan).render("plan.toml", &plan, false);

@@ -1,4 +1,4 @@
-//! The list of load keys: each is told everywhere, and what is told of it is true.
+//! The list of load keys: each is documented everywhere, and its documentation is true.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! The language of plans as users meet it: what is resolved to which cases, what is refused with
-//! which words, and what editors are told.
+//! which words, and the schema for editors.
 
 mod background;
 mod cases;

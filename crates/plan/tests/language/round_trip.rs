@@ -132,7 +132,7 @@ const EXAMPLES: [&str; 6] = [
     include_str!("../../../../examples/reference-or-mosquitto.toml"),
 ];
 
-/// What a slip leaves in a plan.
+/// The result of a typing mistake in a plan.
 const PIECES: [&str; 24] = [
     "",
     "=",

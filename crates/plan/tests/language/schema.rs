@@ -1,4 +1,4 @@
-//! What editors are told.
+//! The schema for editors.
 
 use serde_json::Value;
 use weigh_plan::keys::Keys;

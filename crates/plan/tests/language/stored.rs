@@ -56,5 +56,5 @@ fn what_a_case_does_not_take_is_refused_by_name() {
     let mut older = plan.cases[0].clone();
     older.insert("http1.of_an_older_version".to_owned(), true.into());
     let case = matrix::case_of(&plan, &older).unwrap();
-    assert_eq!(matrix::matrix(&[case]).unwrap().1[0], older, "what nobody knows is kept");
+    assert_eq!(matrix::matrix(&[case]).unwrap().1[0], older, "unknown keys are kept");
 }

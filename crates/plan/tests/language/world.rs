@@ -1,4 +1,4 @@
-//! The registry's protocols, two real servers that nobody starts, and a limit to run into.
+//! The registry's protocols, two real servers that are never started, and a limit to run into.
 
 use weigh_model::Protocol;
 use weigh_model::protocol::Invalid;

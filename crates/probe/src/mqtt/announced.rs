@@ -1,11 +1,11 @@
 //! What a broker says of itself: the versions it speaks, and what its CONNACK of MQTT 5 announces.
 
-use weigh_protocols::mqtt::codec::{Id, Qos, Section, Version};
+use weigh_protocols::mqtt::codec::{Id, Publish, Qos, Section, Version};
 use weigh_protocols::urls;
 
-use super::client::{Client, Draft, Hello};
+use super::client::{Client, Hello, draft};
 use super::question;
-use super::scene::{Scene, accepted};
+use super::scene::Scene;
 use crate::abilities::{How, Status, Value};
 use crate::finding::{Found, Question};
 use crate::reach::Trouble;
@@ -129,8 +129,8 @@ fn topic_alias_maximum(scene: &mut Scene) -> Result<Found, Trouble> {
     alias.number(Id::TopicAlias, 1);
     let properties = alias.properties();
     for name in [topic.as_str(), ""] {
-        let draft = Draft::new(name, b"by alias", Qos::AtLeastOnce);
-        accepted(sender.publish(&Draft { properties, ..draft })?)?;
+        let message = draft(name, b"by alias", Qos::AtLeastOnce);
+        sender.publish(&Publish { properties, ..message })?;
     }
     sender.leave();
     let came = scene.heard(&mut listener, &topic)?.len();

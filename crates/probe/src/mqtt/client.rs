@@ -1,4 +1,9 @@
 //! A client of MQTT that asks one thing after the other and waits for each answer.
+//!
+//! It speaks by the product's codec, but is not the product's client: that one hides what is asked
+//! for here (flags and QoS of a message, codes of a SUBACK, numbers of a CONNACK), and never does
+//! what a broker's limits are found by: it acknowledges every message and keeps to the Receive
+//! Maximum.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,7 +13,8 @@ use weigh_protocols::mqtt::codec::{
     Publish, Qos, Section, Subscribe, Version, Will, connack_words, encode_pingreq, words,
 };
 
-use crate::reach::{Link, Reach, Trouble};
+use crate::link::Link;
+use crate::reach::{Reach, Trouble};
 
 /// How a client introduces itself.
 #[derive(Clone, Debug)]
@@ -32,6 +38,38 @@ impl<'h> Hello<'h> {
     pub fn new(version: Version, client_id: &'h str) -> Hello<'h> {
         let (keep_alive_s, session_expiry_s) = (KEEP_ALIVE_S, 0);
         Hello { version, client_id, clean: true, keep_alive_s, session_expiry_s, will: None }
+    }
+
+    /// The CONNECT to this broker.
+    pub fn connect(&self, reach: &Reach) -> Vec<u8> {
+        let credentials = reach.endpoint.credentials.as_ref();
+        let password = credentials.map(|own| own.password.as_bytes());
+        let mut section = Section::default();
+        if self.version == Version::V5 && self.session_expiry_s > 0 {
+            section.number(Id::SessionExpiryInterval, self.session_expiry_s);
+        }
+        if self.version == Version::V5 {
+            section.number(Id::TopicAliasMaximum, 0);
+        }
+        let connect = Connect {
+            version: self.version,
+            clean: self.clean,
+            keep_alive_s: self.keep_alive_s,
+            properties: section.properties(),
+            client_id: self.client_id,
+            will: self.will.map(|(topic, body)| Will {
+                properties: Properties::NONE,
+                topic,
+                body,
+                qos: Qos::AtLeastOnce,
+                retain: false,
+            }),
+            user: credentials.map(|own| own.user.as_str()),
+            password: password.filter(|password| !password.is_empty()),
+        };
+        let mut bytes = Vec::new();
+        connect.encode(&mut bytes);
+        bytes
     }
 }
 
@@ -68,26 +106,10 @@ pub struct Message {
     pub has_subscription_id: bool,
 }
 
-/// A message to be published.
-#[derive(Clone, Copy, Debug)]
-pub struct Draft<'d> {
-    /// Where; empty beside an alias.
-    pub topic: &'d str,
-    /// What.
-    pub body: &'d [u8],
-    /// With what guarantee.
-    pub qos: Qos,
-    /// Whether it is to be kept.
-    pub retain: bool,
-    /// MQTT 5 only.
-    pub properties: Properties<'d>,
-}
-
-impl<'d> Draft<'d> {
-    /// A message without flags and properties.
-    pub fn new(topic: &'d str, body: &'d [u8], qos: Qos) -> Draft<'d> {
-        Draft { topic, body, qos, retain: false, properties: Properties::NONE }
-    }
+/// A message to be published, without flags and properties.
+pub fn draft<'d>(topic: &'d str, body: &'d [u8], qos: Qos) -> Publish<'d> {
+    let properties = Properties::NONE;
+    Publish { dup: false, qos, retain: false, topic, packet_id: 0, properties, body }
 }
 
 /// A session with a broker.
@@ -100,7 +122,6 @@ pub struct Client {
     pub acknowledges: bool,
     /// What the broker said when it let us in.
     pub granted: Granted,
-    reach: Reach,
 }
 
 /// A packet that is not a message.
@@ -118,48 +139,28 @@ impl Client {
     /// # Errors
     /// [`Trouble::Refused`] with the broker's reason, and whatever is in the way.
     pub fn open(reach: &Reach, hello: &Hello<'_>) -> Result<Client, Trouble> {
+        Client::open_with(reach, hello.version, &hello.connect(reach))
+    }
+
+    /// The same with these bytes as CONNECT.
+    ///
+    /// # Errors
+    /// Those of [`Client::open`].
+    pub fn open_with(reach: &Reach, version: Version, connect: &[u8]) -> Result<Client, Trouble> {
         let mut client = Client {
             link: reach.open()?,
-            version: hello.version,
+            version,
             inbox: VecDeque::new(),
             packet_id: 0,
             acknowledges: true,
             granted: Granted::default(),
-            reach: reach.clone(),
         };
-        let credentials = reach.endpoint.credentials.as_ref();
-        let password = credentials.map(|own| own.password.as_bytes());
-        let mut section = Section::default();
-        if hello.version == Version::V5 && hello.session_expiry_s > 0 {
-            section.number(Id::SessionExpiryInterval, hello.session_expiry_s);
-        }
-        if hello.version == Version::V5 {
-            section.number(Id::TopicAliasMaximum, 0);
-        }
-        let connect = Connect {
-            version: hello.version,
-            clean: hello.clean,
-            keep_alive_s: hello.keep_alive_s,
-            properties: section.properties(),
-            client_id: hello.client_id,
-            will: hello.will.map(|(topic, body)| Will {
-                properties: Properties::NONE,
-                topic,
-                body,
-                qos: Qos::AtLeastOnce,
-                retain: false,
-            }),
-            user: credentials.map(|own| own.user.as_str()),
-            password: password.filter(|password| !password.is_empty()),
-        };
-        let mut bytes = Vec::new();
-        connect.encode(&mut bytes);
         let until = reach.until()?;
-        client.link.send(&bytes, until)?;
+        client.link.send(connect, until)?;
         match client.next(until)? {
             Heard::Connack(0, granted) => client.granted = granted,
             Heard::Connack(code, _) => {
-                let words = connack_words(code, hello.version);
+                let words = connack_words(code, version);
                 return Err(Trouble::Refused(format!("CONNACK {code:#04x}, {words}")));
             }
             _ => return Err(Trouble::Foreign("a packet came before the CONNACK".to_owned())),
@@ -167,58 +168,55 @@ impl Client {
         Ok(client)
     }
 
-    /// Subscribes; the code that the broker answers.
+    /// Subscribes with options and properties (MQTT 5); the QoS that the broker grants.
     ///
     /// # Errors
-    /// Whatever is in the way.
-    pub fn subscribe(&mut self, filter: &str, options: Options) -> Result<u8, Trouble> {
-        self.subscribe_with(filter, options, Properties::NONE)
-    }
-
-    /// The same with properties (MQTT 5 only).
-    ///
-    /// # Errors
-    /// Whatever is in the way.
-    pub fn subscribe_with(
+    /// [`Trouble::Refused`] with the broker's reason, and whatever is in the way.
+    pub fn subscribe(
         &mut self,
         filter: &str,
         options: Options,
         properties: Properties<'_>,
-    ) -> Result<u8, Trouble> {
+    ) -> Result<Qos, Trouble> {
         let packet_id = self.new_id();
         let mut raw_filters = Vec::new();
         Filter { filter, options }.put(&mut raw_filters);
         let subscribe = Subscribe { packet_id, properties, raw_filters: &raw_filters };
         self.say(&Packet::Subscribe(subscribe))?;
-        let until = self.reach.until()?;
+        let until = self.link.reach.until()?;
         loop {
             match self.next(until)? {
                 Heard::Suback(id, codes) if id == packet_id => {
-                    return Ok(codes.first().copied().unwrap_or(UNSPECIFIED));
+                    return granted_qos(codes.first().copied().unwrap_or(UNSPECIFIED));
                 }
                 _ => {}
             }
         }
     }
 
-    /// Subscribes, and takes it as refused if the broker answers so.
+    /// The same without them.
+    ///
+    /// # Errors
+    /// Those of [`Client::subscribe`].
+    pub fn subscribed(&mut self, filter: &str, qos: Qos) -> Result<Qos, Trouble> {
+        self.subscribe(filter, Options::plain(qos), Properties::NONE)
+    }
+
+    /// Publishes, and waits for the whole exchange of its QoS.
     ///
     /// # Errors
     /// [`Trouble::Refused`] with the broker's reason, and whatever is in the way.
-    pub fn subscribed(&mut self, filter: &str, qos: Qos) -> Result<Qos, Trouble> {
-        let code = self.subscribe(filter, Options::plain(qos))?;
-        granted_qos(code)
-    }
-
-    /// Publishes, and waits for the whole exchange of its QoS; the broker's last reason code.
-    ///
-    /// # Errors
-    /// Whatever is in the way.
-    pub fn publish(&mut self, draft: &Draft<'_>) -> Result<u8, Trouble> {
-        let packet_id = self.send_message(draft)?;
-        match draft.qos {
-            Qos::AtMostOnce => Ok(0),
-            _ => self.confirmed(packet_id),
+    pub fn publish(&mut self, message: &Publish<'_>) -> Result<(), Trouble> {
+        let packet_id = self.send_message(message)?;
+        if message.qos == Qos::AtMostOnce {
+            return Ok(());
+        }
+        let until = self.link.reach.until()?;
+        loop {
+            match self.confirmation(until)? {
+                (done, reason) if done == packet_id => return accepted(reason),
+                _ => {}
+            }
         }
     }
 
@@ -226,45 +224,20 @@ impl Client {
     ///
     /// # Errors
     /// If it cannot be sent.
-    pub fn send_message(&mut self, draft: &Draft<'_>) -> Result<u16, Trouble> {
-        let packet_id = if draft.qos == Qos::AtMostOnce { 0 } else { self.new_id() };
-        self.say(&Packet::Publish(Publish {
-            dup: false,
-            qos: draft.qos,
-            retain: draft.retain,
-            topic: draft.topic,
-            packet_id,
-            properties: draft.properties,
-            body: draft.body,
-        }))?;
+    pub fn send_message(&mut self, message: &Publish<'_>) -> Result<u16, Trouble> {
+        let packet_id = if message.qos == Qos::AtMostOnce { 0 } else { self.new_id() };
+        self.say(&Packet::Publish(Publish { packet_id, ..*message }))?;
         Ok(packet_id)
     }
 
-    /// Waits until the message of this identifier has come as far as its QoS takes it.
-    fn confirmed(&mut self, packet_id: u16) -> Result<u8, Trouble> {
-        let until = self.reach.until()?;
-        loop {
-            if let (done, Some(reason)) = self.confirmation(until)?
-                && done == packet_id
-            {
-                return Ok(reason);
-            }
-        }
-    }
-
     /// The next message of ours whose exchange is over, with the broker's last reason code.
-    fn confirmation(&mut self, until: Instant) -> Result<(u16, Option<u8>), Trouble> {
+    fn confirmation(&mut self, until: Instant) -> Result<(u16, u8), Trouble> {
         loop {
             match self.next(until)? {
-                Heard::Ack(AckKind::Puback | AckKind::Pubcomp, id, reason) => {
-                    return Ok((id, Some(reason)));
-                }
-                Heard::Ack(AckKind::Pubrec, id, reason) if reason >= UNSPECIFIED => {
-                    return Ok((id, Some(reason)));
-                }
-                Heard::Ack(AckKind::Pubrec, id, _) => {
+                Heard::Ack(AckKind::Pubrec, id, ..UNSPECIFIED) => {
                     self.say(&Packet::Ack(Ack::new(AckKind::Pubrel, id, 0)))?;
                 }
+                Heard::Ack(_, id, reason) => return Ok((id, reason)),
                 _ => {}
             }
         }
@@ -285,17 +258,16 @@ impl Client {
         let mut on_the_way = 0;
         for number in 0..count {
             let body = (number as u32).to_be_bytes();
-            self.send_message(&Draft::new(topic, &body, qos))?;
+            self.send_message(&draft(topic, &body, qos))?;
             if qos == Qos::AtMostOnce {
                 continue;
             }
             on_the_way += 1;
             while on_the_way >= window.max(1) || (number + 1 == count && on_the_way > 0) {
-                let until = self.reach.until()?;
-                if let (_, Some(reason)) = self.confirmation(until)? {
-                    on_the_way -= 1;
-                    each(reason);
-                }
+                let until = self.link.reach.until()?;
+                let (_, reason) = self.confirmation(until)?;
+                on_the_way -= 1;
+                each(reason);
             }
         }
         Ok(())
@@ -306,7 +278,7 @@ impl Client {
     /// # Errors
     /// Whatever is in the way.
     pub fn message(&mut self, time: Duration) -> Result<Option<Message>, Trouble> {
-        let until = self.reach.end.min(Instant::now() + time);
+        let until = self.link.reach.end.min(Instant::now() + time);
         loop {
             if let Some(message) = self.inbox.pop_front() {
                 return Ok(Some(message));
@@ -326,7 +298,7 @@ impl Client {
     /// Whatever is in the way.
     pub fn messages_until(&mut self, fence: &[u8]) -> Result<(Vec<Message>, bool), Trouble> {
         let mut came = Vec::new();
-        let until = self.reach.until()?;
+        let until = self.link.reach.until()?;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.message(left)? {
@@ -344,7 +316,7 @@ impl Client {
     pub fn ping(&mut self) -> Result<(), Trouble> {
         let mut bytes = Vec::new();
         encode_pingreq(&mut bytes);
-        let until = self.reach.until()?;
+        let until = self.link.reach.until()?;
         self.link.send(&bytes, until)?;
         while !matches!(self.next(until)?, Heard::Pong) {}
         Ok(())
@@ -369,7 +341,7 @@ impl Client {
     fn say(&mut self, packet: &Packet<'_>) -> Result<(), Trouble> {
         let mut bytes = Vec::new();
         packet.encode(self.version, &mut bytes);
-        let until = self.reach.until()?;
+        let until = self.link.reach.until()?;
         let sent = self.link.send(&bytes, until);
         match sent {
             // Why it was closed may have been said before.
@@ -380,7 +352,7 @@ impl Client {
 
     /// What the broker said before it closed.
     fn last_words(&mut self) -> Option<Trouble> {
-        let until = self.reach.until().ok()?;
+        let until = self.link.reach.until().ok()?;
         loop {
             match self.next(until) {
                 Ok(_) => {}
@@ -471,9 +443,20 @@ impl Client {
 ///
 /// # Errors
 /// [`Trouble::Refused`] from 0x80 on.
-pub fn granted_qos(code: u8) -> Result<Qos, Trouble> {
+fn granted_qos(code: u8) -> Result<Qos, Trouble> {
     let refused = || Trouble::Refused(format!("SUBACK {code:#04x}, {}", words(code)));
     Qos::from_bits(code).ok_or_else(refused)
+}
+
+/// A reason code of an acknowledgement that is no error.
+///
+/// # Errors
+/// [`Trouble::Refused`] from 0x80 on.
+pub fn accepted(reason: u8) -> Result<(), Trouble> {
+    match reason {
+        0..UNSPECIFIED => Ok(()),
+        _ => Err(Trouble::Refused(format!("reason code {reason:#04x}, {}", words(reason)))),
+    }
 }
 
 /// The first byte of a CONNACK (section 3.2.1).

@@ -1,12 +1,12 @@
 //! What becomes of a message on its way: its QoS, its order, who gets it, and whether it is kept.
 
-use weigh_protocols::mqtt::codec::{Id, Options, Qos, Section};
+use weigh_protocols::mqtt::codec::{Id, Options, Properties, Qos, Section};
 
 use super::announced::qos_max;
-use super::client::{Draft, Message, granted_qos};
+use super::client::{Message, accepted, draft};
 use super::limits::QUIET;
 use super::question;
-use super::scene::{Scene, accepted};
+use super::scene::Scene;
 use crate::abilities::{How, Status};
 use crate::finding::{Found, Question};
 use crate::reach::Trouble;
@@ -35,7 +35,7 @@ fn qos(scene: &mut Scene, asked: Qos) -> Result<Found, Trouble> {
     let mut listener = scene.client()?;
     let granted = listener.subscribed(&topic, asked)? as u8;
     let mut sender = scene.client()?;
-    accepted(sender.publish(&Draft::new(&topic, b"hello", asked))?)?;
+    sender.publish(&draft(&topic, b"hello", asked))?;
     let came = listener.message(scene.reach.patience)?;
     sender.leave();
     listener.leave();
@@ -164,8 +164,8 @@ fn no_local(scene: &mut Scene) -> Result<Found, Trouble> {
     let topic = scene.topic();
     let mut client = scene.client()?;
     let options = Options { no_local: true, ..Options::plain(Qos::AtLeastOnce) };
-    granted_qos(client.subscribe(&topic, options)?)?;
-    accepted(client.publish(&Draft::new(&topic, b"own", Qos::AtLeastOnce))?)?;
+    client.subscribe(&topic, options, Properties::NONE)?;
+    client.publish(&draft(&topic, b"own", Qos::AtLeastOnce))?;
     let came = scene.heard(&mut client, &topic)?;
     client.leave();
     let verb = if came.is_empty() { "did not come" } else { "came" };
@@ -180,7 +180,7 @@ fn subscription_identifiers(scene: &mut Scene) -> Result<Found, Trouble> {
     let mut section = Section::default();
     section.number(Id::SubscriptionIdentifier, 7);
     let options = Options::plain(Qos::AtLeastOnce);
-    granted_qos(client.subscribe_with(&topic, options, section.properties())?)?;
+    client.subscribe(&topic, options, section.properties())?;
     scene.publish(&topic, b"hello")?;
     let came = client.message(scene.reach.patience)?;
     client.leave();

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use weigh_protocols::mqtt::codec::{Id, Publish, Qos};
+use weigh_protocols::mqtt::codec::{Id, Qos};
 
-use super::client::{Client, Draft, Hello, UNSPECIFIED};
+use super::client::{Client, Hello, UNSPECIFIED, draft};
 use super::question;
 use super::scene::Scene;
 use crate::abilities::{How, Status};
@@ -34,10 +34,7 @@ fn payload_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
     })?;
     let packet = |bytes: u64| {
         let payload = vec![0; bytes as usize];
-        let draft = Draft::new(&topic, &payload, Qos::AtLeastOnce);
-        let Draft { topic, body, qos, retain, properties } = draft;
-        Publish { dup: false, qos, retain, topic, packet_id: 1, properties, body }
-            .size(scene.version)
+        draft(&topic, &payload, Qos::AtLeastOnce).size(scene.version)
     };
     let whole = edge.passed.map_or(0, packet);
     let more = format!(" (PUBLISH of {whole} bytes)");
@@ -88,7 +85,7 @@ fn arrives(scene: &mut Scene, filter: &str, topic: &str, payload: &[u8]) -> Resu
     let mut listener = scene.client()?;
     listener.subscribed(filter, Qos::AtLeastOnce)?;
     let mut sender = scene.client()?;
-    super::scene::accepted(sender.publish(&Draft::new(topic, payload, Qos::AtLeastOnce))?)?;
+    sender.publish(&draft(topic, payload, Qos::AtLeastOnce))?;
     let until = scene.reach.until()?;
     let outcome = loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -145,8 +142,8 @@ fn beyond_receive_maximum(scene: &mut Scene) -> Result<Found, Trouble> {
     let mut client = scene.client()?;
     let mut outcome = Ok(());
     for _ in 0..=most {
-        let draft = Draft::new(&topic, b"one of too many", Qos::ExactlyOnce);
-        outcome = client.send_message(&draft).map(|_| ());
+        let message = draft(&topic, b"one of too many", Qos::ExactlyOnce);
+        outcome = client.send_message(&message).map(|_| ());
         if outcome.is_err() {
             break;
         }

@@ -8,7 +8,7 @@ mod queues;
 mod scene;
 mod sessions;
 
-use weigh_protocols::mqtt::codec::{Limits, Packet, Version, decode};
+use weigh_protocols::mqtt::codec::Version;
 
 pub use scene::Bounds;
 
@@ -81,55 +81,28 @@ fn enter(scene: &mut Scene, version: Version) -> Result<Granted, Trouble> {
     Ok(granted)
 }
 
-/// Connects as a client of MQTT 3.1: the protocol's name is MQIsdp, its level 3 (MQTT 3.1, section
-/// 3.1); all else is as in 3.1.1.
+/// Connects as a client of MQTT 3.1 and leaves.
 fn enter_31(scene: &mut Scene) -> Result<(), Trouble> {
-    let client_id = scene.client_id();
-    let mut body = b"\x00\x06MQIsdp\x03".to_vec();
-    let credentials = scene.reach.endpoint.credentials.clone();
-    let (user, password) = credentials.map_or((None, None), |own| {
-        let password = Some(own.password).filter(|password| !password.is_empty());
-        (Some(own.user), password)
-    });
-    let flags = CLEAN
-        | if user.is_some() { USER } else { 0 }
-        | if password.is_some() { PASSWORD } else { 0 };
-    body.extend([flags, 0, 30]);
-    for field in [Some(client_id), user, password].into_iter().flatten() {
-        body.extend((field.len() as u16).to_be_bytes());
-        body.extend(field.as_bytes());
-    }
-    let mut connect = vec![0x10];
-    let mut rest = body.len();
-    while rest > 0x7F {
-        connect.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    connect.push(rest as u8);
-    connect.extend(body);
-    let mut link = scene.reach.open()?;
-    let until = scene.reach.until()?;
-    link.send(&connect, until)?;
-    loop {
-        link.read(until)?;
-        let decoded = decode(&link.buffer, Version::V311, &Limits::default());
-        match decoded.map_err(|fault| Trouble::Foreign(fault.to_string()))? {
-            None => {}
-            Some((Packet::Connack(connack), _)) if connack.code == 0 => {
-                let _ = link.send(&[0xE0, 0], until);
-                link.cut();
-                return Ok(());
-            }
-            Some((Packet::Connack(connack), _)) => {
-                let words =
-                    weigh_protocols::mqtt::codec::connack_words(connack.code, Version::V311);
-                return Err(Trouble::Refused(format!("CONNACK {:#04x}, {words}", connack.code)));
-            }
-            Some(_) => return Err(Trouble::Foreign("no CONNACK came".to_owned())),
-        }
-    }
+    let (version, client_id) = (Version::V311, scene.client_id());
+    let connect = of_31(&Hello::new(version, &client_id).connect(&scene.reach));
+    Client::open_with(&scene.reach, version, &connect).map(Client::leave)
 }
 
-const CLEAN: u8 = 0x02;
-const PASSWORD: u8 = 0x40;
-const USER: u8 = 0x80;
+/// A CONNECT of 3.1, made of one of 3.1.1, for which the product has no codec: the protocol's name
+/// is MQIsdp, its level 3 (MQTT 3.1, section 3.1); all else is as in 3.1.1.
+fn of_31(connect: &[u8]) -> Vec<u8> {
+    let name = connect.windows(NAME_311.len()).position(|own| own == NAME_311);
+    let rest = &connect[name.map_or(connect.len(), |at| at + NAME_311.len())..];
+    let mut bytes = vec![connect[0]];
+    let mut length = NAME_31.len() + rest.len();
+    while length > 0x7F {
+        bytes.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    [&bytes[..], NAME_31, rest].concat()
+}
+
+/// The protocol's name and level in a CONNECT (MQTT 3.1.1, section 3.1.2).
+const NAME_311: &[u8] = b"\x00\x04MQTT\x04";
+const NAME_31: &[u8] = b"\x00\x06MQIsdp\x03";

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weigh_protocols::mqtt::codec::{Id, Properties, Qos, Version};
+use weigh_protocols::mqtt::codec::{Id, Publish, Qos, Version};
 
-use super::client::{Client, Draft, Granted, Hello, Message, UNSPECIFIED};
+use super::client::{Client, Granted, Hello, Message, draft};
 use crate::abilities::Ability;
 use crate::finding::Asking;
-use crate::reach::{Reach, Trouble, random};
+use crate::reach::{Reach, Trouble, unused_name};
 
 /// How far limits are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,6 @@ impl Asking for Scene {
 impl Scene {
     /// A scene whose broker was never asked.
     pub(super) fn new(reach: Reach, bounds: Bounds) -> Scene {
-        let tag = random::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
         let unasked = || Trouble::Inapplicable("not asked".to_owned());
         Scene {
             reach,
@@ -71,7 +70,7 @@ impl Scene {
             v5: Err(unasked()),
             version: Version::V311,
             found: Vec::new(),
-            tag,
+            tag: unused_name(),
             names: 0,
             left: Vec::new(),
         }
@@ -108,8 +107,7 @@ impl Scene {
     pub(super) fn retain(&mut self, topic: &str, body: &[u8]) -> Result<(), Trouble> {
         self.left.push(Left::Retained(topic.to_owned()));
         let mut client = self.client()?;
-        let draft = Draft { retain: true, ..Draft::new(topic, body, Qos::AtLeastOnce) };
-        accepted(client.publish(&draft)?)?;
+        client.publish(&Publish { retain: true, ..draft(topic, body, Qos::AtLeastOnce) })?;
         client.leave();
         Ok(())
     }
@@ -117,7 +115,7 @@ impl Scene {
     /// Publishes one message at QoS 1 from a client of its own.
     pub(super) fn publish(&mut self, topic: &str, body: &[u8]) -> Result<(), Trouble> {
         let mut client = self.client()?;
-        accepted(client.publish(&Draft::new(topic, body, Qos::AtLeastOnce))?)?;
+        client.publish(&draft(topic, body, Qos::AtLeastOnce))?;
         client.leave();
         Ok(())
     }
@@ -177,23 +175,14 @@ impl Scene {
     /// kept).
     pub(super) fn clear(&mut self, topic: &str) -> Result<(), Trouble> {
         let mut client = self.client()?;
-        let qos = Qos::AtLeastOnce;
-        let empty = Draft { topic, body: b"", qos, retain: true, properties: Properties::NONE };
-        client.publish(&empty)?;
+        let empty = Publish { retain: true, ..draft(topic, b"", Qos::AtLeastOnce) };
+        // A broker that keeps nothing may refuse it.
+        match client.publish(&empty) {
+            Ok(()) | Err(Trouble::Refused(_)) => {}
+            Err(other) => return Err(other),
+        }
         client.leave();
         Ok(())
-    }
-}
-
-/// A reason code of an acknowledgement that is no error.
-///
-/// # Errors
-/// [`Trouble::Refused`] from 0x80 on.
-pub(super) fn accepted(reason: u8) -> Result<(), Trouble> {
-    use weigh_protocols::mqtt::codec::words;
-    match reason {
-        0..UNSPECIFIED => Ok(()),
-        _ => Err(Trouble::Refused(format!("reason code {reason:#04x}, {}", words(reason)))),
     }
 }
 

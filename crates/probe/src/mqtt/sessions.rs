@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use weigh_protocols::mqtt::codec::{Id, Qos, Section};
+use weigh_protocols::mqtt::codec::{Id, Publish, Qos, Section};
 
-use super::client::{Client, Draft, Hello};
+use super::client::{Client, Hello, draft};
 use super::limits::QUIET;
 use super::question;
-use super::scene::{Scene, accepted};
+use super::scene::Scene;
 use crate::abilities::{How, Status};
 use crate::finding::{Found, Question};
 use crate::reach::Trouble;
@@ -54,8 +54,8 @@ fn message_expiry(scene: &mut Scene) -> Result<Found, Trouble> {
         section.number(Id::MessageExpiryInterval, expiry_s);
         let properties = section.properties();
         let body = expiry_s.to_string();
-        let draft = Draft::new(&topic, body.as_bytes(), Qos::AtLeastOnce);
-        accepted(sender.publish(&Draft { properties, ..draft })?)?;
+        let message = draft(&topic, body.as_bytes(), Qos::AtLeastOnce);
+        sender.publish(&Publish { properties, ..message })?;
     }
     sender.leave();
     scene.reach.pause(EXPIRED_AFTER)?;

@@ -1,5 +1,5 @@
-//! A client connection that a library speaks: calls in, answers out, and the library's own bytes
-//! between.
+//! A client connection whose protocol a library implements: calls in, answers out, and the
+//! library's bytes between.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,16 +14,16 @@ use weigh_model::protocol::{self, Dial, Lifetime};
 use crate::adapter::stream::{self, Stream, Transport, lock};
 use crate::adapter::tasks::{Pool, Soon, Tasks};
 
-/// How connections are made by a library.
+/// Makes connections with a library.
 pub struct Library {
-    /// Tells by the first bytes of a server whether it speaks the protocol.
+    /// Recognises by the first bytes of a server whether it speaks the protocol.
     pub recognise: fn(&[u8]) -> Recognised,
-    /// Begins to speak on a stream; ends once calls may be made.
+    /// Starts the protocol on a stream; ends once calls may be made.
     pub connect: Connect,
 }
 
 impl Library {
-    /// How clients are made for which it speaks; it confirms every message that it took.
+    /// Makes clients for the library, which confirms every message that it accepted.
     pub fn dial(self, pattern: Pattern) -> Dial {
         let library = Arc::new(self);
         Dial {
@@ -35,37 +35,37 @@ impl Library {
             confirms: true,
             is_answered: false,
             producer_of: None,
-            make: Box::new(move |_seat| Box::new(DoorConnection::new(Arc::clone(&library)))),
+            make: Box::new(move |_seat| Box::new(LibraryConnection::new(Arc::clone(&library)))),
         }
     }
 }
 
-/// Begins to speak on a stream, with tasks of its own beside.
+/// Starts the protocol on a stream, with its own tasks.
 pub type Connect = Box<dyn Fn(Stream, Tasks) -> Soon<Connected> + Send + Sync>;
 
 /// A connection, or why there is none.
 pub type Connected = Result<Box<dyn Client>, Fault>;
 
-/// What the first bytes of a server say.
+/// Result of reading the first bytes of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recognised {
-    /// Too few to tell.
+    /// Too few bytes to decide.
     NotYet,
-    /// It speaks the protocol.
+    /// The server speaks the protocol.
     Yes,
-    /// It does not; what it said instead.
+    /// The server does not speak it; the text describes what it sent.
     No(String),
 }
 
-/// One connection of a client, for which a library speaks.
+/// One connection of a client, implemented by a library.
 pub trait Client: Send {
-    /// How many calls may be open at once now.
+    /// Number of calls that may be open now.
     fn room(&self) -> u32;
 
-    /// False once the connection takes no more calls.
+    /// False once the connection accepts no more calls.
     fn is_open(&self) -> bool;
 
-    /// What the server granted, by name, for the record.
+    /// Limits granted by the server, by name, for the journal.
     fn granted(&self) -> Option<(&'static str, u64)> {
         None
     }
@@ -79,27 +79,27 @@ pub trait Client: Send {
         None
     }
 
-    /// True where [`Client::call_together`] is more than nothing.
+    /// True if [`Client::call_together`] makes calls.
     fn gathers(&self) -> bool {
         false
     }
 }
 
-/// How a call ended.
+/// Result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Confirmed.
     Done,
-    /// Answered with an error; the code as in [`Signal::Refused`].
+    /// Answered with an error; the code is that of [`Signal::Refused`].
     Refused(u16),
     /// Not answered: the connection failed, in words.
     Unanswered(String),
-    /// The answer says that no call will ever succeed.
+    /// The answer shows that no call will ever succeed.
     Useless(Fault),
 }
 
-/// A library's connection as the engine sees it.
-pub struct DoorConnection {
+/// A library's connection as a connection of the engine.
+pub struct LibraryConnection {
     library: Arc<Library>,
     pool: Pool,
     transport: Option<Transport>,
@@ -110,37 +110,37 @@ pub struct DoorConnection {
     /// The server's first bytes, until they are recognised.
     head: Vec<u8>,
     stage: Stage,
-    /// Why a call got no answer.
+    /// Reason why a call got no answer.
     failure: Option<String>,
-    /// A body that comes in pieces: a library wants it whole.
+    /// A body that arrives in pieces: a library needs it complete.
     pieces: Option<(Ticket, Vec<u8>, u64)>,
     meter: Meter,
     /// Bytes of bodies that the library was given and has not written yet.
     unwritten: usize,
 }
 
-/// A call that came to its end: what it carried, and how.
+/// A finished call: what it carried, and its result.
 type Ended = (Vec<Ticket>, Answer);
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The server has not been recognised.
     Opening,
-    /// It has; the library is not ready.
+    /// The server was recognised; the library is not ready.
     Recognised,
     /// Calls may be made.
     Ready,
-    /// No more calls, and the engine knows.
+    /// No more calls, and the engine has been informed.
     Closing,
-    /// Goodbye was said.
+    /// The connection was closed in order.
     Closed,
 }
 
-impl DoorConnection {
+impl LibraryConnection {
     /// A connection that is not open yet.
-    pub fn new(library: Arc<Library>) -> DoorConnection {
-        DoorConnection {
+    pub fn new(library: Arc<Library>) -> LibraryConnection {
+        LibraryConnection {
             library,
             pool: Pool::new(),
             transport: None,
@@ -157,7 +157,7 @@ impl DoorConnection {
         }
     }
 
-    /// Lets the library do what it can, and takes what it wants to say.
+    /// Lets the library run, and takes the bytes that it wants to send.
     fn turn(&mut self, out: &mut Outbox) {
         self.pool.run();
         let Some(transport) = &self.transport else { return };
@@ -169,7 +169,7 @@ impl DoorConnection {
         }
     }
 
-    /// The part of the connection's life that bytes belong to.
+    /// Phase of the connection to which bytes belong.
     fn phase(&self) -> Phase {
         match self.stage {
             Stage::Opening | Stage::Recognised => Phase::SetUp,
@@ -178,7 +178,7 @@ impl DoorConnection {
         }
     }
 
-    /// Looks whether the server speaks the protocol, as far as that is open.
+    /// Checks whether the server speaks the protocol, if that is not known yet.
     fn recognise(&mut self, input: &[u8]) -> Result<(), Fault> {
         if self.stage != Stage::Opening {
             return Ok(());
@@ -195,7 +195,7 @@ impl DoorConnection {
         }
     }
 
-    /// Tells what came to pass in the library.
+    /// Reports events of the library to the engine.
     fn tell(&mut self, emit: Emit<'_>) -> Result<(), Fault> {
         let made = lock(&self.made).take();
         if let Some(made) = made {
@@ -263,7 +263,7 @@ impl DoorConnection {
     }
 }
 
-impl Connection for DoorConnection {
+impl Connection for LibraryConnection {
     fn open(&mut self, _now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         let (stream, transport) = stream::pair();
         self.transport = Some(transport);
@@ -321,7 +321,7 @@ impl Connection for DoorConnection {
         Timing::KeepAlive
     }
 
-    /// At once after a fault of the very beginning, which could not be reported when it happened.
+    /// Called at once after an error at the start, which could not be reported when it happened.
     fn next_wake(&self) -> Option<Nanos> {
         matches!(*lock(&self.made), Some(Err(_))).then_some(Nanos(0))
     }
@@ -352,7 +352,7 @@ impl Connection for DoorConnection {
     }
 }
 
-impl Batch for DoorConnection {
+impl Batch for LibraryConnection {
     /// Any number of bodies goes into one call, where the library has such calls.
     fn room_together(&mut self) -> u32 {
         let gathers = self.client.as_ref().is_some_and(|client| client.gathers());
@@ -382,7 +382,7 @@ impl Batch for DoorConnection {
     }
 }
 
-impl Transfer for DoorConnection {
+impl Transfer for LibraryConnection {
     fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
         self.pieces = Some((op.ticket, Vec::new(), rest + op.body.len() as u64));
         self.more(op.body, now, out);
@@ -400,7 +400,7 @@ impl Transfer for DoorConnection {
     }
 }
 
-impl Metered for DoorConnection {
+impl Metered for LibraryConnection {
     fn meter(&mut self) {
         self.meter.start();
     }
@@ -410,5 +410,5 @@ impl Metered for DoorConnection {
     }
 }
 
-/// As much of the server's first bytes as is looked at in one piece.
+/// Most of the server's first bytes that are read in one piece.
 const HEAD_BYTES_MAX: usize = 64;

@@ -1,5 +1,5 @@
-//! HTTP/2 (RFC 9113) by hyper, on a stream of the door: what `http2` and what is spoken inside
-//! HTTP/2 have in common.
+//! HTTP/2 (RFC 9113) by hyper, on a stream of the adapter: common code of `http2` and of the
+//! protocols inside HTTP/2.
 
 use std::error::Error;
 use std::future::poll_fn;
@@ -46,8 +46,9 @@ where
     let connection = Arc::new(Mutex::new(Some(connection)));
     let polled = Arc::clone(&connection);
     tasks.spawn(async move {
-        // How it ended is told by the calls that were open. That the server said GOAWAY it notices
-        // when it is polled, and nothing in it asks for that.
+        // Open calls report how it ended. The library notices GOAWAY only when it is polled, and
+        // nothing
+        // in it asks for that.
         poll_fn(|context| {
             watch.register(context);
             let mut place = lock(&polled);
@@ -76,12 +77,23 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    /// How many streams the server allows at once (`SETTINGS_MAX_CONCURRENT_STREAMS`); `u32::MAX`
-    /// is no limit, and 0 stands for a connection that is over.
-    pub fn granted(&self) -> u32 {
+    /// Number of streams that the server allows (`SETTINGS_MAX_CONCURRENT_STREAMS`); `u32::MAX`
+    /// means no limit, and 0 a connection that has ended.
+    fn granted(&self) -> u32 {
         let connection = lock(&self.connection);
         let streams = connection.as_ref().map_or(0, Connection::current_max_send_streams);
         u32::try_from(streams).unwrap_or(u32::MAX)
+    }
+
+    /// Number of requests that may be open now, at most `wanted`.
+    pub fn room(&self, wanted: u32) -> u32 {
+        if self.is_open() { wanted.min(self.granted()) } else { 0 }
+    }
+
+    /// Limits announced by the server, by name; empty if it sets none.
+    pub fn announced(&self) -> Option<(&'static str, u64)> {
+        let granted = self.granted();
+        (granted < u32::MAX).then_some(("max_concurrent_streams", granted.into()))
     }
 
     /// False once the connection takes no more requests: it broke, or the server said GOAWAY.
@@ -98,7 +110,7 @@ where
     }
 }
 
-/// What it means that a request was not answered: the server reset its stream, or the connection
+/// Meaning of a request without an answer: the server reset its stream, or the connection
 /// failed.
 pub fn unanswered(error: &(dyn Error + 'static)) -> Answer {
     let mut cause = Some(error);
@@ -173,11 +185,11 @@ const FRAME_HEAD_BYTES: usize = 9;
 const SETTINGS: u8 = 4;
 const ACK: u8 = 1;
 
-/// Streams that a reference server allows at once on a connection: no window that is weighed is to
-/// be narrowed by it.
+/// Most streams that a reference server allows on a connection: it must not narrow a measured
+/// window.
 const SERVED_STREAMS_MAX: u32 = 65_535;
 
-/// As much of foreign bytes as is shown.
+/// Most bytes of an unknown protocol that are shown.
 const SHOWN_BYTES_MAX: usize = 24;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What hyper asks of a transport and of an executor.
+//! The traits of transport and executor that hyper needs.
 
 use std::io;
 use std::pin::Pin;
@@ -34,7 +34,7 @@ impl Write for Stream {
         Poll::Ready(Ok(()))
     }
 
-    /// Whoever owns the socket closes it.
+    /// The owner of the socket closes it.
     fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

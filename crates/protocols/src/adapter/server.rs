@@ -1,5 +1,5 @@
-//! A reference server by a library, as a server on the engine's loop: every connection has a stream
-//! and tasks of its own.
+//! A reference server implemented by a library, on the engine's loop: every connection has its own
+//! stream and tasks.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,17 +10,17 @@ use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 use crate::adapter::stream::{self, Stream, Transport, lock};
 use crate::adapter::tasks::{Pool, Soon, Tasks};
 
-/// What a library serves on every connection of a shard.
+/// Service of a library, for every connection of a shard.
 pub trait Service: Send {
     /// Serves one connection to its end.
     fn serve(&mut self, stream: Stream, tasks: &Tasks) -> Soon<Result<(), Fault>>;
 
-    /// What this shard counted.
+    /// Counts of this shard.
     fn report(&self) -> ServerReport;
 }
 
-/// A library's server as the engine sees it.
-pub struct DoorServer<S> {
+/// A library's server as a server of the engine.
+pub struct LibraryServer<S> {
     service: S,
     lines: Vec<Option<Box<Line>>>,
 }
@@ -32,13 +32,13 @@ struct Line {
     ended: Arc<Mutex<Option<Result<(), Fault>>>>,
 }
 
-impl<S: Service> DoorServer<S> {
+impl<S: Service> LibraryServer<S> {
     /// A server without connections.
-    pub fn new(service: S) -> DoorServer<S> {
-        DoorServer { service, lines: Vec::new() }
+    pub fn new(service: S) -> LibraryServer<S> {
+        LibraryServer { service, lines: Vec::new() }
     }
 
-    /// Lets the library do what it can for a connection, and stages what it says.
+    /// Lets the library run for a connection, and stages its bytes.
     fn turn(&mut self, of: ConnectionId, out: &mut dyn Outlets) -> Result<(), Fault> {
         let line = self.lines.get_mut(of.0 as usize).and_then(Option::as_deref_mut);
         let Some(line) = line else { return Ok(()) };
@@ -56,7 +56,7 @@ impl<S: Service> DoorServer<S> {
     }
 }
 
-impl<S: Service> Server for DoorServer<S> {
+impl<S: Service> Server for LibraryServer<S> {
     fn accepted(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outlets) {
         let (stream, transport) = stream::pair();
         let pool = Pool::new();

@@ -1,5 +1,5 @@
-//! The transport as a library sees it: bytes in memory, put there and taken away by whoever owns
-//! the socket.
+//! The transport as a library sees it: bytes in memory, written and taken away by the owner of the
+//! socket.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -10,12 +10,12 @@ pub struct Stream {
     ends: Arc<Mutex<Ends>>,
 }
 
-/// Tells a task that something came, which it does not read itself.
+/// Wakes a task when bytes arrive that it does not read itself.
 pub struct Watch {
     ends: Arc<Mutex<Ends>>,
 }
 
-/// The other end, which hands over what the socket brought and takes what it shall carry.
+/// The other end, which passes on the bytes of the socket and takes those to be sent.
 pub(crate) struct Transport {
     ends: Arc<Mutex<Ends>>,
 }
@@ -24,9 +24,9 @@ pub(crate) struct Transport {
 #[derive(Default)]
 struct Ends {
     incoming: Vec<u8>,
-    /// How much of `incoming` the library has taken.
+    /// Number of bytes of `incoming` that the library has taken.
     taken: usize,
-    /// Nothing more comes in.
+    /// True at the end of the input.
     has_ended: bool,
     outgoing: Vec<u8>,
     reader: Option<Waker>,
@@ -41,8 +41,8 @@ pub(crate) fn pair() -> (Stream, Transport) {
 }
 
 impl Stream {
-    /// Hands what has come to `put`, at most `bytes_max` of it; nothing at the end of the
-    /// connection. Waits while there is nothing.
+    /// Passes arrived bytes to `put`, at most `bytes_max` of them; none at the end of the
+    /// connection. Waits while there are none.
     pub fn poll_take(
         &mut self,
         context: &mut Context<'_>,
@@ -79,19 +79,19 @@ impl Stream {
 }
 
 impl Watch {
-    /// Has the task of this context polled when more has come.
+    /// Makes the task of this context wake when more has arrived.
     pub fn register(&self, context: &Context<'_>) {
         lock(&self.ends).watcher = Some(context.waker().clone());
     }
 }
 
 impl Transport {
-    /// More came in.
+    /// Adds arrived bytes.
     pub(crate) fn feed(&self, bytes: &[u8]) {
         self.change(|ends| ends.incoming.extend_from_slice(bytes));
     }
 
-    /// Nothing more will come.
+    /// Ends the input.
     pub(crate) fn end(&self) {
         self.change(|ends| ends.has_ended = true);
     }
@@ -104,7 +104,7 @@ impl Transport {
         woken.into_iter().flatten().for_each(Waker::wake);
     }
 
-    /// Moves what the library wrote behind what is in `out`; how many bytes that was.
+    /// Moves the library's output to the end of `out`. Returns the number of bytes.
     pub(crate) fn drain(&self, out: &mut Vec<u8>) -> usize {
         let mut ends = lock(&self.ends);
         let bytes = ends.outgoing.len();
@@ -114,7 +114,7 @@ impl Transport {
     }
 }
 
-/// What a panic elsewhere left behind is still bytes.
+// A panic elsewhere leaves valid bytes.
 pub(crate) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

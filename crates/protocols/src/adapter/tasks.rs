@@ -1,5 +1,5 @@
-//! The futures of one connection, polled by hand: until all of them wait for bytes, and not again
-//! before bytes come. There is no runtime, no timer and no thread.
+//! The futures of one connection, polled explicitly: until all of them wait for bytes, and not
+//! again before bytes arrive. There is no runtime, no timer and no thread.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::adapter::stream::lock;
 
-/// What comes to pass later.
+/// A future of a connection.
 pub type Soon<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Takes tasks of a connection; it can be copied and handed to a library.
@@ -27,7 +27,7 @@ pub(crate) struct Pool {
     waker: Waker,
 }
 
-/// Remembers that a task can go on.
+/// Notes that a task can continue.
 #[derive(Default)]
 struct Woken(AtomicBool);
 
@@ -63,12 +63,12 @@ impl Pool {
         Pool { tasks: Tasks::default(), running: FuturesUnordered::new(), woken, waker }
     }
 
-    /// Where tasks are added.
+    /// Handle that adds tasks.
     pub(crate) fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
-    /// Polls what can go on, until nothing can.
+    /// Polls tasks that can continue, until none can.
     pub(crate) fn run(&mut self) {
         let mut context = Context::from_waker(&self.waker);
         loop {

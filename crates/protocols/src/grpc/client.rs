@@ -21,25 +21,25 @@ use tonic_prost::ProstCodec;
 use tower_service::Service;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
-use weigh_model::tls;
 use weigh_model::trial::Trial;
+use weigh_model::{Endpoint, tls};
 
 use crate::fields;
 
 use super::codec::{APPEND, APPEND_BATCH, AppendBatchReply, AppendReply, AppendRequest, SERVICE};
 
-/// What all clients of a trial go by.
+/// Common settings of all clients of a trial.
 pub(super) struct Plan {
     /// Scheme and authority.
     origin: Uri,
     is_stream: bool,
     streams: u32,
-    /// What every call says beside its message: who we are, and what the user adds.
+    /// Metadata of every call: credentials, and the user's fields.
     metadata: MetadataMap,
 }
 
 impl Plan {
-    /// That of a trial, checked.
+    /// Reads and checks those of a trial.
     pub(super) fn new(trial: &Trial) -> Result<Plan, Invalid> {
         let settings = &trial.settings;
         Ok(Plan {
@@ -56,36 +56,35 @@ fn origin(trial: &Trial) -> Result<Uri, Invalid> {
     let endpoint = trial.endpoint.as_ref();
     let is_secure = tls::is_on(&trial.settings) || endpoint.is_some_and(|own| own.scheme == SECURE);
     let scheme = if is_secure { "https" } else { "http" };
-    let (host, port) = endpoint.map_or(("localhost", 0), |own| (own.host.as_str(), own.port));
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let authority = endpoint.map_or("localhost:0".to_owned(), Endpoint::authority);
     let path = endpoint.map_or("", |own| own.path.trim_matches('/'));
     if !path.is_empty() {
-        let problem = format!("/{path} is a path, and gRPC calls {SERVICE} by its name");
-        return Err(Invalid::new("target", problem, format!("type grpc://{host}:{port}")));
+        let problem = format!("the URL has the path /{path}, but gRPC calls {SERVICE} by name");
+        return Err(Invalid::new("target", problem, format!("type grpc://{authority}")));
     }
-    let text = format!("{scheme}://{host}:{port}");
+    let text = format!("{scheme}://{authority}");
     text.parse().map_err(|error| {
-        let problem = format!("{text:?} is no address of a server: {error}");
+        let problem = format!("{text:?} is not an address of a server: {error}");
         Invalid::new("target", problem, "type a host name or an address")
     })
 }
 
-/// Credentials as HTTP says them (RFC 7617), and further fields.
+/// Credentials in HTTP's form (RFC 7617), and further fields.
 fn metadata(trial: &Trial) -> Result<MetadataMap, Invalid> {
     let mut metadata = MetadataMap::new();
     let basic = trial.endpoint.as_ref().and_then(crate::requests::basic_authorization);
     let further = fields::read(&trial.settings, "grpc", &OWN_FIELDS, basic.is_some())?;
     if let Some(text) = basic {
         let value = MetadataValue::try_from(text)
-            .map_err(|error| Invalid::new("target", error.to_string(), "leave its password out"))?;
+            .map_err(|error| Invalid::new("target", error.to_string(), "remove its password"))?;
         metadata.insert("authorization", value);
     }
     for (name, value) in further {
         let lower = name.to_ascii_lowercase();
         let problem = match lower.as_str() {
-            own if own.starts_with("grpc-") => "names that begin with grpc- belong to gRPC",
+            own if own.starts_with("grpc-") => "names that begin with grpc- are reserved for gRPC",
             own if own.ends_with("-bin") => "a value of bytes (-bin) cannot be written as text",
-            _ => "a field's value cannot stand in metadata",
+            _ => "a field's value is not allowed in metadata",
         };
         let key = lower.parse::<AsciiMetadataKey>().ok();
         let pair = key.zip(MetadataValue::try_from(value).ok());
@@ -100,11 +99,11 @@ fn metadata(trial: &Trial) -> Result<MetadataMap, Invalid> {
 /// Fields of every call that gRPC sets itself (gRPC over HTTP/2, "Requests").
 const OWN_FIELDS: [(&str, &str); 6] = [
     ("host", "it is taken from the target's URL"),
-    ("content-type", "gRPC has its own"),
-    ("content-length", "gRPC has none"),
-    ("te", "gRPC has its own"),
-    ("user-agent", "the library has its own"),
-    ("connection", "HTTP/2 has none"),
+    ("content-type", "gRPC sets it"),
+    ("content-length", "gRPC does not use it"),
+    ("te", "gRPC sets it"),
+    ("user-agent", "the library sets it"),
+    ("connection", "HTTP/2 does not use it"),
 ];
 
 /// Opens a channel.
@@ -127,13 +126,13 @@ struct Channel {
     requests: Requests<Body>,
 }
 
-/// Why there is no answer of gRPC.
+/// Why there is no gRPC answer.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     /// No answer at all.
     #[error(transparent)]
     Http2(#[from] hyper::Error),
-    /// An answer of something else: its status and its content type.
+    /// An answer that is not gRPC: its status and its content type.
     #[error("HTTP status {status}, {kind}", status = .0.as_u16(), kind = .1)]
     Other(StatusCode, String),
 }
@@ -169,7 +168,7 @@ impl Service<Request<Body>> for Channel {
 
 impl Client for Caller {
     fn room(&self) -> u32 {
-        if self.is_open() { self.plan.streams.min(self.requests.granted()) } else { 0 }
+        self.requests.room(self.plan.streams)
     }
 
     fn is_open(&self) -> bool {
@@ -177,8 +176,7 @@ impl Client for Caller {
     }
 
     fn granted(&self) -> Option<(&'static str, u64)> {
-        let granted = self.requests.granted();
-        (granted < u32::MAX).then_some(("max_concurrent_streams", granted.into()))
+        self.requests.announced()
     }
 
     fn call(&mut self, body: &[u8]) -> Soon<Answer> {
@@ -235,7 +233,7 @@ fn with<T>(message: T, plan: &Plan) -> tonic::Request<T> {
     request
 }
 
-/// What a status other than OK means: what the server said, or that it said nothing.
+/// Meaning of a status other than OK.
 fn answer(status: &Status) -> Answer {
     use std::error::Error;
     if let Some(cause) = status.source() {
@@ -246,7 +244,8 @@ fn answer(status: &Status) -> Answer {
                 Answer::Refused(code.as_u16())
             }
             Some(other) => {
-                let saw = format!("its answer is no gRPC, but {other}; is {SERVICE} there?");
+                let saw =
+                    format!("its answer is not gRPC but {other}: check that it has {SERVICE}");
                 Answer::Useless(Fault::OtherProtocol(saw))
             }
             None => http2::unanswered(cause),
@@ -255,11 +254,11 @@ fn answer(status: &Status) -> Answer {
     let code = status.code();
     if code == Code::Unimplemented {
         let said = status.message();
-        let reason = format!("it has no service {SERVICE} that does this: \"{said}\"");
+        let reason = format!("it has no such method of {SERVICE}: \"{said}\"");
         return Answer::Useless(Fault::Refused { code: code as u16, reason });
     }
     Answer::Refused(code as u16)
 }
 
-/// The scheme that says TLS.
+/// The scheme for TLS.
 pub(super) const SECURE: &str = "grpcs";

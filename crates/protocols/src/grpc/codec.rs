@@ -48,7 +48,7 @@ pub struct ReadRequest {
     /// Readings at most, or 0.
     #[prost(uint32, tag = "2")]
     pub limit: u32,
-    /// Whose they are to be; empty for everybody's.
+    /// Producer of the readings; empty for all producers.
     #[prost(string, tag = "3")]
     pub sensor: String,
 }

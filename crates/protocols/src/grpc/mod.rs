@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::adapter::client::Library;
 use crate::adapter::http2;
-use crate::adapter::server::DoorServer;
+use crate::adapter::server::LibraryServer;
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{
     Dial, ErrorWords, Guarantee, Host, Invalid, Protocol, Scheme, Setting, SettingKind, Transport,
@@ -17,8 +17,8 @@ use crate::{fields, statuses};
 
 mod client;
 pub mod codec;
+pub mod messages;
 mod server;
-pub mod shelf;
 
 pub use codec::{COUNT, SERVICE};
 
@@ -75,7 +75,7 @@ impl Protocol for Grpc {
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |_shard| {
-                Box::new(DoorServer::new(server::StoreService::new(Arc::clone(&rules))))
+                Box::new(LibraryServer::new(server::StoreService::new(Arc::clone(&rules))))
             }),
         })
     }
@@ -110,5 +110,5 @@ const OWN: &[Setting] = &[
     },
 ];
 
-/// Those, and the keys of TLS.
+/// The keys of gRPC, and those of TLS.
 static SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "h2");

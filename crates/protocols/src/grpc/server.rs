@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::adapter::http2;
 use crate::adapter::server::Service;
-use crate::adapter::stream::Stream;
+use crate::adapter::stream::{Stream, lock};
 use crate::adapter::tasks::{Soon, Tasks};
 use bytes::Bytes;
 use http::{Request, Response};
@@ -24,10 +24,10 @@ use super::codec::{
     APPEND, APPEND_BATCH, AppendBatchReply, AppendReply, AppendRequest, COUNT, CountReply,
     CountRequest, READ, READ_DEFAULT, ReadReply, ReadRequest, SERVICE,
 };
-use super::shelf::Shelf;
-use crate::census::Census;
+use super::messages::Shelf;
+use crate::server_counts::ServerCounts;
 
-/// What all shards of one server share.
+/// State shared by all shards of one server.
 pub(super) struct Rules {
     message_bytes_max: usize,
     shelf: Mutex<Shelf>,
@@ -42,8 +42,8 @@ pub(super) struct StoreService {
 #[derive(Clone)]
 struct Store {
     rules: Arc<Rules>,
-    /// Its connections are polled by one thread, so that nobody ever waits for it.
-    census: Arc<Mutex<Census>>,
+    /// Its connections are polled by one thread, so that no call ever waits for it.
+    census: Arc<Mutex<ServerCounts>>,
 }
 
 impl Rules {
@@ -167,8 +167,4 @@ impl Store {
         lock(&self.census).note(&reading);
         lock(&self.rules.shelf).put(&reading);
     }
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,26 +7,34 @@ use weigh_model::connection::Fault;
 
 use super::codec::{FIELDS_MAX, Framing, HEAD_BYTES_MAX};
 
-/// What an answer's head says.
+/// The head of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) body: Body,
-    /// Whether the connection goes on after it.
-    pub(super) keeps_alive: bool,
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Framing of its body.
+    pub body: Body,
+    /// Whether the connection stays open after it.
+    pub keeps_alive: bool,
 }
 
-/// Where an answer's body ends.
+/// Framing of an answer's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub enum Body {
+    /// After this many bytes.
     Length(u64),
+    /// With the last chunk.
     Chunked,
+    /// With the connection.
     UntilClose,
 }
 
 /// Reads the head at the start of `input`; `None` if it is not all there. An answer to HEAD has
 /// no body whatever its fields say (RFC 9112, section 6.3, item 1).
-pub(super) fn read(input: &[u8], is_to_head: bool) -> Result<Option<(Answer, usize)>, Fault> {
+///
+/// # Errors
+/// [`Fault::Malformed`] for a head that is not of HTTP/1.
+pub fn read(input: &[u8], is_to_head: bool) -> Result<Option<(Answer, usize)>, Fault> {
     let mut headers = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut response = Response::new(&mut []);
     let seen = &input[..input.len().min(HEAD_BYTES_MAX)];
@@ -48,7 +56,7 @@ pub(super) fn read(input: &[u8], is_to_head: bool) -> Result<Option<(Answer, usi
         return Err(Fault::Malformed("an answer without a status".to_owned()));
     };
     if !(100..1000).contains(&status) {
-        return Err(Fault::Malformed(format!("{status} is no status")));
+        return Err(Fault::Malformed(format!("invalid status {status}")));
     }
     let framing = Framing::of(response.headers, minor)
         .map_err(|flaw| Fault::Malformed(format!("the head of an answer: {flaw}")))?;
@@ -62,6 +70,22 @@ pub(super) fn read(input: &[u8], is_to_head: bool) -> Result<Option<(Answer, usi
     let keeps_alive = framing.keeps_alive(minor) && body != Body::UntilClose;
     Ok(Some((Answer { status, body, keeps_alive }, head_bytes)))
 }
+
+/// Refuses a server whose first bytes are not those of HTTP/1.
+pub(super) fn recognise(input: &[u8]) -> Result<(), Fault> {
+    if input.iter().zip(b"HTTP/").all(|(byte, due)| byte == due) {
+        return Ok(());
+    }
+    let text = || format!("it starts with \"{}\"", shown(input));
+    Err(Fault::OtherProtocol(crate::requests::answers_in_tls(input).unwrap_or_else(text)))
+}
+
+/// The first of these bytes, as text.
+pub(super) fn shown(input: &[u8]) -> impl std::fmt::Display {
+    input[..input.len().min(SHOWN_BYTES_MAX)].escape_ascii()
+}
+
+const SHOWN_BYTES_MAX: usize = 16;
 
 fn flawed(error: Error) -> Fault {
     Fault::Malformed(match error {

@@ -1,10 +1,10 @@
-//! The chunked transfer coding (RFC 9112, section 7.1), taken apart piece by piece as it comes.
+//! The chunked transfer coding (RFC 9112, section 7.1), decoded piece by piece as it arrives.
 
 use crate::fields::is_token;
 
-/// Where a chunked body stands.
+/// State of a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Chunked {
+pub struct Chunked {
     part: Part,
     trailer_bytes: u32,
 }
@@ -17,36 +17,44 @@ enum Part {
     Trailers,
 }
 
-/// What [`Chunked::advance`] came to.
+/// Result of [`Chunked::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Advance {
-    /// Bytes of the input that are done with.
-    pub(super) taken: usize,
+pub struct Advance {
+    /// Bytes of the input that were consumed.
+    pub taken: usize,
     /// True once the empty line behind the trailers is taken.
-    pub(super) is_whole: bool,
+    pub is_whole: bool,
 }
 
-/// Why it is no chunked body.
+/// Why it is not a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ChunkFlaw {
-    #[error("a chunk size that is no hexadecimal number")]
+pub enum ChunkFlaw {
+    /// The chunk does not begin with a size.
+    #[error("a chunk size that is not a hexadecimal number")]
     BadSize,
+    /// More than its size says.
     #[error("a chunk that does not end with its size")]
     BadEnd,
+    /// Too long.
     #[error("a chunk extension or trailer section that is too long")]
     TooLong,
+    /// A line ends by LF alone.
     #[error("a line that ends without a carriage return")]
     BareLineFeed,
-    #[error("a trailer line that is no field")]
+    /// A trailer line is not a field.
+    #[error("a trailer line that is not a field")]
     BadTrailer,
 }
 
 impl Chunked {
     /// The start of a body.
-    pub(super) const START: Chunked = Chunked { part: Part::Size, trailer_bytes: 0 };
+    pub const START: Chunked = Chunked { part: Part::Size, trailer_bytes: 0 };
 
     /// Takes what it can of `input`; `data` gets the body's bytes as they come.
-    pub(super) fn advance(
+    ///
+    /// # Errors
+    /// If it is not a chunked body.
+    pub fn advance(
         &mut self,
         input: &[u8],
         data: &mut dyn FnMut(&[u8]),

@@ -19,7 +19,7 @@ use super::request::{Rendered, Template};
 pub(super) struct HttpConnection {
     template: Arc<Template>,
     in_flight: VecDeque<Ticket>,
-    /// Where a request holds several messages: how many each in flight does.
+    /// Messages of each request in flight, if a request holds several.
     #[expect(clippy::box_collection, reason = "a connection without batches stays small")]
     batches: Option<Box<VecDeque<u32>>>,
     memory: Memory<Answer>,
@@ -41,7 +41,7 @@ enum State {
     Length(u64),
     Chunked(Chunked),
     UntilClose,
-    /// No more operations; what still comes is thrown away.
+    /// No more operations; later input is discarded.
     Closing,
 }
 
@@ -79,11 +79,8 @@ impl HttpConnection {
             self.begin(answer, emit)?;
             return Ok(head_bytes);
         }
-        if !self.has_heard && !input.iter().zip(b"HTTP/").all(|(byte, due)| byte == due) {
-            let start = &input[..input.len().min(SHOWN_BYTES_MAX)];
-            let text = || format!("it starts with \"{}\"", start.escape_ascii());
-            let text = crate::requests::answers_in_tls(start).unwrap_or_else(text);
-            return Err(Fault::OtherProtocol(text));
+        if !self.has_heard {
+            answer::recognise(input)?;
         }
         let Some((answer, head_bytes)) = answer::read(input, self.template.is_head())? else {
             return Ok(0);
@@ -98,11 +95,11 @@ impl HttpConnection {
         Ok(head_bytes)
     }
 
-    /// RFC 9110, section 15.2: interim answers are no answer; 100 sets a held body free.
+    /// RFC 9110, section 15.2: interim answers do not count; 100 releases a held body.
     fn take_interim(&mut self, status: u16, out: &mut Outbox) -> Result<(), Fault> {
         match status {
             _ if self.in_flight.is_empty() => Err(unasked(status)),
-            101 => Err(Fault::Malformed("it switched protocols unasked".to_owned())),
+            101 => Err(Fault::Malformed("it switched protocols without a request".to_owned())),
             100 => {
                 self.release(out);
                 Ok(())
@@ -116,8 +113,9 @@ impl HttpConnection {
             return Err(unasked(answer.status));
         }
         self.status = answer.status;
-        // An answer that comes before the body was asked for leaves the server waiting for a
-        // body that will not come: such a connection is of no further use.
+        // An answer before the body was requested leaves the server waiting for a body that will
+        // not
+        // come: such a connection is of no further use.
         self.keeps_alive = answer.keeps_alive && self.held.take().is_none();
         match answer.body {
             Body::Length(0) => self.finish(emit),
@@ -319,14 +317,13 @@ impl Metered for HttpConnection {
 
 fn unasked(status: u16) -> Fault {
     match status {
-        // RFC 9110, section 15.5.9: the server tires of an idle connection.
+        // RFC 9110, section 15.5.9: the server closes an idle connection.
         408 => Fault::Ended("it waited too long for a request (408)".to_owned()),
-        _ => Fault::Malformed(format!("an answer ({status}) that nobody asked for")),
+        _ => Fault::Malformed(format!("an answer ({status}) without a request")),
     }
 }
 
 const CONTINUE_PATIENCE: Nanos = Nanos::from_secs(1);
-const SHOWN_BYTES_MAX: usize = 16;
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,12 @@
-//! What both ends know of HTTP/1.1 messages: where a body ends (RFC 9112, section 6.3) and
-//! whether the connection goes on (section 9.3).
+//! Framing of HTTP/1.1 messages, for both ends: where a body ends (RFC 9112, section 6.3) and
+//! whether the connection stays open (section 9.3).
 
 use httparse::Header;
 
 /// Why a head cannot be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Flaw {
-    #[error("Content-Length is no whole number")]
+    #[error("Content-Length is not a whole number")]
     BadLength,
     #[error("two Content-Length fields that differ")]
     LengthConflict,
@@ -58,7 +58,7 @@ impl Framing {
         }
     }
 
-    /// Whether the connection goes on after a message of HTTP/1.`minor`.
+    /// Whether the connection stays open after a message of HTTP/1.`minor`.
     pub(super) fn keeps_alive(&self, minor: u8) -> bool {
         !self.says_close && (minor >= 1 || self.says_keep_alive)
     }
@@ -127,7 +127,7 @@ pub(super) fn put_decimal(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// The last head that was read and what it meant. Peers repeat their heads byte for byte (but
+/// The last head that was read and its meaning. Peers repeat their heads byte for byte (but
 /// for a date that changes once a second), and comparing costs a tenth of reading.
 #[derive(Default)]
 pub(super) struct Memory<T> {
@@ -140,7 +140,7 @@ impl<T: Copy> Memory<T> {
         Memory { bytes, meaning: None }
     }
 
-    /// What the head at the start of `input` means and its length, if it is the remembered one.
+    /// Meaning and length of the head at the start of `input`, if it is the remembered one.
     /// A remembered head ends with its empty line, so no longer head starts with it.
     pub(super) fn recall(&self, input: &[u8]) -> Option<(T, usize)> {
         let meaning = self.meaning?;

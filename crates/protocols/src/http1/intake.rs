@@ -1,5 +1,5 @@
-//! The head of a request, as the reference server reads it: what is wanted, how long the body
-//! is, and what is wrong with it.
+//! The head of a request, as the reference server reads it: operation, length of the body, and
+//! errors.
 
 use std::mem::MaybeUninit;
 
@@ -23,15 +23,15 @@ pub(super) struct Intake {
     pub(super) keeps_alive: bool,
 }
 
-/// What a request wants.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Store,
-    /// Several messages in one.
+    /// Several messages.
     Batch,
     /// A reading for those who poll this list.
     Keep(u32),
-    /// What is new in a list; where nothing is, the answer may wait so long.
+    /// Poll of new readings; without any, the answer may wait for this time.
     Poll(Query, Nanos),
     List {
         since: u64,
@@ -39,14 +39,14 @@ pub(super) enum Route {
     },
     Count,
     Health,
-    /// The query makes no sense, and why.
+    /// The query is invalid, and why.
     BadQuery(&'static str),
     Missing,
-    /// The path exists for these methods only.
+    /// The path allows only these methods.
     Allows(&'static str),
 }
 
-/// How a request's body is delimited.
+/// Framing of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     Length(u64),
@@ -60,7 +60,7 @@ pub(super) struct Refusal {
     pub(super) reason: &'static str,
 }
 
-/// Where the server has what.
+/// Paths of the server.
 pub(super) struct Paths {
     /// Messages are stored here, beside `/messages`.
     pub(super) store: String,
@@ -100,7 +100,7 @@ pub(super) fn read(input: &[u8], paths: &Paths) -> Result<Option<(Intake, usize)
     };
     let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version)
     else {
-        return Err(refusal(400, "the request line is not whole"));
+        return Err(refusal(400, "the request line is incomplete"));
     };
     let intake = understand(method, target, minor, request.headers, paths)?;
     Ok(Some((intake, head_bytes)))
@@ -121,7 +121,7 @@ fn understand(
             4 if header.name.eq_ignore_ascii_case("host") => hosts += 1,
             6 if header.name.eq_ignore_ascii_case("expect") => {
                 if !header.value.trim_ascii().eq_ignore_ascii_case(b"100-continue") {
-                    return Err(refusal(417, "the only expectation it can meet is 100-continue"));
+                    return Err(refusal(417, "the only supported expectation is 100-continue"));
                 }
                 expects = minor >= 1;
             }
@@ -129,18 +129,18 @@ fn understand(
         }
     }
     if hosts > 1 || (hosts == 0 && minor >= 1) {
-        return Err(refusal(400, "a request has exactly one Host field"));
+        return Err(refusal(400, "a request needs exactly one Host field"));
     }
     if !KNOWN_METHODS.contains(&method) {
-        return Err(refusal(501, "the method is not known"));
+        return Err(refusal(501, "unknown method"));
     }
     let route = route(method, target, paths)?;
     let body = match framing.length {
         _ if framing.has_other_coding && framing.is_chunked => {
-            return Err(refusal(501, "the only transfer coding it knows is chunked"));
+            return Err(refusal(501, "the only supported transfer coding is chunked"));
         }
         _ if framing.has_other_coding => {
-            return Err(refusal(400, "the last transfer coding of a request is chunked"));
+            return Err(refusal(400, "the last transfer coding of a request must be chunked"));
         }
         _ if framing.is_chunked => Body::Chunked,
         Some(length) => Body::Length(length),
@@ -162,7 +162,7 @@ fn route(method: &str, target: &str, paths: &Paths) -> Result<Route, Refusal> {
         _ => target,
     };
     if !origin.starts_with('/') && origin != "*" {
-        return Err(refusal(400, "the target starts with a slash"));
+        return Err(refusal(400, "the target must start with a slash"));
     }
     let (place, query) = origin.split_once('?').unwrap_or((origin, ""));
     let reads = method == "GET" || method == "HEAD";
@@ -186,7 +186,7 @@ fn route(method: &str, target: &str, paths: &Paths) -> Result<Route, Refusal> {
         "/healthz" => Route::Health,
         _ if (place == path || place == "/messages") && reads => list(query),
         _ if place == path || place == "/messages" => Route::Allows("GET, HEAD, POST"),
-        // What is asked for where a URL names nothing.
+        // The request without a path.
         "/" if reads => Route::Health,
         _ => Route::Missing,
     })
@@ -201,7 +201,7 @@ fn list(query: &str) -> Route {
             ("since", Some(number)) => since = number,
             ("limit", Some(number)) => limit = number.min(LIMIT_MAX),
             ("since" | "limit", None) => {
-                return Route::BadQuery("since and limit are whole numbers\n");
+                return Route::BadQuery("since and limit must be whole numbers\n");
             }
             _ => {}
         }
@@ -209,8 +209,8 @@ fn list(query: &str) -> Route {
     Route::List { since, limit }
 }
 
-/// The list of readings at `place`: 0 where all producers bring theirs, else one more than the
-/// index of the one that does.
+/// Index of the list of readings at `place`: 0 for the list of all producers, otherwise one more
+/// than the index of its producer.
 fn list_at(place: &str, readings: &str) -> Option<u32> {
     match place.strip_prefix(readings)? {
         "" => Some(0),
@@ -232,16 +232,16 @@ fn poll(list: u32, query: &str) -> Route {
             ("limit", Some(number)) => asked.limit = number.min(READINGS_MAX),
             ("since", None) => {
                 return Route::BadQuery(
-                    "since is no cursor of this list: give the next of its last answer, or leave \
-                     it out for all readings there are\n",
+                    "unknown cursor in since: use `next` of the last answer, or leave \
+                    it out for all readings\n",
                 );
             }
-            ("limit", None) => return Route::BadQuery("limit is a whole number\n"),
+            ("limit", None) => return Route::BadQuery("limit must be a whole number\n"),
             ("wait", _) => match parse_duration(value).ok().filter(|wait| *wait <= WAIT_MAX) {
                 Some(time) => wait = time,
                 None => {
                     return Route::BadQuery(
-                        "wait is a time with its unit, such as 30s, of at most 5m\n",
+                        "wait must be a time with its unit, such as 30s, of at most 5m\n",
                     );
                 }
             },
@@ -262,7 +262,7 @@ fn flawed(error: Error, seen: &[u8]) -> Refusal {
     }
 }
 
-/// True if the third word of the request line is an HTTP version, one that we do not speak.
+/// True if the third word of the request line is an HTTP version, one that is not supported.
 /// `seen` may end right behind the first octet that shows it.
 fn has_other_version(seen: &[u8]) -> bool {
     let line = seen.trim_ascii_start();
@@ -274,7 +274,7 @@ fn framing_refusal(flaw: Flaw) -> Refusal {
     refusal(
         400,
         match flaw {
-            Flaw::BadLength => "Content-Length is no whole number",
+            Flaw::BadLength => "Content-Length is not a whole number",
             Flaw::LengthConflict => "two Content-Length fields differ",
             Flaw::LengthAndCoding => "both Content-Length and Transfer-Encoding",
             Flaw::CodingInHttp10 => "Transfer-Encoding in HTTP/1.0",
@@ -295,7 +295,7 @@ const KNOWN_METHODS: [&str; 9] =
 const READINGS_DEFAULT: u64 = 1000;
 const READINGS_MAX: u64 = 10_000;
 
-/// How long a request is held at most.
+/// Longest time for which a request is held.
 const WAIT_MAX: Nanos = Nanos::from_secs(300);
 
 const LIMIT_DEFAULT: u64 = 100;

@@ -1,6 +1,6 @@
 //! Lists of messages in JSON, as a batch brings them to the server and an answer brings them back:
 //! a body that is a JSON object or array stands in the list as it is, byte for byte; other text is
-//! a JSON string; and what is no text is an object with its base64 (RFC 4648, section 4).
+//! a JSON string; and binary data is an object with its base64 (RFC 4648, section 4).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 
 use super::store::put_json_string;
 
-/// What an answer to a consumer holds.
+/// Content of an answer to a consumer.
 #[derive(Deserialize)]
 pub(super) struct Page<'a> {
-    /// What is new.
+    /// The new readings.
     #[serde(borrow)]
     readings: Vec<&'a RawValue>,
-    /// Where to go on.
+    /// Cursor of the next request.
     #[serde(borrow)]
     next: &'a RawValue,
 }
@@ -29,18 +29,18 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// How many messages it holds.
+    /// Number of messages in it.
     pub(super) fn len(&self) -> usize {
         self.readings.len()
     }
 
-    /// Where to go on: the text of a string, or a number as it stands.
+    /// The next cursor: the text of a string, or a number as written.
     pub(super) fn next(&self) -> String {
         let text = self.next.get();
         serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())
     }
 
-    /// Hands over every body and returns how many bytes they have.
+    /// Passes on every body and returns their total number of bytes.
     pub(super) fn each(&self, mut take: impl FnMut(&[u8])) -> usize {
         let mut bytes = 0;
         for element in &self.readings {

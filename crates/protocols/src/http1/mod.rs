@@ -14,11 +14,10 @@ use weigh_model::trial::{Settings, Trial};
 
 use crate::{fields, requests, statuses};
 
-mod answer;
-mod chunked;
+pub mod answer;
+pub mod chunked;
 mod client;
 mod codec;
-mod held;
 mod intake;
 mod list;
 mod names;
@@ -28,6 +27,7 @@ mod reply;
 mod request;
 mod server;
 mod store;
+mod waiting;
 
 /// The protocol `http1`.
 pub struct Http1;
@@ -74,7 +74,7 @@ impl Protocol for Http1 {
         SETTINGS
     }
 
-    /// An answer confirms, and a client that hears none may ask again.
+    /// An answer confirms, and a client without one may send again.
     fn guarantee(&self, _settings: &Settings) -> Guarantee {
         Guarantee::AtLeastOnce
     }
@@ -117,11 +117,11 @@ impl Protocol for Http1 {
     }
 }
 
-/// Makes the connection of a seat.
+/// Makes the connection of a client.
 type MakeConnection = Box<dyn Fn(Seat) -> Box<dyn Connection> + Send + Sync>;
 
-/// The connections of a trial whose consumers ask at `path`, where its producers bring the messages
-/// to. In pairs each producer has a list of its own below it.
+/// Makes the connections of a trial whose consumers poll `path`, to which its producers post.
+/// In pairs each producer has its own list below it.
 fn polled(
     trial: &Trial,
     path: &str,
@@ -132,21 +132,21 @@ fn polled(
     if load.topology == Topology::Shared {
         return Err(Invalid::new(
             "load.topology",
-            "consumers that ask do not share one cursor",
+            "consumers of poll cannot share one cursor",
             "type --topology fan-in, fan-out or pairs",
         ));
     }
     if !is_kept {
         return Err(Invalid::new(
             "http1.keep_alive",
-            "a consumer that asks again and again keeps its connection",
+            "a consumer of poll keeps its connection open",
             "leave http1.keep_alive at true",
         ));
     }
     if load.connections > 1 && load.size.is_some_and(|size| size.0 < MARK_BYTES as u64) {
         return Err(Invalid::new(
             "load.size",
-            "bodies without room for a mark cannot be told apart in one list of many producers",
+            "bodies without room for a mark cannot be distinguished in one list of many producers",
             format!("type at least {MARK_BYTES}B, or one producer (-c 1)"),
         ));
     }
@@ -181,13 +181,13 @@ const OWN: &[Setting] = &[
         key: "poll_path",
         kind: SettingKind::Text,
         default: "/readings",
-        doc: "The same in poll: producers POST there, consumers GET; in pairs with /INDEX behind.",
+        doc: "Path for poll: producers POST there, consumers GET; in pairs /INDEX is added.",
     },
     Setting {
         key: "batch_path",
         kind: SettingKind::Text,
         default: "/messages/batch",
-        doc: "The same in batch: each POST brings a JSON array of messages.",
+        doc: "Path for batch: each POST brings a JSON array of messages.",
     },
     Setting {
         key: "content_type",
@@ -219,7 +219,7 @@ const OWN: &[Setting] = &[
         key: "chunked",
         kind: SettingKind::Flag,
         default: "false",
-        doc: "Whether a POST sends its body in chunks, without its length; a transfer in many.",
+        doc: "Whether a POST sends its body in chunks, without its length; a transfer uses many.",
     },
     Setting {
         key: "store",
@@ -241,5 +241,5 @@ const OWN: &[Setting] = &[
     },
 ];
 
-/// Those, and the keys of TLS.
+/// The keys of HTTP/1.1, and those of TLS.
 static SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "http/1.1");

@@ -1,4 +1,4 @@
-//! What messages of HTTP/1.1 are called, for diagrams.
+//! Names of HTTP/1.1 messages, for diagrams.
 
 use httparse::{EMPTY_HEADER, Header, Request, Response, Status};
 use weigh_model::protocol::PacketName;
@@ -41,18 +41,18 @@ fn is_next(head: &[u8], end: usize) -> bool {
     head.get(end..).is_some_and(|rest| rest.starts_with(b"HTTP/1."))
 }
 
-/// Head and body, where the head is all there and tells (RFC 9112, section 6.3); a chunked body
-/// does not.
+/// Length of head and body, if the head is complete and has it (RFC 9112, section 6.3); a chunked
+/// body does not.
 fn whole(parsed: Status<usize>, fields: &[Header<'_>]) -> Option<u64> {
     let Status::Complete(end) = parsed else { return None };
     let framing = Framing::of(fields, 1).ok()?;
     (!framing.is_chunked).then(|| end as u64 + framing.length.unwrap_or(0))
 }
 
-/// As many as the reference server takes would be a waste here.
+/// Lower than the reference server's limit, to save memory.
 const FIELDS_MAX: usize = 64;
 
-/// More of a path would not fit beside an arrow.
+/// Longer paths would not fit next to an arrow.
 const TARGET_CHARS: usize = 24;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! A consumer of the pattern `poll`: it asks for what is new, takes the messages out of the answer
-//! and goes on from the cursor that stands in it. To set up its session it goes to the end of the
-//! list, so that it gets what is new from then on, like a subscriber.
+//! A consumer of the pattern `poll`: it requests new messages, takes them out of the answer, and
+//! continues from the cursor in it. To set up its session it goes to the end of the list, so that
+//! it
+//! gets only later messages, like a subscriber.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,14 +16,14 @@ use super::chunked::Chunked;
 use super::codec::{Memory, put_decimal};
 use super::list::Page;
 
-/// What all consumers of a list ask alike.
+/// Common settings of all consumers of a list.
 pub(super) struct Question {
     /// Method and path, up to the first key of the query.
     start: Vec<u8>,
-    /// What follows the query, to the end of the head.
+    /// Text after the query, to the end of the head.
     end: Vec<u8>,
     polling: Polling,
-    /// How far those have come whose connections are gone, by seat.
+    /// Cursors of the clients whose connections have ended, by seat.
     cursors: Mutex<HashMap<u32, String>>,
 }
 
@@ -41,14 +42,14 @@ pub(super) struct PollConnection {
     meter: Meter,
 }
 
-/// What the next answer is for.
+/// Purpose of the next answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Where the list ends.
+    /// Find the end of the list.
     FindEnd,
-    /// That it does end there: what is on the way is old.
+    /// Confirm the end: messages in transit are old.
     ReachEnd,
-    /// What is new.
+    /// Read new messages.
     Session,
 }
 
@@ -60,12 +61,12 @@ enum State {
     Body,
     Chunked(Chunked),
     UntilClose,
-    /// No more requests; what still comes is thrown away.
+    /// No more requests; later input is discarded.
     Closing,
 }
 
 impl Question {
-    /// Asks at `path`; `fields` are the header fields with their line ends.
+    /// Polls `path`; `fields` are the header fields with their line ends.
     pub(super) fn new(path: &str, fields: &str, polling: Polling) -> Question {
         let mark = if path.contains('?') { '&' } else { '?' };
         Question {
@@ -135,10 +136,8 @@ impl PollConnection {
     /// Takes the head at the start of `input`; 0 if it is not all there.
     fn take_head(&mut self, input: &[u8]) -> Result<usize, Fault> {
         let known = self.memory.recall(input);
-        if !self.has_heard && !input.iter().zip(b"HTTP/").all(|(byte, due)| byte == due) {
-            let start = &input[..input.len().min(SHOWN_BYTES_MAX)];
-            let text = format!("it starts with \"{}\"", start.escape_ascii());
-            return Err(Fault::OtherProtocol(text));
+        if !self.has_heard {
+            answer::recognise(input)?;
         }
         let Some((answer, head_bytes)) =
             known.map_or_else(|| answer::read(input, false), |known| Ok(Some(known)))?
@@ -147,7 +146,7 @@ impl PollConnection {
         };
         self.has_heard = true;
         self.meter.read(self.phase(), head_bytes, 0);
-        // RFC 9110, section 15.2: interim answers are no answer.
+        // RFC 9110, section 15.2: interim answers do not count.
         if answer.status >= 200 {
             self.memory.keep(&input[..head_bytes], answer);
             self.answer = answer;
@@ -160,7 +159,7 @@ impl PollConnection {
         Ok(head_bytes)
     }
 
-    /// The answer is whole.
+    /// Handles a complete answer.
     fn finish(&mut self, body: &[u8], out: &mut Outbox, emit: Emit<'_>) -> Result<(), Fault> {
         self.state = State::Idle;
         let status = self.answer.status;
@@ -190,7 +189,8 @@ impl PollConnection {
         Ok(())
     }
 
-    /// Goes on to the end of the list. A server that takes no limit of 0 is asked from the begin.
+    /// Continues to the end of the list. A server that rejects a limit of 0 is read from the
+    /// beginning.
     fn set_up(
         &mut self,
         page: Option<Page<'_>>,
@@ -206,7 +206,7 @@ impl PollConnection {
                 emit(Signal::Ready);
                 return Ok(());
             } else {
-                let reason = format!("it answers {} to a consumer that asks", self.answer.status);
+                let reason = format!("it answers {} to a poll", self.answer.status);
                 return Err(Fault::Refused { code: self.answer.status, reason });
             }
             self.go_on(out);
@@ -216,7 +216,7 @@ impl PollConnection {
         let moves = self.cursor.as_deref() != Some(&*next);
         let is_at_end = self.step == Step::ReachEnd && page.len() == 0;
         if page.len() > 0 && self.step == Step::ReachEnd && !moves {
-            let what = format!("its next cursor {next:?} leads back to the same readings");
+            let what = format!("its next cursor {next:?} returns the same readings again");
             return Err(Fault::Malformed(what));
         }
         self.cursor = Some(next);
@@ -231,7 +231,7 @@ impl PollConnection {
     }
 
     /// The next request of the set-up. A connection that ends before it is replaced, and the next
-    /// goes on from the cursor.
+    /// continues from the cursor.
     fn go_on(&mut self, out: &mut Outbox) {
         if self.answer.keeps_alive {
             self.put_question(out);
@@ -240,7 +240,7 @@ impl PollConnection {
 }
 
 impl Drop for PollConnection {
-    /// Whoever takes the seat next goes on from here.
+    /// Cursor for the next connection of this seat.
     fn drop(&mut self) {
         if let Some(cursor) = self.cursor.take() {
             self.question.cursors().insert(self.seat, cursor);
@@ -306,7 +306,7 @@ impl Connection for PollConnection {
                         return Err(too_long());
                     }
                     taken += advance.taken;
-                    // What the chunks hold counts when the answer is whole.
+                    // The content of chunks counts when the answer is complete.
                     let data = self.body.len() - before;
                     self.meter.read(self.phase(), advance.taken - data, 0);
                     self.state = State::Chunked(chunked);
@@ -362,7 +362,7 @@ impl Metered for PollConnection {
         self.meter.start();
     }
 
-    /// What is counted of whole answers, and what there is of one that is not.
+    /// Counts of complete answers, and the state of an incomplete one.
     fn counts(&mut self) -> Option<StreamCounts> {
         let mut counts = self.meter.counts()?;
         counts.received.add(self.phase(), self.body.len(), 0);
@@ -381,8 +381,7 @@ fn put_escaped(out: &mut Vec<u8>, text: &str) {
 }
 
 fn unasked(input: &[u8]) -> Fault {
-    let start = &input[..input.len().min(SHOWN_BYTES_MAX)];
-    Fault::Malformed(format!("\"{}\" that nobody asked for", start.escape_ascii()))
+    Fault::Malformed(format!("\"{}\" without a request", answer::shown(input)))
 }
 
 fn too_long() -> Fault {
@@ -394,7 +393,6 @@ const SET_UP_LIMIT: u32 = 1000;
 
 /// The largest answer that is taken.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
-const SHOWN_BYTES_MAX: usize = 16;
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,5 @@
-//! What consumers of the pattern `poll` ask the reference server for: lists of the newest readings,
-//! which all shards share, since a reading may come in by one and be asked for by another.
+//! Lists of the newest readings, which consumers of the pattern `poll` request. All shards share
+//! them, since a reading may arrive at one and be requested from another.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -23,29 +23,30 @@ struct Inner {
 struct List {
     elements: VecDeque<Vec<u8>>,
     held_bytes: usize,
-    /// The number of the next one, which is the cursor of what is new from now on.
+    /// Number of the next one, which is the cursor of later readings.
     next: u64,
-    /// Shards that hold a request until something new comes.
+    /// Shards with a request that waits for new readings.
     waiting: BTreeSet<u16>,
 }
 
-/// What is asked for.
+/// A query of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Query {
-    /// Which list.
+    /// Index of the list.
     pub(super) list: u32,
-    /// From which cursor on; `None` from the oldest reading on, or with a limit of 0 from the end.
+    /// Cursor from which to read; `None` from the oldest reading on, or with a limit of 0 from the
+    /// end.
     pub(super) since: Option<u64>,
-    /// How many at most.
+    /// Most readings in the answer.
     pub(super) limit: u64,
 }
 
-/// What was found.
+/// Result of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// So many are in the answer, and so many that were asked for had been forgotten.
+    /// Number of readings in the answer, and of requested ones that were discarded before.
     Readings { count: u64, missed: u64 },
-    /// The cursor is none that this list has given out.
+    /// The list never returned this cursor.
     Ahead,
 }
 
@@ -54,8 +55,8 @@ impl Readings {
         Readings { readings_max, inner: Mutex::default() }
     }
 
-    /// Keeps a reading and forgets the oldest beyond the bounds. The shards that wait for one are
-    /// taken off the list of those that do.
+    /// Adds a reading and removes the oldest beyond the bounds. The shards that wait for one are
+    /// removed from the list of waiting shards.
     pub(super) fn put(&self, list: u32, body: &[u8]) -> BTreeSet<u16> {
         let mut inner = self.inner();
         let list = inner.lists.entry(list).or_default();
@@ -74,7 +75,7 @@ impl Readings {
         std::mem::take(&mut list.waiting)
     }
 
-    /// Appends the answer to `query`. If it holds nothing, `waits_for` is told of the next reading.
+    /// Appends the answer to `query`. If it is empty, `waits_for` is notified of the next reading.
     pub(super) fn page(&self, query: &Query, waits_for: Option<u16>, out: &mut Vec<u8>) -> Found {
         let mut inner = self.inner();
         let list = inner.lists.entry(query.list).or_default();

@@ -3,7 +3,7 @@
 use super::codec::put_decimal;
 use super::intake::Intake;
 
-/// An answer to be written. There is no Date field: the server has no clock that tells the time
+/// An answer to be written. There is no Date field: the server does not read the time
 /// of day (RFC 9110, section 6.6.1).
 pub(super) struct Answer<'a> {
     pub(super) status: u16,
@@ -27,7 +27,7 @@ impl<'a> Answer<'a> {
         Answer { kind: "application/json", ..Answer::plain(200, body) }
     }
 
-    /// The same in the manner of the request.
+    /// Makes it fit the request: HEAD, and whether the connection stays open.
     pub(super) fn like(self, intake: &Intake) -> Answer<'a> {
         let Intake { is_head, minor, keeps_alive, .. } = *intake;
         Answer { is_head, minor, keeps_alive, ..self }

@@ -1,4 +1,4 @@
-//! The client's request, rendered once per trial: a connection only adds the length and the
+//! The client's request, rendered once per trial: a connection adds only the length and the
 //! body.
 
 use weigh_model::protocol::Invalid;
@@ -7,14 +7,14 @@ use weigh_model::{Endpoint, Pattern};
 
 use super::codec::put_decimal;
 use crate::fields;
-use crate::places::Places;
+use crate::name_pattern::NamePattern;
 use crate::statuses::Statuses;
 
 /// The request that all connections of a trial send.
 pub(super) struct Template {
     method: Method,
     /// The path, where it differs from message to message; else it stands in the line.
-    places: Option<Places>,
+    places: Option<NamePattern>,
     /// The request line, up to the path where that differs.
     line: Vec<u8>,
     /// Everything behind it up to `Content-Length: `, or to the empty line where there is no body.
@@ -27,7 +27,7 @@ pub(super) struct Template {
     pub(super) pipeline: u32,
 }
 
-/// What of a message is in its request.
+/// Content of a request that comes from its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rendered {
     /// Head and body.
@@ -58,9 +58,9 @@ impl Template {
             word @ ("PUT" | "PATCH") => (word, Method::Post),
             _ => ("POST", Method::Post),
         };
-        let places = Places::of(path);
+        let places = NamePattern::of(path);
         if places.is_some() {
-            Places::check("http1.path", trial)?;
+            NamePattern::check("http1.path", trial)?;
         }
         let expects = settings.flag("expect");
         let is_chunked = settings.flag("chunked");
@@ -164,7 +164,7 @@ fn pipeline(trial: &Trial) -> u32 {
     trial.load.window.map_or(setting, |window| window.max(setting))
 }
 
-/// An object is brought by a POST, which must not wait for leave to send it: its length is told.
+/// An object is sent by a POST with its length, and without waiting for 100 (Continue).
 fn transfer_contradictions(trial: &Trial, method: Method) -> Result<(), Invalid> {
     let settings = &trial.settings;
     if settings.flag("chunked") && method != Method::Post {
@@ -177,7 +177,7 @@ fn transfer_contradictions(trial: &Trial, method: Method) -> Result<(), Invalid>
     if settings.flag("chunked") && settings.flag("expect") {
         return Err(Invalid::new(
             "http1.chunked",
-            "only a body with its length is held back until the server asks for it",
+            "only a body with a length can wait for 100 (Continue)",
             "leave http1.chunked or http1.expect at false",
         ));
     }
@@ -187,17 +187,14 @@ fn transfer_contradictions(trial: &Trial, method: Method) -> Result<(), Invalid>
     if method != Method::Post {
         return Err(Invalid::new(
             "http1.method",
-            format!(
-                "a {} brings nothing, and a transfer brings an object",
-                settings.text("method")
-            ),
+            format!("a {} has no body, and a transfer needs one", settings.text("method")),
             "leave http1.method at POST",
         ));
     }
     if settings.flag("expect") {
         return Err(Invalid::new(
             "http1.expect",
-            "an object that is sent in pieces cannot be held back whole",
+            "an object that is sent in pieces cannot wait for 100 (Continue)",
             "leave http1.expect at false, or type --pattern request",
         ));
     }
@@ -213,14 +210,14 @@ fn contradictions(
     if expects && method != Method::Post {
         return Err(Invalid::new(
             "http1.expect",
-            format!("a {} has no body to hold back", settings.text("method")),
+            format!("a {} has no body that could wait for 100 (Continue)", settings.text("method")),
             "leave http1.expect at false or http1.method at POST",
         ));
     }
     if expects && pipeline > 1 {
         return Err(Invalid::new(
             "http1.pipeline",
-            "a request that holds its body back cannot be followed by another",
+            "a request that waits for 100 (Continue) cannot be followed by another",
             "leave http1.pipeline at 1 or http1.expect at false",
         ));
     }
@@ -232,14 +229,15 @@ fn endpoint(trial: &Trial) -> Result<&Endpoint, Invalid> {
     trial
         .endpoint
         .as_ref()
-        .ok_or_else(|| Invalid::new("target", "its address is not known", "type http://HOST:PORT"))
+        .ok_or_else(|| Invalid::new("target", "its address is unknown", "type http://HOST:PORT"))
 }
 
 /// The header fields of every request of a trial but those of its body, with their line ends.
 pub(super) fn fields(trial: &Trial, is_kept: bool, has_body: bool) -> Result<String, Invalid> {
     let (settings, endpoint) = (&trial.settings, endpoint(trial)?);
     let mut text = String::new();
-    add_field(&mut text, "Host", &host(endpoint));
+    // RFC 9112, section 3.2: as in the URL, without the scheme's own port.
+    add_field(&mut text, "Host", &endpoint.authority_beside(80));
     if !is_kept {
         add_field(&mut text, "Connection", "close");
     }
@@ -266,13 +264,13 @@ fn carrying_contradictions(trial: &Trial, method: Method) -> Result<(), Invalid>
         return Ok(());
     }
     if method != Method::Post {
-        let problem = format!("the producers of {pattern} bring messages, and only a POST does");
+        let problem = format!("the producers of {pattern} send messages, which needs POST");
         return Err(Invalid::new("http1.method", problem, "leave http1.method at POST"));
     }
     if pattern == Pattern::Batch && trial.settings.flag("expect") {
         return Err(Invalid::new(
             "http1.expect",
-            "a batch is not held back until the server asks for it",
+            "a batch cannot wait for 100 (Continue)",
             "leave http1.expect at false, or type --pattern publish",
         ));
     }
@@ -304,19 +302,9 @@ pub(super) fn path(trial: &Trial) -> Result<&str, Invalid> {
     }
     Err(Invalid::new(
         place,
-        format!("{path:?} is no path"),
-        "type one that starts with / and has its spaces and special characters as %20 and the like",
+        format!("{path:?} is not a path"),
+        "type one that starts with /, and write a space as %20",
     ))
-}
-
-/// RFC 9112, section 3.2: as in the URL, without the scheme's own port.
-fn host(endpoint: &Endpoint) -> String {
-    let host = &endpoint.host;
-    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-    match endpoint.port {
-        80 => host,
-        port => format!("{host}:{port}"),
-    }
 }
 
 fn check_value(place: &str, value: &str) -> Result<(), Invalid> {
@@ -324,7 +312,7 @@ fn check_value(place: &str, value: &str) -> Result<(), Invalid> {
         return Ok(());
     }
     let problem = format!("{value:?} has a control character");
-    Err(Invalid::new(place, problem, "leave out line ends and other control characters"))
+    Err(Invalid::new(place, problem, "remove line ends and other control characters"))
 }
 
 fn add_field(text: &mut String, name: &str, value: &str) {

@@ -13,16 +13,16 @@ use weigh_model::trial::Settings;
 
 use super::chunked::Chunked;
 use super::codec::{Memory, put_decimal};
-use super::held::Held;
 use super::intake::{self, Body, Intake, Paths, Refusal, Route};
 use super::list;
 use super::readings::{Found, Query, Readings};
 use super::reply::Answer;
 use super::store::Store;
-use crate::census::Census;
-use crate::passage::UNHEARD_BYTES_MAX;
+use super::waiting::Held;
+use crate::pass_through::UNHEARD_BYTES_MAX;
+use crate::server_counts::ServerCounts;
 
-/// What all shards of one server go by.
+/// Common settings of all shards of one server.
 pub(super) struct Rules {
     paths: Paths,
     body_bytes_max: u64,
@@ -42,7 +42,7 @@ pub(super) struct HttpServer {
     /// All clients of a trial send the same head, so one memory serves the whole shard.
     memory: Memory<Intake>,
     store: Store,
-    census: Census,
+    census: ServerCounts,
     count: Arc<AtomicU64>,
     scratch: Vec<u8>,
 }
@@ -62,7 +62,7 @@ struct Passing {
     bytes: u64,
 }
 
-/// What there is of a whole body.
+/// State of a body that is collected.
 enum Content<'a> {
     Whole(&'a [u8]),
     Passed(Reading),
@@ -72,7 +72,7 @@ enum Content<'a> {
 enum Phase {
     Head,
     Length(Intake, u64),
-    /// So many bytes of a body are still to pass.
+    /// Remaining bytes of a body that passes through.
     Passing(Intake, u64),
     Chunked(Intake, Chunked),
     /// Its request waits for a reading.
@@ -87,7 +87,7 @@ impl Rules {
             if path.starts_with('/') {
                 return Ok(path.to_owned());
             }
-            let (place, problem) = (format!("http1.{key}"), format!("{path:?} is no path"));
+            let (place, problem) = (format!("http1.{key}"), format!("{path:?} is not a path"));
             Err(Invalid::new(place, problem, "type one that starts with /"))
         };
         Ok(Rules {
@@ -118,7 +118,7 @@ impl HttpServer {
             held: Held::default(),
             memory: Memory::new(Box::default()),
             store: Store::new(rules.store),
-            census: Census::default(),
+            census: ServerCounts::default(),
             count,
             scratch: Vec::new(),
             rules,
@@ -184,7 +184,7 @@ impl HttpServer {
         out.close(connection);
     }
 
-    /// Does what a whole request wants.
+    /// Executes a complete request.
     fn answer(
         &mut self,
         connection: ConnectionId,
@@ -226,9 +226,9 @@ impl HttpServer {
             Route::Health => Answer::plain(200, b"ok\n"),
             Route::BadQuery(why) => Answer::plain(400, why.as_bytes()),
             Route::Poll(..) => return,
-            Route::Missing => Answer::plain(404, b"nothing is here\n"),
+            Route::Missing => Answer::plain(404, b"not found\n"),
             Route::Allows(allow) => {
-                Answer { allow, ..Answer::plain(405, b"the method does not fit the path\n") }
+                Answer { allow, ..Answer::plain(405, b"the path does not support this method\n") }
             }
         };
         answer.like(intake).put(out.stage(connection));
@@ -242,7 +242,7 @@ impl HttpServer {
         }
     }
 
-    /// Takes in what a request brings; false for a batch that is none, of which nothing is taken.
+    /// Stores the messages of a request; false for an invalid batch, of which none is stored.
     fn take_messages(
         &mut self,
         route: Route,
@@ -271,7 +271,7 @@ impl HttpServer {
                 self.census.note(body);
                 let waiting = self.rules.readings.put(list, body);
                 for shard in waiting.into_iter().filter(|shard| *shard != self.shard) {
-                    out.poke(shard);
+                    out.notify_shard(shard);
                 }
                 self.answer_held(list, now, out);
             }
@@ -467,7 +467,7 @@ impl Server for HttpServer {
             match phase.unwrap_or(Phase::Closing) {
                 Phase::Closing => return Ok(input.len()),
                 Phase::Held if rest.is_empty() => return Ok(taken),
-                // Whoever says more does not want to wait.
+                // A client that sends more does not want to wait.
                 Phase::Held => match self.held.take(connection) {
                     Some((intake, query)) => {
                         self.page(connection, &intake, &query, false, out);
@@ -516,7 +516,7 @@ impl Server for HttpServer {
         }
     }
 
-    /// Those who have waited long enough get an empty answer.
+    /// Requests that have waited long enough get an empty answer.
     fn wake(&mut self, now: Nanos, out: &mut dyn Outlets) -> Option<Nanos> {
         for (connection, intake, query, _) in self.held.take_due(now) {
             self.page(connection, &intake, &query, false, out);
@@ -528,8 +528,8 @@ impl Server for HttpServer {
         self.held.next_due()
     }
 
-    /// Another shard took a reading in that somebody here waits for.
-    fn poked(&mut self, now: Nanos, out: &mut dyn Outlets) {
+    /// Another shard received a reading for which a consumer here waits.
+    fn notified(&mut self, now: Nanos, out: &mut dyn Outlets) {
         for list in self.held.lists() {
             self.answer_held(list, now, out);
         }
@@ -541,8 +541,8 @@ impl Server for HttpServer {
 }
 
 const CREATED: &[u8] = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
-const NO_BATCH: &[u8] = b"a batch is a JSON array, one message an element\n";
-const CURSOR_AHEAD: &[u8] = b"since lies ahead of this list: give the next of its last answer\n";
+const NO_BATCH: &[u8] = b"a batch must be a JSON array with one message per element\n";
+const CURSOR_AHEAD: &[u8] = b"since is beyond the list's end: use `next` of the last answer\n";
 
 /// Why consumers missed readings that they asked for: there were newer ones than the list holds.
 const OVERFLOW: &str = "readings_overflow";

@@ -54,7 +54,7 @@ impl Store {
     }
 
     /// Appends the list from number `since` on, at most `limit` bodies, as JSON. Bodies are JSON
-    /// strings; what is no UTF-8 in them is replaced.
+    /// strings; invalid UTF-8 in them is replaced.
     pub(super) fn list(&self, since: u64, limit: u64, count: u64, out: &mut Vec<u8>) {
         let oldest = self.next - self.bodies.len() as u64;
         let first = since.clamp(oldest, self.next);

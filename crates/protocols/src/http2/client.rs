@@ -31,7 +31,7 @@ pub(super) async fn connect(
 
 impl Client for Caller {
     fn room(&self) -> u32 {
-        if self.is_open() { self.streams.min(self.requests.granted()) } else { 0 }
+        self.requests.room(self.streams)
     }
 
     fn is_open(&self) -> bool {
@@ -39,8 +39,7 @@ impl Client for Caller {
     }
 
     fn granted(&self) -> Option<(&'static str, u64)> {
-        let granted = self.requests.granted();
-        (granted < u32::MAX).then_some(("max_concurrent_streams", granted.into()))
+        self.requests.announced()
     }
 
     fn call(&mut self, body: &[u8]) -> Soon<Answer> {

@@ -11,14 +11,14 @@ use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
 
 use crate::fields;
-use crate::places::Places;
+use crate::name_pattern::NamePattern;
 use crate::statuses::Statuses;
 
 /// A request without its body.
 pub(super) struct Template {
     head: Request<()>,
     /// The path, where it differs from message to message.
-    places: Option<Places>,
+    places: Option<NamePattern>,
     /// Whether the method carries the body.
     carries: bool,
     statuses: Statuses,
@@ -35,10 +35,10 @@ impl Template {
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(if is_secure { Scheme::HTTPS } else { Scheme::HTTP });
         parts.authority = Some(authority(trial)?);
-        let places = Places::of(path);
+        let places = NamePattern::of(path);
         let path_and_query = match &places {
             Some(places) => {
-                Places::check("http2.path", trial)?;
+                NamePattern::check("http2.path", trial)?;
                 filled(places, &[]).ok_or_else(|| unfit_path(path))?
             }
             None => path_of(path)?,
@@ -54,14 +54,14 @@ impl Template {
         let content_type = settings.text("content_type");
         if carries && !content_type.is_empty() {
             let value = HeaderValue::from_str(content_type).map_err(|_| {
-                let problem = format!("{content_type:?} cannot stand in a header field");
+                let problem = format!("{content_type:?} is not allowed in a header field");
                 Invalid::new("http2.content_type", problem, "type visible ASCII characters")
             })?;
             head.headers_mut().insert(CONTENT_TYPE, value);
         }
         if let Some(text) = endpoint.and_then(crate::requests::basic_authorization) {
             let value = HeaderValue::try_from(text).map_err(|error| {
-                Invalid::new("target", error.to_string(), "leave its password out")
+                Invalid::new("target", error.to_string(), "remove its password")
             })?;
             head.headers_mut().insert(AUTHORIZATION, value);
         }
@@ -69,7 +69,7 @@ impl Template {
         for (name, value) in fields::read(settings, "http2", &OWN_FIELDS, is_known)? {
             let pair = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
             let (name, value) = pair.ok_or_else(|| {
-                let problem = "a field's value cannot stand in HTTP/2";
+                let problem = "a field's value is not allowed in HTTP/2";
                 Invalid::new("http2.headers", problem, "type visible ASCII characters")
             })?;
             head.headers_mut().append(name, value);
@@ -106,7 +106,7 @@ pub(super) fn carries(settings: &Settings) -> bool {
 }
 
 /// The path for the message with this body.
-fn filled(places: &Places, body: &[u8]) -> Option<PathAndQuery> {
+fn filled(places: &NamePattern, body: &[u8]) -> Option<PathAndQuery> {
     let mut path = Vec::new();
     places.fill(body, &mut path);
     if path.first() != Some(&b'/') {
@@ -117,7 +117,7 @@ fn filled(places: &Places, body: &[u8]) -> Option<PathAndQuery> {
 
 fn unfit_path(path: &str) -> Invalid {
     let mend = "type one that starts with /, and write a space as %20";
-    Invalid::new("http2.path", format!("{path:?} is no path"), mend)
+    Invalid::new("http2.path", format!("{path:?} is not a path"), mend)
 }
 
 /// Fields that HTTP/2 or Weighbridge sets itself (RFC 9113, section 8.2.2), and what to do instead.
@@ -125,36 +125,34 @@ const OWN_FIELDS: [(&str, &str); 9] = [
     ("host", "it is taken from the target's URL"),
     ("content-length", "it is taken from the body"),
     ("content-type", "set http2.content_type"),
-    ("transfer-encoding", "HTTP/2 has none"),
-    ("connection", "HTTP/2 has none"),
-    ("keep-alive", "HTTP/2 has none"),
-    ("proxy-connection", "HTTP/2 has none"),
-    ("upgrade", "HTTP/2 has none"),
-    ("te", "leave it out"),
+    ("transfer-encoding", "HTTP/2 does not use it"),
+    ("connection", "HTTP/2 does not use it"),
+    ("keep-alive", "HTTP/2 does not use it"),
+    ("proxy-connection", "HTTP/2 does not use it"),
+    ("upgrade", "HTTP/2 does not use it"),
+    ("te", "remove it"),
 ];
 
 /// Host and port as they stand in `:authority` (RFC 9113, section 8.3.1).
 fn authority(trial: &Trial) -> Result<Authority, Invalid> {
     let Some(endpoint) = &trial.endpoint else { return Ok(Authority::from_static("localhost")) };
-    let host = &endpoint.host;
-    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-    let text = format!("{host}:{}", endpoint.port);
+    let text = endpoint.authority();
     Authority::try_from(text.as_str()).map_err(|error| {
-        let problem = format!("{text:?} is no authority: {error}");
+        let problem = format!("{text:?} is not an authority: {error}");
         Invalid::new("target", problem, "type a host name or an address")
     })
 }
 
 fn path_of(path: &str) -> Result<PathAndQuery, Invalid> {
     if !path.starts_with('/') {
-        let problem = format!("{path:?} is no path");
+        let problem = format!("{path:?} is not a path");
         return Err(Invalid::new("http2.path", problem, "type one that starts with /"));
     }
     PathAndQuery::try_from(path).map_err(|error| wrong_path(path, &error))
 }
 
 fn wrong_path(path: &str, error: &dyn std::error::Error) -> Invalid {
-    let problem = format!("{path:?} is no path: {error}");
+    let problem = format!("{path:?} is not a path: {error}");
     Invalid::new("http2.path", problem, "type visible characters; write a space as %20")
 }
 
@@ -162,5 +160,5 @@ fn wrong_path(path: &str, error: &dyn std::error::Error) -> Invalid {
 pub(super) fn stored_at(path: &str) -> Result<String, Invalid> {
     path_of(path).map(|path| path.path().to_owned())
 }
-/// The scheme that says TLS.
+/// The scheme for TLS.
 pub(super) const SECURE: &str = "h2";

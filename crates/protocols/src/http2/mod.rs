@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::adapter::client::Library;
 use crate::adapter::http2;
-use crate::adapter::server::DoorServer;
+use crate::adapter::server::LibraryServer;
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{
     Dial, ErrorWords, Guarantee, Host, Invalid, Protocol, Scheme, Setting, SettingKind, Transport,
@@ -80,7 +80,7 @@ impl Protocol for Http2 {
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |_shard| {
-                Box::new(DoorServer::new(server::Http2Service::new(Arc::clone(&rules))))
+                Box::new(LibraryServer::new(server::Http2Service::new(Arc::clone(&rules))))
             }),
         })
     }
@@ -112,5 +112,5 @@ const OWN: &[Setting] = &[
     },
 ];
 
-/// Those, and the keys of TLS.
+/// The keys of HTTP/2, and those of TLS.
 static SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "h2");

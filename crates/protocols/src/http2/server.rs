@@ -18,11 +18,11 @@ use weigh_model::server::ServerReport;
 use weigh_model::trial::Settings;
 
 use super::codec;
-use crate::census::Census;
+use crate::server_counts::ServerCounts;
 
-/// What all shards of one server go by.
+/// Common settings of all shards of one server.
 pub(super) struct Rules {
-    /// Where messages are stored.
+    /// Path that stores messages.
     path: String,
     body_bytes_max: usize,
 }
@@ -30,8 +30,8 @@ pub(super) struct Rules {
 /// One shard.
 pub(super) struct Http2Service {
     rules: Arc<Rules>,
-    /// Its connections are polled by one thread, so that nobody ever waits for it.
-    census: Arc<Mutex<Census>>,
+    /// One thread polls its connections, so that no request ever waits for it.
+    census: Arc<Mutex<ServerCounts>>,
 }
 
 impl Rules {
@@ -50,7 +50,7 @@ impl Http2Service {
 
 impl Service for Http2Service {
     fn serve(&mut self, stream: Stream, tasks: &Tasks) -> Soon<Result<(), Fault>> {
-        counting(&self.census, Census::note_connection);
+        counting(&self.census, ServerCounts::note_connection);
         let (rules, census) = (Arc::clone(&self.rules), Arc::clone(&self.census));
         let service =
             service_fn(move |request| answer(request, Arc::clone(&rules), Arc::clone(&census)));
@@ -65,7 +65,7 @@ impl Service for Http2Service {
 async fn answer(
     request: Request<Incoming>,
     rules: Arc<Rules>,
-    census: Arc<Mutex<Census>>,
+    census: Arc<Mutex<ServerCounts>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (status, text) = match (request.uri().path(), request.method()) {
         (path, &Method::POST) if path == rules.path => {
@@ -78,20 +78,20 @@ async fn answer(
                     (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n")
                 }
                 // The client reset its stream: nobody hears the answer.
-                Err(_) => (StatusCode::BAD_REQUEST, "the body is not whole\n"),
+                Err(_) => (StatusCode::BAD_REQUEST, "the body is incomplete\n"),
             }
         }
         (path, _) if path == rules.path => {
-            (StatusCode::METHOD_NOT_ALLOWED, "messages are sent by POST\n")
+            (StatusCode::METHOD_NOT_ALLOWED, "use POST to send messages\n")
         }
         ("/healthz" | "/", &Method::GET | &Method::HEAD) => (StatusCode::OK, "ok\n"),
-        _ => (StatusCode::NOT_FOUND, "nothing is here\n"),
+        _ => (StatusCode::NOT_FOUND, "not found\n"),
     };
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = status;
     Ok(response)
 }
 
-fn counting<T>(census: &Mutex<Census>, count: impl FnOnce(&mut Census) -> T) -> T {
+fn counting<T>(census: &Mutex<ServerCounts>, count: impl FnOnce(&mut ServerCounts) -> T) -> T {
     count(&mut census.lock().unwrap_or_else(PoisonError::into_inner))
 }

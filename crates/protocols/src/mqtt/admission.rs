@@ -1,10 +1,10 @@
-//! Who gets a session at the reference broker, and what it is told about the broker.
+//! Accepts sessions at the reference broker, and announces the broker's limits.
 
+use super::broker_state::BrokerState;
 use super::codec::{Connect, Id, Qos, Section, Version};
-use super::hub::Hub;
 
 /// Why a CONNECT is refused, as return code of 3.1.1 and reason code of 5 (section 3.2.2.2).
-pub(super) fn refusal(connect: &Connect<'_>, hub: &Hub) -> Option<(u8, u8)> {
+pub(super) fn refusal(connect: &Connect<'_>, hub: &BrokerState) -> Option<(u8, u8)> {
     if connect.properties.has(Id::AuthenticationMethod) {
         return Some((5, 0x8C));
     }
@@ -27,7 +27,7 @@ pub(super) fn refusal(connect: &Connect<'_>, hub: &Hub) -> Option<(u8, u8)> {
 }
 
 /// The properties of a CONNACK: only what differs from the defaults (section 3.2.2.3).
-pub(super) fn announce(hub: &Hub, assigned: Option<&str>, section: &mut Section) {
+pub(super) fn announce(hub: &BrokerState, assigned: Option<&str>, section: &mut Section) {
     let rules = &hub.rules;
     if rules.receive_maximum < u16::MAX {
         section.number(Id::ReceiveMaximum, u32::from(rules.receive_maximum));

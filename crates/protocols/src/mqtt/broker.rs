@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use weigh_model::Nanos;
 
+use super::broker_state::BrokerState;
 use super::codec::{Fault, Id, Publish, Qos, Version};
-use super::hub::Hub;
 use super::session::Party;
-use crate::passage::Passages;
+use crate::pass_through::PassThroughs;
 
 /// One shard of the broker.
 pub(super) struct Broker {
-    pub(super) hub: Arc<Mutex<Hub>>,
+    pub(super) hub: Arc<Mutex<BrokerState>>,
     pub(super) shard: u16,
     pub(super) connections: Vec<Option<Connection>>,
     /// When to look whether a connection has been silent for too long, by number and serial.
@@ -24,7 +24,7 @@ pub(super) struct Broker {
     pub(super) forwarded: Vec<u8>,
     pub(super) topic: String,
     /// Messages that are too large to be whole here.
-    pub(super) passages: Passages<Passing>,
+    pub(super) passages: PassThroughs<Passing>,
 }
 
 #[derive(Debug)]
@@ -45,11 +45,11 @@ pub(super) enum Stage {
     Greeting,
     /// It has this session.
     Connected(u32),
-    /// We asked for its end; whatever still comes is not looked at.
+    /// The broker closes it; later input is ignored.
     Ending,
 }
 
-/// What is to be known of a message when all of it has passed.
+/// Facts needed when a message has passed completely.
 pub(super) struct Passing {
     pub(super) key: u32,
     pub(super) version: Version,
@@ -60,7 +60,11 @@ pub(super) struct Passing {
     pub(super) is_repeated: bool,
 }
 
-pub(crate) fn check_publish(party: &Party, publish: &Publish<'_>, hub: &Hub) -> Result<(), Fault> {
+pub(crate) fn check_publish(
+    party: &Party,
+    publish: &Publish<'_>,
+    hub: &BrokerState,
+) -> Result<(), Fault> {
     if party.version == Version::V311 {
         return Ok(());
     }

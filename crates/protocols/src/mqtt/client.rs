@@ -1,7 +1,7 @@
 //! The client: one connection of a producer or a consumer as a state machine.
 //!
-//! It is small, because tens of thousands of them stand idle at once: strings are made when
-//! they are needed, and what messages need is made with the first of them.
+//! It is small, because tens of thousands of connections may be idle at the same time: strings are
+//! made when they are needed, and the state of messages is made with the first one.
 
 mod greeting;
 mod partial;
@@ -27,7 +27,7 @@ pub(super) struct Client {
     plan: Arc<Plan>,
     seat: Seat,
     state: State,
-    /// QoS in force: the one asked for, or less if the server says so.
+    /// QoS in force: the requested one, or less if the server grants less.
     qos: Qos,
     retain: bool,
     /// True if the server takes topic aliases and the plan uses them.
@@ -46,15 +46,15 @@ pub(super) struct Client {
     last_received: Nanos,
     /// When a ping went out that nothing has answered; [`Nanos::NEVER`] if none did.
     pinged: Nanos,
-    /// What messages need; none where connections are only held.
+    /// State of messages; none if connections are only held.
     flow: Option<Box<Flow>>,
     meter: Meter,
 }
 
-/// What messages need, and what they leave open on a connection.
+/// State of messages, and what is open on a connection.
 #[derive(Debug, Default)]
 struct Flow {
-    /// What this producer publishes to.
+    /// Topic of this producer.
     topic: Box<str>,
     in_flight: Slots<InFlight>,
     /// QoS 2 messages received and not yet released.
@@ -131,7 +131,7 @@ impl Client {
             (State::Leaving, _) => Ok(()),
             (State::Connecting, Packet::Connack(connack)) => self.connected(&connack, out, emit),
             (State::New | State::Connecting, _) => {
-                Err(Fault::OtherProtocol("an MQTT packet that is no CONNACK".to_owned()))
+                Err(Fault::OtherProtocol("an MQTT packet other than CONNACK".to_owned()))
             }
             (_, Packet::Publish(publish)) => self.message(&publish, out, emit),
             (_, Packet::Ack(ack)) => {
@@ -201,7 +201,7 @@ impl Client {
         let aliases = &mut self.flow().aliases;
         let is_known = aliases.get(alias - 1).is_some_and(|known| !known.is_empty());
         if alias > maximum || (topic.is_empty() && !is_known) {
-            let what = format!("the topic alias {alias} is not known (MQTT section 3.3.2.3.4)");
+            let what = format!("unknown topic alias {alias} (MQTT section 3.3.2.3.4)");
             return Err(Fault::Malformed(what));
         }
         if !topic.is_empty() {
@@ -256,7 +256,7 @@ impl Client {
         ((u32::from(packet_id) - 1 + 65_535 - u32::from(self.id_base)) % 65_535 + 1) as u16
     }
 
-    /// Refuses an operation that cannot be sent. The refusal is told with the next bytes from
+    /// Refuses an operation that cannot be sent. The refusal is reported with the next bytes from
     /// the server, so the server is asked for some.
     fn refuse(&mut self, ticket: Ticket, reason: u16, out: &mut Outbox) -> Reply {
         self.flow().unsendable.push((ticket, reason));
@@ -281,12 +281,12 @@ impl Client {
         matches!(self.state, State::New | State::Connecting | State::Subscribing)
     }
 
-    /// True while a message comes in of which there is a part.
+    /// True while part of a message has arrived.
     fn is_in_message(&self) -> bool {
         self.flow.as_ref().is_some_and(|flow| flow.incoming.is_some())
     }
 
-    /// Takes whole packets, and messages in pieces where they come so.
+    /// Handles complete packets, and messages in pieces where they arrive so.
     fn hear(
         &mut self,
         input: &[u8],
@@ -557,7 +557,7 @@ fn outcome(ticket: Ticket, reason: u8, has_no_subscriber: bool) -> Signal<'stati
 }
 
 /// How long before the keep-alive is over a ping leaves, and which share of it at most: the
-/// silence must not be longer (section 3.1.2.10), and whoever wakes the client may be late.
+/// silence must not be longer (section 3.1.2.10), and the client may be woken late.
 const PING_AHEAD: Nanos = Nanos::from_millis(200);
 const PING_AHEAD_SHARE: u64 = 50;
 

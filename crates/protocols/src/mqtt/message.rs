@@ -1,4 +1,4 @@
-//! A message inside the reference broker: borrowed while it is on its way through, kept and
+//! A message inside the reference broker: borrowed while it passes through, kept and
 //! shared only where it has to wait.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(super) struct Message {
     properties: Box<[u8]>,
     body: Box<[u8]>,
     qos: Qos,
-    /// When it is thrown away; [`Nanos::NEVER`] if it does not age.
+    /// Time at which it is discarded; [`Nanos::NEVER`] if it does not expire.
     pub(super) expires: Nanos,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Publication<'a> {
     }
 }
 
-/// Takes apart what came in: appends the properties that are forwarded to `forwarded`, and
+/// Splits a received message: appends the properties that are forwarded to `forwarded`, and
 /// returns when the message expires (MQTT 5.0, section 3.3.2.3).
 pub(super) fn forwarded_properties(
     properties: &Properties<'_>,
@@ -103,7 +103,7 @@ pub(super) fn forwarded_properties(
     expires
 }
 
-/// What is left of a message's life in whole seconds, rounded up; `None` if it does not age.
+/// Remaining life of a message in whole seconds, rounded up; `None` if it does not expire.
 pub(super) fn seconds_left(expires: Nanos, now: Nanos) -> Option<u32> {
     (expires != Nanos::NEVER)
         .then(|| u32::try_from(expires.since(now).0.div_ceil(1_000_000_000)).unwrap_or(u32::MAX))

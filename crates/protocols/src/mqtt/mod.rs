@@ -8,11 +8,11 @@ pub mod terms;
 mod topic;
 
 mod admission;
+mod broker_state;
 mod client;
-mod hub;
 mod message;
 mod names;
-mod passing;
+mod pass_through;
 mod plan;
 mod server;
 mod session;
@@ -30,9 +30,9 @@ use weigh_model::trial::Settings;
 use weigh_model::{Pattern, Trial};
 
 use broker::Broker;
+use broker_state::BrokerState;
 use client::Client;
 use codec::Qos;
-use hub::Hub;
 use plan::Plan;
 use settings::BrokerRules;
 
@@ -109,7 +109,7 @@ impl Protocol for Mqtt {
         if !self.patterns().contains(&trial.load.pattern) {
             return Err(Invalid::new(
                 "load.pattern",
-                format!("mqtt has no pattern {}", trial.load.pattern),
+                format!("mqtt does not support the pattern {}", trial.load.pattern),
                 "type deliver, publish, session, transfer or hold",
             ));
         }
@@ -131,7 +131,7 @@ impl Protocol for Mqtt {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let hub = Arc::new(Mutex::new(Hub::new(BrokerRules::read(settings)?)));
+        let hub = Arc::new(Mutex::new(BrokerState::new(BrokerRules::read(settings)?)));
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |shard| Box::new(Broker::new(Arc::clone(&hub), shard))),

@@ -1,4 +1,4 @@
-//! What packets of MQTT are called, for diagrams.
+//! Names of MQTT packets, for diagrams.
 
 use weigh_model::protocol::PacketName;
 

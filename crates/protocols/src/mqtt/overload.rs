@@ -1,17 +1,17 @@
-//! What the reference broker does when a subscriber does not keep up. Named policies, because
-//! this, and not the protocol, decides how much of a burst arrives.
+//! Overload policies of the reference broker, for a subscriber that does not keep up. They are
+//! settings because they, and not the protocol, decide how much of a burst arrives.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What happens to messages that wait for a subscriber.
+/// Policy for messages that wait for a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
     /// They wait, however many.
     Unlimited,
-    /// At most this many wait; what comes on top is dropped (Mosquitto's `max_queued_messages`).
+    /// At most this many wait; further ones are dropped (Mosquitto's `max_queued_messages`).
     DropNewest(u32),
-    /// At most this many wait; what comes on top pushes out the oldest (EMQX's session queue).
+    /// At most this many wait; further ones replace the oldest (EMQX's session queue).
     DropOldest(u32),
     /// More than this many waiting, seen after every [`SENDS_PER_CHECK`] sends, costs the
     /// subscriber its connection and all that waits (EMQX's `force_shutdown.max_mailbox_size`).
@@ -31,7 +31,7 @@ impl FromStr for Overload {
         }
         let wrong = || {
             format!(
-                "{text:?} is no overload policy: type unlimited, drop-newest:N, drop-oldest:N \
+                "unknown overload policy {text:?}: type unlimited, drop-newest:N, drop-oldest:N \
                  or disconnect:N, for example drop-newest:1000"
             )
         };

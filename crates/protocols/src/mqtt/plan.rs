@@ -1,4 +1,4 @@
-//! What all clients of a trial share, read once from its settings.
+//! Common settings of all clients of a trial, read once from its plan.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,7 +8,7 @@ use weigh_model::{Pattern, Topology, Trial};
 use super::codec::{Id, Properties, Publish, Qos, REMAINING_MAX, Section, Version};
 use super::settings;
 use super::topic::{self, IndexPlace, NUMBER, Names, Template};
-use crate::places::{self, Places};
+use crate::name_pattern::{self, NamePattern};
 
 /// Everything about clients that does not differ between connections.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     pub(super) password: String,
     /// Properties of every PUBLISH.
     pub(super) properties: Section,
-    /// The same behind the topic alias 1.
+    /// Properties of a PUBLISH with the topic alias 1.
     pub(super) aliased_properties: Section,
     templates: Templates,
     share: String,
@@ -42,7 +42,7 @@ pub(super) struct Plan {
     connections: AtomicU32,
 }
 
-/// What every CONNECT asks for.
+/// Terms that every CONNECT requests.
 #[derive(Debug)]
 pub(super) struct SessionPlan {
     pub(super) clean: bool,
@@ -51,7 +51,7 @@ pub(super) struct SessionPlan {
     pub(super) receive_maximum: u16,
     /// Messages in flight to a server that announces nothing.
     pub(super) window: u16,
-    /// 0 is no limit.
+    /// 0 means no limit.
     pub(super) maximum_packet_size: u32,
 }
 
@@ -122,8 +122,11 @@ impl Plan {
         if connections > 1 && !self.templates.client_id.has('i') {
             return Err(Invalid::new(
                 "mqtt.client_id",
-                format!("{connections} connections would throw each other out"),
-                "put %i into it",
+                format!(
+                    "{connections} connections share one client ID; the broker would disconnect \
+                     all but one"
+                ),
+                "put %i into it, so that each has its own",
             ));
         }
         let last = connections.saturating_sub(1);
@@ -169,14 +172,14 @@ impl Plan {
         check_version(trial)
     }
 
-    /// A slash in what a placeholder stands for would shift the levels of the topic.
+    /// A slash in the value of a placeholder would shift the levels of the topic.
     fn check_slashes(&self) -> Result<(), Invalid> {
         let seat = Seat { index: 0, role: Role::Producer };
         if self.templates.topic.has('c') && self.client_id(seat, 0).contains('/') {
             return Err(Invalid::new(
                 "mqtt.topic",
-                "%c stands for a client id with a slash in it",
-                "take the slash out of mqtt.client_id or %c out of mqtt.topic",
+                "%c stands for a client ID with a slash",
+                "remove the slash from mqtt.client_id, or %c from mqtt.topic",
             ));
         }
         Ok(())
@@ -190,8 +193,12 @@ impl Plan {
             ("will_topic", self.templates.will_topic.as_ref().is_some_and(|topic| topic.has('s'))),
         ];
         if let Some((key, _)) = others.iter().find(|(_, has)| *has) {
-            let mend = "leave {seq} (%s) out";
-            return Err(Invalid::new(format!("mqtt.{key}"), "is of no single message", mend));
+            let mend = "remove {seq} (%s)";
+            return Err(Invalid::new(
+                format!("mqtt.{key}"),
+                "cannot contain {seq}: it is set once per connection",
+                mend,
+            ));
         }
         if !self.numbers_topics {
             return Ok(());
@@ -199,18 +206,18 @@ impl Plan {
         if self.uses_aliases {
             return Err(Invalid::new(
                 "mqtt.topic_alias",
-                "every message has a topic of its own, so that none is used again",
-                "leave it out, or {seq} out of mqtt.topic",
+                "topic aliases do not help: every message has a topic of its own",
+                "remove it, or remove {seq} from mqtt.topic",
             ));
         }
         if trial.load.pattern == Pattern::Batch {
             // A batch of MQTT is messages one by one.
             return Ok(());
         }
-        Places::check("mqtt.topic", trial)
+        NamePattern::check("mqtt.topic", trial)
     }
 
-    /// The largest body is what the remaining length leaves (section 2.1.4): 2 bytes and the
+    /// Largest body that the remaining length allows (section 2.1.4): 2 bytes and the
     /// topic, 2 bytes of packet identifier, the properties of MQTT 5.
     fn check_size(&self, trial: &Trial) -> Result<(), Invalid> {
         let size = trial.load.size.map_or(0, |size| size.0);
@@ -253,7 +260,7 @@ impl Plan {
         self.client_id(seat, self.connections.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Where packet identifiers start in a session that went on: elsewhere each time, so that a
+    /// First packet identifiers of a resumed session: different each time, so that a
     /// server does not take a new QoS 2 message for one that its last connection left open.
     pub(super) fn resumed_base(&self) -> u16 {
         let turn = self.connections.fetch_add(1, Ordering::Relaxed);
@@ -273,7 +280,7 @@ impl Plan {
 
     /// The topic for the message with this body, of one with gaps.
     pub(super) fn numbered(&self, topic: &str, body: &[u8]) -> String {
-        topic.replace(NUMBER, &places::number(body).1.to_string())
+        topic.replace(NUMBER, &name_pattern::number(body).1.to_string())
     }
 
     pub(super) fn will_topic(&self, seat: Seat, client_id: &str) -> Option<String> {
@@ -282,7 +289,7 @@ impl Plan {
         self.templates.will_topic.as_ref().map(|topic| topic.fill(&names))
     }
 
-    /// What consumer `index` subscribes to.
+    /// Topic filter of consumer `index`.
     pub(super) fn filter(&self, index: u32) -> String {
         let (user, tag) = (self.user(), self.tag);
         let names = Names { client_id: "", index, user, tag, role: "c", sequence: None };
@@ -302,7 +309,7 @@ impl Plan {
         }
     }
 
-    /// Where topics carry the index of their producer.
+    /// Position of the producer's index in topics.
     pub(super) fn index_place(&self) -> Option<IndexPlace> {
         let (user, tag) = (self.user(), self.tag);
         let names = Names { client_id: "", index: 0, user, tag, role: "p", sequence: None };
@@ -355,14 +362,15 @@ fn share(trial: &Trial) -> Result<String, Invalid> {
         (_, "") => Ok(String::new()),
         (_, _) => Err(Invalid::new(
             "mqtt.share",
-            "names a group, and this topology has none",
-            "type --topology shared, or leave the group out",
+            "names a group, which this topology does not have",
+            "type --topology shared, or remove the group",
         )),
     }
 }
 
-/// MQTT 3.1.1 servers cannot announce what they take. Mosquitto 2.0 takes 20 messages of QoS 2 at
-/// once from each client, acknowledges what comes on top, and loses it; so unless the user says
+/// MQTT 3.1.1 servers cannot announce their limits. Mosquitto 2.0 accepts 20 messages of QoS 2 at
+/// the same time from each client, acknowledges further ones, and loses them; so unless the user
+/// says
 /// otherwise that is the window there, as it is in Mosquitto's own clients.
 fn unannounced_window(trial: &Trial) -> u16 {
     let is_exposed = settings::version(&trial.settings) == Version::V311
@@ -413,7 +421,7 @@ fn check_text(place: &str, text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Keys that 3.1.1 cannot say must stand at their defaults.
+/// Keys that 3.1.1 does not support must have their defaults.
 fn check_version(trial: &Trial) -> Result<(), Invalid> {
     if settings::version(&trial.settings) == Version::V5 {
         return Ok(());
@@ -424,8 +432,8 @@ fn check_version(trial: &Trial) -> Result<(), Invalid> {
         if !value.is_empty() && value != setting.default {
             return Err(Invalid::new(
                 format!("mqtt.{}", setting.key),
-                "MQTT 3.1.1 has no such thing",
-                "set mqtt.version to 5, or leave it out",
+                "MQTT 3.1.1 does not support it",
+                "set mqtt.version to 5, or remove it",
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! The reference broker: the connections of one shard, and what each packet means there.
+//! The reference broker: the connections of one shard, and the handling of each packet.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,19 +11,19 @@ use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 use super::admission::{announce, refusal};
 use super::broker::{Broker, Connection, Stage};
 pub(super) use super::broker::{NO_SUBSCRIBERS, check_publish, resolve};
+use super::broker_state::{BrokerState, Mail, say_goodbye};
 use super::codec::{
     self, Ack, AckKind, Connack, Connect, Disconnect, Fault, Id, Limits, Packet, Properties,
     Publish, Qos, Section, Version,
 };
-use super::hub::{Hub, Mail, say_goodbye};
 use super::message::{Publication, forwarded_properties};
-use super::passing::may_pass;
+use super::pass_through::may_pass;
 use super::session::{Attached, Party, Turn};
 use super::subscriptions::{take_subscribe, take_unsubscribe};
-use crate::passage::Passages;
+use crate::pass_through::PassThroughs;
 
 impl Broker {
-    pub(super) fn new(hub: Arc<Mutex<Hub>>, shard: u16) -> Broker {
+    pub(super) fn new(hub: Arc<Mutex<BrokerState>>, shard: u16) -> Broker {
         Broker {
             hub,
             shard,
@@ -33,7 +33,7 @@ impl Broker {
             accepted: 0,
             forwarded: Vec::new(),
             topic: String::new(),
-            passages: Passages::default(),
+            passages: PassThroughs::default(),
         }
     }
 
@@ -42,7 +42,7 @@ impl Broker {
     }
 
     /// The session of a connection, unless it was taken away.
-    pub(super) fn party(&mut self, id: ConnectionId, hub: &mut Hub) -> Option<Party> {
+    pub(super) fn party(&mut self, id: ConnectionId, hub: &mut BrokerState) -> Option<Party> {
         let shard = self.shard;
         let connection = self.connection(id)?;
         let Stage::Connected(key) = connection.stage else { return None };
@@ -56,7 +56,7 @@ impl Broker {
         &mut self,
         id: ConnectionId,
         input: &[u8],
-        hub: &mut Hub,
+        hub: &mut BrokerState,
         turn: &mut Turn<'_>,
     ) -> Result<usize, connection::Fault> {
         let mut used = 0;
@@ -67,7 +67,7 @@ impl Broker {
                 Stage::Ending => return Ok(input.len()),
                 Stage::Greeting => {
                     if rest.first().is_some_and(|first| *first != CONNECT_FIRST) {
-                        let what = "the first packet is no CONNECT".to_owned();
+                        let what = "the first packet is not CONNECT".to_owned();
                         return Err(connection::Fault::OtherProtocol(what));
                     }
                     match codec::decode(rest, Version::V311, &Limits::default()) {
@@ -109,7 +109,7 @@ impl Broker {
         &mut self,
         id: ConnectionId,
         connect: &Connect<'_>,
-        hub: &mut Hub,
+        hub: &mut BrokerState,
         turn: &mut Turn<'_>,
     ) {
         let version = connect.version;
@@ -158,7 +158,7 @@ impl Broker {
         &mut self,
         party: &Party,
         packet: Packet<'_>,
-        hub: &mut Hub,
+        hub: &mut BrokerState,
         turn: &mut Turn<'_>,
     ) -> Result<(), Fault> {
         let id = party.attached.connection;
@@ -195,7 +195,7 @@ impl Broker {
         &mut self,
         party: &Party,
         publish: &Publish<'_>,
-        hub: &mut Hub,
+        hub: &mut BrokerState,
         turn: &mut Turn<'_>,
     ) -> Result<(), Fault> {
         check_publish(party, publish, hub)?;
@@ -251,13 +251,13 @@ impl Broker {
         &mut self,
         party: &Party,
         disconnect: &Disconnect<'_>,
-        hub: &mut Hub,
+        hub: &mut BrokerState,
         turn: &mut Turn<'_>,
     ) -> Result<(), Fault> {
         let Some(session) = hub.session_of(party.key, party.attached) else { return Ok(()) };
         if let Some(expiry_s) = disconnect.properties.number(Id::SessionExpiryInterval) {
             if session.expiry_s == 0 && expiry_s > 0 {
-                let what = "a session that was to end now cannot be given a longer life";
+                let what = "a session that ends with its connection cannot get a longer expiry";
                 return Err(Fault::protocol(what, "3.14.2.2.2"));
             }
             session.expiry_s = expiry_s;
@@ -276,7 +276,7 @@ impl Broker {
         &mut self,
         party: &Party,
         reason: u8,
-        hub: &mut Hub,
+        hub: &mut BrokerState,
         turn: &mut Turn<'_>,
     ) {
         let id = party.attached.connection;
@@ -292,7 +292,7 @@ impl Broker {
         hub.settle(turn);
     }
 
-    /// Closes a connection and looks at nothing that still comes from it.
+    /// Closes a connection and ignores its later input.
     fn end(&mut self, id: ConnectionId, turn: &mut Turn<'_>) {
         if let Some(connection) = self.connection(id) {
             connection.stage = Stage::Ending;
@@ -301,7 +301,7 @@ impl Broker {
     }
 
     /// Ends connections that have been silent for too long; returns when to look again.
-    fn end_silent(&mut self, hub: &mut Hub, turn: &mut Turn<'_>) -> Nanos {
+    fn end_silent(&mut self, hub: &mut BrokerState, turn: &mut Turn<'_>) -> Nanos {
         while let Some(&Reverse((due, number, serial))) = self.deadlines.peek() {
             if due > turn.now {
                 return due;
@@ -419,7 +419,7 @@ impl Server for Broker {
         Some(next.min(now + WAKE_AT_LEAST))
     }
 
-    fn poked(&mut self, now: Nanos, out: &mut dyn Outlets) {
+    fn notified(&mut self, now: Nanos, out: &mut dyn Outlets) {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
         self.beside(now, &mut hub, out, |own, hub, turn| {
@@ -441,7 +441,7 @@ impl Server for Broker {
         });
     }
 
-    /// Connections are counted by shard; everything else is common and told by shard 0 alone,
+    /// Connections are counted by shard; everything else is common and reported by shard 0 only,
     /// so that reports add up.
     fn report(&self) -> ServerReport {
         let mut report = ServerReport { connections: self.accepted, ..ServerReport::default() };
@@ -452,15 +452,15 @@ impl Server for Broker {
     }
 }
 
-/// A shard that panicked has already been reported; the others go on with what is there.
-fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
+/// A shard that panicked has already been reported; the others continue with the existing state.
+fn lock(hub: &Mutex<BrokerState>) -> MutexGuard<'_, BrokerState> {
     hub.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 const TOO_MANY: Fault =
-    Fault { reason: 0x93, what: "more messages at once than was announced", section: "3.3.4" };
+    Fault { reason: 0x93, what: "more messages in flight than announced", section: "3.3.4" };
 
-/// How long a connection may stand without a CONNECT (section 3.1.4 asks for some limit).
+/// Time limit of a connection without a CONNECT (section 3.1.4 asks for some limit).
 const CONNECT_ALLOWANCE: Nanos = Nanos::from_secs(10);
 
 /// A connection that comes later may need an earlier look, so the broker looks this often.

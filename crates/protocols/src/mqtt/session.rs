@@ -1,6 +1,7 @@
-//! A client's session at the reference broker: what outlives its connection, and the way
-//! messages take to it. A subscriber that keeps up is written to directly; only what it cannot
-//! take waits in its queue.
+//! A client's session at the reference broker: the state that outlives its connection, and the
+//! delivery of messages to it. A subscriber that keeps up is written to directly; only messages
+//! that
+//! it cannot accept wait in its queue.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,19 +23,19 @@ pub(super) struct Party {
     pub(super) attached: Attached,
 }
 
-/// What a client left at the broker, connected or not.
+/// State of a client at the broker, connected or not.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) client_id: Box<str>,
     pub(super) version: Version,
     /// The connection it has now.
     pub(super) attached: Option<Attached>,
-    /// How long it outlives its connection, in seconds; `u32::MAX` is for ever.
+    /// Time for which it outlives its connection, in seconds; `u32::MAX` means for ever.
     pub(super) expiry_s: u32,
     /// Filters it subscribes to.
     pub(super) filters: Vec<Box<str>>,
     pub(super) will: Option<Box<StoredWill>>,
-    /// When a will that is due goes out, while there is no connection.
+    /// Time at which a due will is sent, while there is no connection.
     pub(super) will_due: Nanos,
     /// When the session ends, while there is no connection.
     pub(super) ends_at: Nanos,
@@ -42,7 +43,7 @@ pub(super) struct Session {
     pub(super) unreleased: IdSet,
     /// Topics by alias, as the client set them; index 0 is alias 1.
     pub(super) aliases_in: Vec<Box<str>>,
-    /// True while its shard has been told to look at the queue.
+    /// True if its shard was notified to look at the queue.
     pub(super) is_mailed: bool,
     limits: SessionLimits,
     aliases_out: HashMap<Box<str>, u16>,
@@ -58,11 +59,11 @@ pub(super) struct Session {
 pub(super) struct Attached {
     pub(super) shard: u16,
     pub(super) connection: ConnectionId,
-    /// Tells connections with the same number apart.
+    /// Distinguishes connections with the same number.
     pub(super) serial: u32,
 }
 
-/// What the client of a connection takes.
+/// Limits of the client of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SessionLimits {
     pub(super) receive_maximum: u16,
@@ -97,12 +98,12 @@ pub(super) struct StoredWill {
 #[derive(Debug)]
 struct Waiting {
     message: Arc<Message>,
-    manner: Manner,
+    manner: SessionOptions,
 }
 
-/// How one subscriber gets a message.
+/// Delivery of a message to one subscriber.
 #[derive(Clone, Debug)]
-pub(super) struct Manner {
+pub(super) struct SessionOptions {
     pub(super) qos: Qos,
     pub(super) retain: bool,
     /// Subscription identifiers.
@@ -119,7 +120,7 @@ struct Sent {
     is_released: bool,
 }
 
-/// What the broker counts about forwarding.
+/// Counts of the broker about forwarding.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) forwarded: u64,
@@ -144,14 +145,14 @@ pub(super) struct Turn<'a> {
     pub(super) shard: u16,
 }
 
-/// What the broker as a whole lends to a session that sends.
-pub(super) struct Desk<'a> {
+/// Shared state of the broker, lent to a session that sends.
+pub(super) struct Replies<'a> {
     pub(super) counts: &'a mut Counts,
     pub(super) scratch: &'a mut Section,
     pub(super) overload: Overload,
 }
 
-/// What became of a delivery.
+/// Result of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It was sent, queued or dropped.
@@ -204,9 +205,9 @@ impl Session {
     pub(super) fn deliver(
         &mut self,
         publication: &mut Publication<'_>,
-        manner: Manner,
+        manner: SessionOptions,
         turn: &mut Turn<'_>,
-        desk: &mut Desk<'_>,
+        desk: &mut Replies<'_>,
     ) -> Outcome {
         let Some(attached) = self.attached else {
             if manner.qos == Qos::AtMostOnce {
@@ -232,8 +233,8 @@ impl Session {
         Outcome::Settled
     }
 
-    /// Sends what waits, as far as the client and its socket take it.
-    pub(super) fn pump(&mut self, turn: &mut Turn<'_>, desk: &mut Desk<'_>) -> Outcome {
+    /// Sends waiting messages, as far as the client and its socket accept them.
+    pub(super) fn pump(&mut self, turn: &mut Turn<'_>, desk: &mut Replies<'_>) -> Outcome {
         let Some(attached) = self.attached.filter(|attached| attached.shard == turn.shard) else {
             return Outcome::Settled;
         };
@@ -267,17 +268,17 @@ impl Session {
     }
 
     /// The socket took everything.
-    pub(super) fn drained(&mut self, turn: &mut Turn<'_>, desk: &mut Desk<'_>) -> Outcome {
+    pub(super) fn drained(&mut self, turn: &mut Turn<'_>, desk: &mut Replies<'_>) -> Outcome {
         self.awaits_drain = false;
         self.pump(turn, desk)
     }
 
-    /// The client acknowledged something we sent (section 4.3).
+    /// Handles an acknowledgement of a sent message (section 4.3).
     pub(super) fn acknowledged(
         &mut self,
         ack: &Ack<'_>,
         turn: &mut Turn<'_>,
-        desk: &mut Desk<'_>,
+        desk: &mut Replies<'_>,
     ) -> Outcome {
         match (ack.kind, ack.reason) {
             (AckKind::Pubrec, ..0x80) => {
@@ -301,9 +302,10 @@ impl Session {
         }
     }
 
-    /// Sends again, in the old order, what an earlier connection left open, and then what waits
+    /// Sends again, in the old order, what an earlier connection left open, and then the messages
+    /// that wait
     /// (section 4.4).
-    pub(super) fn resume(&mut self, turn: &mut Turn<'_>, desk: &mut Desk<'_>) -> Outcome {
+    pub(super) fn resume(&mut self, turn: &mut Turn<'_>, desk: &mut Replies<'_>) -> Outcome {
         let Some(attached) = self.attached else { return Outcome::Settled };
         let mut open: Vec<(u32, u16)> =
             self.in_flight.iter().map(|(id, sent)| (sent.serial, id)).collect();
@@ -332,7 +334,7 @@ impl Session {
         self.pump(turn, desk)
     }
 
-    /// Throws away what waits, for `cause`.
+    /// Discards waiting messages, for `cause`.
     pub(super) fn drop_queue(&mut self, cause: &'static str, counts: &mut Counts) {
         let mut dropped = 0;
         while self.dequeue(counts).is_some() {
@@ -358,11 +360,11 @@ impl Session {
     fn transmit(
         &mut self,
         publication: &Publication<'_>,
-        manner: &Manner,
+        manner: &SessionOptions,
         again: Option<Box<Waiting>>,
         connection: ConnectionId,
         turn: &mut Turn<'_>,
-        desk: &mut Desk<'_>,
+        desk: &mut Replies<'_>,
     ) {
         let mut publish = Publish {
             dup: false,
@@ -402,14 +404,14 @@ impl Session {
     }
 
     /// Begins to send a message of which only the head is here, and whose body of `body_bytes`
-    /// follows as it comes. False, and dropped, if it would have to wait: it is never whole.
+    /// follows as it comes. False, and dropped, if it would have to wait: it is never complete.
     pub(super) fn pass(
         &mut self,
         publication: &Publication<'_>,
-        manner: &Manner,
+        manner: &SessionOptions,
         body_bytes: usize,
         turn: &mut Turn<'_>,
-        desk: &mut Desk<'_>,
+        desk: &mut Replies<'_>,
     ) -> bool {
         let Some(attached) = self.attached.filter(|attached| attached.shard == turn.shard) else {
             desk.counts.drop("too_large_to_keep", 1);
@@ -466,7 +468,7 @@ impl Session {
         })
     }
 
-    /// The look at the queue that some policies take after so many sends.
+    /// Sends after which some policies check the queue.
     fn check(&mut self, overload: Overload) -> Outcome {
         if self.sends_until_check > 0 {
             return Outcome::Settled;
@@ -478,7 +480,7 @@ impl Session {
         }
     }
 
-    fn enqueue(&mut self, message: Arc<Message>, manner: Manner, desk: &mut Desk<'_>) {
+    fn enqueue(&mut self, message: Arc<Message>, manner: SessionOptions, desk: &mut Replies<'_>) {
         let is_full = |limit: u32| self.queue.len() >= limit as usize;
         match desk.overload {
             Overload::DropNewest(limit) if is_full(limit) => {
@@ -516,7 +518,12 @@ impl Waiting {
 }
 
 /// Writes the properties of an outgoing PUBLISH, but for the alias, into `section`.
-fn compose(publication: &Publication<'_>, manner: &Manner, now: Nanos, section: &mut Section) {
+fn compose(
+    publication: &Publication<'_>,
+    manner: &SessionOptions,
+    now: Nanos,
+    section: &mut Section,
+) {
     section.clear();
     section.raw(publication.properties);
     if let Some(seconds) = seconds_left(publication.expires, now) {
@@ -537,7 +544,7 @@ const PENDING_BYTES_MAX: usize = 64 * 1024;
 /// Room for this many entries is kept in a queue that ran empty.
 const QUEUE_KEPT: usize = 1024;
 
-/// What a topic alias can add to a packet: the property, and longer lengths.
+/// Bytes that a topic alias can add to a packet: the property, and longer lengths.
 const ALIAS_BYTES: usize = 5;
 
 const ID_NOT_FOUND: u8 = 0x92;

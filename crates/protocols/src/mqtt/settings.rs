@@ -1,4 +1,4 @@
-//! The keys of the table `mqtt` in a plan, and what they mean together.
+//! The keys of the table `mqtt` in a plan, and their checks.
 
 use weigh_model::protocol::{Guarantee, Invalid, Setting, SettingKind};
 use weigh_model::trial::Settings;
@@ -44,27 +44,27 @@ const OWN: &[Setting] = &[
         "Topic: {client} or %i is the producer, {seq} or %s the message, %c the client id, %u the \
          user, %t the trial.",
     ),
-    text("filter", "", "What consumers subscribe to; empty derives it from topic and topology."),
+    text("filter", "", "Topic filter of consumers; empty derives it from topic and topology."),
     text("share", "", "Group of the shared subscription of the topology shared; empty: weigh."),
     duration("keep_alive", "60s", "Longest silence before a ping; 0s switches it off."),
-    flag("clean", "true", "Start without the session that an earlier connection left."),
+    flag("clean", "true", "Start without the session of an earlier connection."),
     duration("session_expiry", "0s", "How long a session outlives its connection (MQTT 5)."),
     integer(
         "receive_maximum",
         (1, 65_535),
         "65535",
-        "Unacknowledged messages that clients take at once (MQTT 5).",
+        "Most unacknowledged messages that clients accept (MQTT 5).",
     ),
     flag("topic_alias", "false", "Use topic aliases where the other side allows (MQTT 5)."),
     integer(
         "maximum_packet_size",
         (0, 4_294_967_295),
         "0",
-        "Largest packet in bytes that clients take; 0 is no limit (MQTT 5).",
+        "Largest packet in bytes that clients accept; 0 means no limit (MQTT 5).",
     ),
-    duration("message_expiry", "0s", "Age at which a broker throws a message away (MQTT 5)."),
+    duration("message_expiry", "0s", "Age at which a broker discards a message (MQTT 5)."),
     flag("retain", "false", "Publish with the retain flag."),
-    text("will_topic", "", "Topic of the last will; empty is no will."),
+    text("will_topic", "", "Topic of the last will; empty means no will."),
     text("will_body", "gone", "Body of the last will."),
     text("user_property", "", "name=value, added to every message (MQTT 5)."),
     text(
@@ -82,22 +82,22 @@ const OWN: &[Setting] = &[
         "broker_receive_maximum",
         (1, 65_535),
         "65535",
-        "Reference broker: unacknowledged QoS 2 messages it takes at once per client.",
+        "Reference broker: most unacknowledged QoS 2 messages it accepts per client.",
     ),
     integer(
         "broker_topic_alias_maximum",
         (0, 65_535),
         "16",
-        "Reference broker: topic aliases it takes per client.",
+        "Reference broker: topic aliases it accepts per client.",
     ),
     duration("broker_keep_alive", "0s", "Reference broker: keep-alive it imposes (MQTT 5)."),
-    text("broker_user", "", "Reference broker: user it demands; empty lets everybody in."),
-    text("broker_password", "", "Reference broker: password it demands of that user."),
+    text("broker_user", "", "Reference broker: required user; empty accepts all clients."),
+    text("broker_password", "", "Reference broker: password of that user."),
     websocket::ON,
     websocket::PATH,
 ];
 
-/// Those, and the keys of TLS.
+/// The keys of MQTT, and those of TLS.
 pub(super) const SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "mqtt");
 
 /// Keys of clients that 3.1.1 has no field for.
@@ -133,20 +133,20 @@ pub(super) fn seconds(settings: &Settings, key: &str, max: u32) -> Result<u32, I
     u32::try_from(seconds).ok().filter(|seconds| *seconds <= max).ok_or_else(|| {
         Invalid::new(
             format!("mqtt.{key}"),
-            format!("{} is longer than MQTT can say", settings.text(key)),
+            format!("{} is longer than MQTT allows", settings.text(key)),
             format!("type at most {max}s"),
         )
     })
 }
 
-/// What the reference broker is told.
+/// Settings of the reference broker.
 #[derive(Clone, Debug)]
 pub(super) struct BrokerRules {
     pub(super) overload: Overload,
     pub(super) maximum_qos: Qos,
     pub(super) receive_maximum: u16,
     pub(super) topic_alias_maximum: u16,
-    /// Imposed on MQTT 5 clients; 0 leaves them theirs.
+    /// Imposed on MQTT 5 clients; 0 keeps the client's own.
     pub(super) keep_alive_s: u16,
     /// User and password that it demands.
     pub(super) login: Option<(String, String)>,
@@ -165,7 +165,7 @@ impl BrokerRules {
         if user.is_empty() && !password.is_empty() {
             return Err(Invalid::new(
                 "mqtt.broker_password",
-                "a password is demanded of nobody",
+                "a password without a user",
                 "set mqtt.broker_user too",
             ));
         }

@@ -1,5 +1,5 @@
-//! Packet identifiers in flight: a number stands for an entry until it is acknowledged. Nothing
-//! is allocated until the first message, and identifiers are used again as late as possible.
+//! Packet identifiers in flight: each belongs to an entry until it is acknowledged. Nothing
+//! is allocated until the first message, and identifiers are reused as late as possible.
 
 /// Entries in flight by packet identifier, 1 to 65,535.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
-    /// How many entries are in flight.
+    /// Number of entries in flight.
     pub fn len(&self) -> usize {
         usize::from(self.used)
     }
@@ -100,7 +100,7 @@ pub struct IdSet {
 }
 
 impl IdSet {
-    /// How many are in.
+    /// Number of identifiers in the set.
     pub fn len(&self) -> usize {
         usize::from(self.count)
     }
@@ -140,7 +140,7 @@ impl IdSet {
     }
 }
 
-/// So many identifiers are used before one is used again, so that an acknowledgement that comes
+/// Number of identifiers used before one is reused, so that an acknowledgement that comes
 /// twice is not taken for that of the next message.
 const REUSED_FROM: usize = 8;
 

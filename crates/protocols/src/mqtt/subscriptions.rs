@@ -1,7 +1,7 @@
 //! SUBSCRIBE and UNSUBSCRIBE at the reference broker.
 
+use super::broker_state::BrokerState;
 use super::codec::{Fault, Id, Properties, Suback, Subscribe, Unsuback, Unsubscribe, Version};
-use super::hub::Hub;
 use super::session::Party;
 use super::session::Turn;
 use super::topic;
@@ -11,7 +11,7 @@ use super::trie::is_shallow;
 pub(super) fn take_subscribe(
     party: &Party,
     subscribe: &Subscribe<'_>,
-    hub: &mut Hub,
+    hub: &mut BrokerState,
     turn: &mut Turn<'_>,
 ) -> Result<(), Fault> {
     let id = subscribe.properties.number(Id::SubscriptionIdentifier).unwrap_or(0);
@@ -52,7 +52,7 @@ pub(super) fn take_subscribe(
 pub(super) fn take_unsubscribe(
     party: &Party,
     unsubscribe: &Unsubscribe<'_>,
-    hub: &mut Hub,
+    hub: &mut BrokerState,
     turn: &mut Turn<'_>,
 ) {
     let codes: Vec<u8> = unsubscribe

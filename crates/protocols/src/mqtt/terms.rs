@@ -1,9 +1,9 @@
-//! The terms of a session: what a client asks for in CONNECT, what a server may grant in CONNACK.
+//! Limits of a session: those a client requests in CONNECT, and those a server grants in CONNACK.
 
 use super::codec::{Disconnect, Id, Packet, Section, words};
 use super::plan::Plan;
 
-/// What a client asks for in CONNECT (MQTT 5.0, section 3.1.2.11).
+/// Terms that a client requests in CONNECT (MQTT 5.0, section 3.1.2.11).
 pub(super) fn connect_properties(plan: &Plan, section: &mut Section) {
     if plan.session.expiry_s > 0 {
         section.number(Id::SessionExpiryInterval, plan.session.expiry_s);
@@ -28,7 +28,7 @@ pub(super) fn ended(disconnect: &Disconnect<'_>) -> String {
     }
 }
 
-/// What the standard calls a packet.
+/// Name of a packet in the standard.
 pub(super) fn name_of(packet: &Packet<'_>) -> &'static str {
     match packet {
         Packet::Connect(_) => "CONNECT",
@@ -43,7 +43,7 @@ pub(super) fn name_of(packet: &Packet<'_>) -> &'static str {
     }
 }
 
-/// What a CONNACK may grant, and the names it is recorded by.
+/// Limits that a CONNACK may grant, with their names in the journal.
 pub(super) const GRANTS: [(Id, &str); 7] = [
     (Id::ReceiveMaximum, "receive_maximum"),
     (Id::MaximumQos, "maximum_qos"),

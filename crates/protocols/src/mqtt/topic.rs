@@ -61,7 +61,7 @@ pub fn shared(filter: &str) -> Option<(&str, &str)> {
         .then_some((group, inner))
 }
 
-/// What placeholders stand for.
+/// Values of placeholders.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Names<'a> {
     /// `%c`: the client identifier.
@@ -90,6 +90,9 @@ pub struct Template {
 
 impl Template {
     /// Takes `text`; an unknown placeholder is an error that names it.
+    ///
+    /// # Errors
+    /// The unknown placeholder, or a single % at the end.
     pub fn parse(text: &str) -> Result<Template, String> {
         let text = text.replace("{client}", "%i").replace("{seq}", "%s");
         let mut characters = text.chars();
@@ -99,7 +102,7 @@ impl Template {
             }
             match characters.next() {
                 Some('c' | 'i' | 'u' | 't' | 'r' | 's' | '%') => {}
-                Some(other) => return Err(format!("there is no placeholder %{other}")),
+                Some(other) => return Err(format!("unknown placeholder %{other}")),
                 None => return Err("it ends with a single %".to_owned()),
             }
         }
@@ -134,7 +137,7 @@ impl Template {
         levels.collect::<Vec<_>>().join("/")
     }
 
-    /// Where `%i` stands in a topic, so that it can be read back; `None` if it cannot.
+    /// Position of `%i` in a topic, so that it can be read back; `None` if it cannot.
     pub fn index_place(&self, names: &Names<'_>) -> Option<IndexPlace> {
         let level = self.text.split('/').position(|level| has_placeholder(level, 'i'))?;
         let (before, after) = self.text.split('/').nth(level)?.split_once("%i")?;
@@ -149,7 +152,7 @@ impl Template {
     }
 }
 
-/// Where a topic carries the index of its producer.
+/// Position of the producer's index in a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexPlace {
     level: usize,

@@ -1,4 +1,4 @@
-//! Who subscribes to what: a tree of topic levels, in which `+` and `#` are levels like others
+//! Subscriptions by topic: a tree of topic levels, in which `+` and `#` are levels like others
 //! (no topic can contain them).
 
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ struct Group {
     members: Vec<Subscription>,
 }
 
-/// Who gets the messages of one topic.
+/// Receivers of the messages of one topic.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     /// Each of these gets a copy.
@@ -107,7 +107,7 @@ impl Trie {
         remove_from(&mut self.root, &levels, group, session)
     }
 
-    /// Who gets messages on `topic` (MQTT 5.0, sections 4.7 and 3.3.4).
+    /// Finds the receivers of messages on `topic` (MQTT 5.0, sections 4.7 and 3.3.4).
     pub(super) fn routes(&self, topic: &str) -> Routes {
         let levels: Vec<&str> = topic.split('/').collect();
         let mut found = Vec::new();

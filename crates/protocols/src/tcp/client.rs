@@ -1,5 +1,5 @@
-//! The client's end: answers come in the order of the messages, so a queue of what is in flight
-//! finds the one an answer belongs to, and an answer out of turn is seen.
+//! The client's end: answers arrive in the order of the messages, so a queue of messages in flight
+//! finds the message of an answer, and an answer out of order is detected.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use weigh_model::content::{Meter, Phase, StreamCounts};
 
 use super::codec::{self, Frame, Head};
 
-/// What the client asks of the server for each message.
+/// Answers that the client requests for each message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asks {
     Nothing,
@@ -19,7 +19,7 @@ pub(super) enum Asks {
     Echo,
 }
 
-/// What a client says first.
+/// First frame of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Greeting {
     None,
@@ -27,7 +27,7 @@ pub(super) enum Greeting {
     Subscribe(u32),
 }
 
-/// What a client takes.
+/// Messages that a client receives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) frame_bytes_max: usize,
@@ -42,7 +42,7 @@ pub(super) struct TcpConnection {
     is_ready: bool,
     has_heard: bool,
     in_pieces: bool,
-    /// Bytes that are still to come of the message that comes in pieces.
+    /// Remaining bytes of the message that arrives in pieces.
     incoming_bytes: u32,
     frame_bytes_max: usize,
     in_flight: VecDeque<InFlight>,
@@ -51,7 +51,7 @@ pub(super) struct TcpConnection {
 
 struct InFlight {
     ticket: Ticket,
-    /// CRC-32 of the body, where it will come back.
+    /// CRC-32 of the body, if it will be echoed.
     check: u32,
 }
 
@@ -71,7 +71,7 @@ impl TcpConnection {
         }
     }
 
-    /// Takes what there is of a message that comes in pieces: how many bytes that was.
+    /// Handles the available part of a message that arrives in pieces. Returns its number of bytes.
     fn take_pieces(&mut self, input: &[u8], emit: Emit<'_>) -> usize {
         if self.incoming_bytes == 0 {
             let Some(head) = codec::read_head(input) else { return 0 };
@@ -119,7 +119,7 @@ impl TcpConnection {
                 emit(Signal::Message { topic: &frame.id.to_be_bytes(), body: frame.body });
             }
             kind => {
-                let text = format!("a frame of kind {kind:#04x}, which nobody asked for");
+                let text = format!("an unexpected frame of kind {kind:#04x}");
                 return Err(Fault::Malformed(text));
             }
         }
@@ -130,7 +130,7 @@ impl TcpConnection {
         match self.in_flight.pop_front() {
             Some(sent) if sent.ticket.0 == frame.id => Ok(sent),
             Some(sent) => Err(Fault::Malformed(format!(
-                "an answer to message {} where {} was due",
+                "an answer to message {} instead of {}",
                 frame.id, sent.ticket.0
             ))),
             None => Err(Fault::Malformed(format!(
@@ -140,7 +140,7 @@ impl TcpConnection {
         }
     }
 
-    /// What breaks the rules in the very first bytes is hardly this protocol.
+    /// Fault of the very first bytes: the server probably speaks another protocol.
     fn judged(&self, fault: Fault, input: &[u8]) -> Fault {
         let has_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
         match fault {

@@ -10,7 +10,7 @@ pub(super) struct Frame<'a> {
     pub(super) kind: u8,
     /// The message's number at its sender, or a producer's index.
     pub(super) id: u32,
-    /// What it carries.
+    /// Kind and content of the frame.
     pub(super) body: &'a [u8],
 }
 
@@ -32,19 +32,19 @@ pub(super) const ECHOED: u8 = 0x82;
 pub(super) const SUBSCRIBED: u8 = 0x83;
 /// A message of the producer of this index.
 pub(super) const DELIVERED: u8 = 0x84;
-/// The message of this number was taken in, and nobody subscribes to its producer.
+/// The message of this number was received, and its producer has no subscriber.
 pub(super) const NO_SUBSCRIBER: u8 = 0x85;
 
 /// In a subscription: all producers. In a delivery: a producer that never said hello.
 pub(super) const EVERYONE: u32 = u32::MAX;
 
-/// Bytes of a frame beside its body.
+/// Bytes of a frame besides its body.
 pub(super) const HEAD_BYTES: usize = LENGTH_BYTES + COUNTED_HEAD_BYTES;
 
 const LENGTH_BYTES: usize = 4;
 const COUNTED_HEAD_BYTES: usize = 5;
 
-/// The first frame of `input` and how many bytes it takes; `None` if it is not all there.
+/// The first frame of `input` and its number of bytes; `None` if it is incomplete.
 pub(super) fn read(
     input: &[u8],
     frame_bytes_max: usize,
@@ -52,12 +52,12 @@ pub(super) fn read(
     let Some((length, rest)) = input.split_first_chunk() else { return Ok(None) };
     let length = u32::from_be_bytes(*length) as usize;
     if length < COUNTED_HEAD_BYTES {
-        let text = format!("a frame says it is {length} bytes long, the least is 5");
+        let text = format!("a frame has the length {length}; the least is 5");
         return Err(Fault::Malformed(text));
     }
     if length > frame_bytes_max - LENGTH_BYTES {
         return Err(Fault::Malformed(format!(
-            "a frame of {} bytes, the limit is {frame_bytes_max}: raise tcp.frame_bytes_max",
+            "a frame of {} bytes; the limit is {frame_bytes_max}: raise tcp.frame_bytes_max",
             length as u64 + LENGTH_BYTES as u64
         )));
     }
@@ -67,7 +67,7 @@ pub(super) fn read(
     Ok(Some((Frame { kind: head[0], id, body }, LENGTH_BYTES + length)))
 }
 
-/// What stands before the body of a frame.
+/// Bytes before the body of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: u8,
@@ -94,7 +94,7 @@ pub(super) fn write(out: &mut Vec<u8>, kind: u8, id: u32, body: &[u8]) {
     out.extend_from_slice(body);
 }
 
-/// Appends what stands before a body.
+/// Appends the bytes before a body.
 #[inline]
 pub(super) fn write_head(out: &mut Vec<u8>, of: Head) {
     let length = COUNTED_HEAD_BYTES as u32 + of.body_bytes;

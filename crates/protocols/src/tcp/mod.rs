@@ -1,5 +1,5 @@
-//! Length-prefixed frames over TCP: the least that a messaging protocol can be, and so the
-//! floor under all others. The format is in `README.md`.
+//! Length-prefixed frames over TCP: the simplest possible messaging protocol, and so the
+//! lower bound for all others. The format is in `README.md`.
 
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{
@@ -63,7 +63,7 @@ impl Protocol for Tcp {
         if trial.load.topology == Topology::Shared {
             return Err(Invalid::new(
                 "load.topology",
-                "tcp has no shared subscriptions",
+                "tcp does not support shared subscriptions",
                 "type --topology fan-in, fan-out or pairs",
             ));
         }
@@ -74,14 +74,14 @@ impl Protocol for Tcp {
                 codec::FRAME_BYTES_MAX => format!("make bodies at most {body_bytes_max}B"),
                 _ => format!("make bodies at most {body_bytes_max}B or raise tcp.frame_bytes_max"),
             };
-            let problem = format!("{size} do not fit into a frame of {frame_bytes_max} bytes");
+            let problem = format!("{size} does not fit into a frame of {frame_bytes_max} bytes");
             return Err(Invalid::new("load.size", problem, mend));
         }
         let in_pieces = trial.load.pattern == Pattern::Transfer;
         if in_pieces && asks == client::Asks::Echo {
             return Err(Invalid::new(
                 "tcp.echo",
-                "a transfer moves its object one way",
+                "a transfer sends its object in one direction",
                 "leave tcp.echo at false, or type --pattern request",
             ));
         }
@@ -132,7 +132,7 @@ fn asks(settings: &Settings) -> Result<client::Asks, Invalid> {
         (false, false) => Ok(client::Asks::Nothing),
         (false, true) => Err(Invalid::new(
             "tcp.echo",
-            "an echo is an answer, and tcp.acknowledge = false asks for none",
+            "an echo is an answer, and tcp.acknowledge = false disables answers",
             "leave tcp.acknowledge at true, or tcp.echo at false",
         )),
     }
@@ -159,15 +159,15 @@ const OWN: &[Setting] = &[
         key: "frame_bytes_max",
         kind: SettingKind::Integer(64, codec::FRAME_BYTES_MAX),
         default: "1073741824",
-        doc: "Largest frame taken or sent, its 9 bytes of head included.",
+        doc: "Largest frame received or sent, including 9 bytes of header.",
     },
     Setting {
         key: "queue_bytes_max",
         kind: SettingKind::Integer(0, 1 << 40),
         default: "0",
-        doc: "Bytes the server keeps for a slow consumer before it drops messages; 0 is no limit.",
+        doc: "Bytes kept for a slow consumer before the server drops messages; 0 means no limit.",
     },
 ];
 
-/// Those, and the keys of TLS.
+/// The keys of tcp, and those of TLS.
 static SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "");

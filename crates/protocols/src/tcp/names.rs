@@ -1,4 +1,4 @@
-//! What frames are called, for diagrams.
+//! Names of frames, for diagrams.
 
 use weigh_model::protocol::PacketName;
 

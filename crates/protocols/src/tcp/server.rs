@@ -1,4 +1,4 @@
-//! The reference server: takes messages in, answers as asked, and hands each to the consumers
+//! The reference server: receives messages, answers them, and forwards each to the consumers
 //! that subscribe to its producer, on this shard and on the others.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,10 +9,10 @@ use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
 
 use super::codec::{self, EVERYONE, Frame, Head};
-use crate::census::Census;
-use crate::passage::{Passages, UNHEARD_BYTES_MAX, WHOLE_BYTES_MAX};
+use crate::pass_through::{PassThroughs, UNHEARD_BYTES_MAX, WHOLE_BYTES_MAX};
+use crate::server_counts::ServerCounts;
 
-/// What the shards of one server share: where to leave messages for each other's consumers.
+/// State shared by the shards of one server: where to leave messages for each other's consumers.
 #[derive(Clone, Default)]
 pub(super) struct Exchange {
     boxes: Arc<RwLock<Vec<Arc<Mailbox>>>>,
@@ -34,8 +34,8 @@ pub(super) struct TcpServer {
     exchange: Exchange,
     peers: Vec<Peer>,
     consumers: Vec<Consumer>,
-    census: Census,
-    passages: Passages<Passing>,
+    census: ServerCounts,
+    passages: PassThroughs<Passing>,
     frame_bytes_max: usize,
     queue_bytes_max: usize,
 }
@@ -74,8 +74,8 @@ impl TcpServer {
             exchange,
             peers: Vec::new(),
             consumers: Vec::new(),
-            census: Census::default(),
-            passages: Passages::default(),
+            census: ServerCounts::default(),
+            passages: PassThroughs::default(),
             frame_bytes_max,
             queue_bytes_max,
         }
@@ -109,14 +109,14 @@ impl TcpServer {
                 codec::write(out.stage(from), codec::SUBSCRIBED, frame.id, b"");
             }
             kind => {
-                let text = format!("a frame of kind {kind:#04x}, which no client sends");
+                let text = format!("a frame of kind {kind:#04x}, which clients do not send");
                 return Err(Fault::Malformed(text));
             }
         }
         Ok(())
     }
 
-    /// The same while messages may be passing through.
+    /// Handles input while messages may be passing through.
     fn take_beside(
         &mut self,
         from: ConnectionId,
@@ -171,7 +171,8 @@ impl TcpServer {
         Some(codec::HEAD_BYTES)
     }
 
-    /// Passes on what is there of a message: how many bytes that took, and whether it was all.
+    /// Passes on the available part of a message. Returns its number of bytes, and whether it was
+    /// all.
     fn pass_on(
         &mut self,
         from: ConnectionId,
@@ -216,8 +217,8 @@ impl TcpServer {
         self.peers.get(connection.0 as usize).copied().unwrap_or(Peer::Plain)
     }
 
-    /// Hands a message on; false if it came from a producer and nobody was there to take it. On
-    /// other shards any consumer counts as somebody, since what they listen to is theirs to know.
+    /// Forwards a message; false if it came from a producer and had no consumer. Any consumer on
+    /// other shards counts, since only they know their subscriptions.
     fn publish(&mut self, from: ConnectionId, body: &[u8], out: &mut dyn Outlets) -> bool {
         let Peer::Producer(producer) = self.peer(from) else {
             if self.exchange.consumers.load(Ordering::Acquire) > 0 {
@@ -274,7 +275,7 @@ impl TcpServer {
             let was_empty = frames.is_empty();
             codec::write(&mut frames, codec::DELIVERED, producer, body);
             if was_empty {
-                out.poke(other.shard);
+                out.notify_shard(other.shard);
             }
         }
         is_posted
@@ -334,7 +335,7 @@ impl Server for TcpServer {
         }
     }
 
-    fn poked(&mut self, _now: Nanos, out: &mut dyn Outlets) {
+    fn notified(&mut self, _now: Nanos, out: &mut dyn Outlets) {
         let mut frames = self.own.frames.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = std::mem::take(&mut *frames);
         drop(frames);

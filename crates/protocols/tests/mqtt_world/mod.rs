@@ -30,7 +30,7 @@ pub(crate) struct Peer {
 #[derive(Default)]
 struct Net {
     links: Vec<Option<Link>>,
-    poked: Vec<u16>,
+    notified: Vec<u16>,
 }
 
 #[derive(Default)]
@@ -84,8 +84,8 @@ impl Outlets for Net {
         link.is_closing = true;
     }
 
-    fn poke(&mut self, shard: u16) {
-        self.poked.push(shard);
+    fn notify_shard(&mut self, shard: u16) {
+        self.notified.push(shard);
     }
 }
 
@@ -142,11 +142,11 @@ impl World {
             for at in 0..self.shards[shard].1.links.len() {
                 has_moved |= self.move_link(shard, at);
             }
-            let poked = std::mem::take(&mut self.shards[shard].1.poked);
-            for other in poked {
+            let notified = std::mem::take(&mut self.shards[shard].1.notified);
+            for other in notified {
                 has_moved = true;
                 let (server, net) = &mut self.shards[usize::from(other)];
-                server.poked(self.now, net);
+                server.notified(self.now, net);
             }
         }
         has_moved

@@ -154,7 +154,7 @@ impl Client {
 pub struct Desk {
     pub staged: BTreeMap<u32, Vec<u8>>,
     pub closed: Vec<u32>,
-    pub poked: Vec<u16>,
+    pub notified: Vec<u16>,
 }
 
 impl Outlets for Desk {
@@ -182,8 +182,8 @@ impl Outlets for Desk {
         self.closed.push(which.0);
     }
 
-    fn poke(&mut self, shard: u16) {
-        self.poked.push(shard);
+    fn notify_shard(&mut self, shard: u16) {
+        self.notified.push(shard);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Draws without a browser: the bundle runs in QuickJS and gives SVG, and resvg turns it into
-//! pixels with a font of our own, so that text is seen on a machine that has none.
+//! Draws charts without a browser: the bundle runs in QuickJS and returns SVG, and resvg converts
+//! it to pixels with an embedded font, so that text is visible on a machine without fonts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::charts::{BUNDLE, Theme};
 
-/// Draws pictures that share data: the bundle is read once, and the data too.
+/// Draws pictures that share data: bundle and data are read once.
 pub struct Artist {
     context: Context,
     fonts: Arc<fontdb::Database>,
@@ -22,7 +22,10 @@ pub struct Artist {
 pub struct Failed(String);
 
 impl Artist {
-    /// Gets ready to draw pictures that refer to `shared`.
+    /// Prepares to draw pictures that refer to `shared`.
+    ///
+    /// # Errors
+    /// If the bundle cannot be run.
     pub fn new(shared: &Value) -> Result<Artist, Failed> {
         let runtime = Runtime::new().map_err(failed)?;
         runtime.set_memory_limit(MEMORY_BYTES_MAX);
@@ -44,7 +47,10 @@ impl Artist {
         Ok(Artist { context, fonts: Arc::new(fonts) })
     }
 
-    /// `picture` as an SVG document of `width` pixels; its height follows from what is in it.
+    /// `picture` as an SVG document of `width` pixels; its height follows from its content.
+    ///
+    /// # Errors
+    /// If the chart library fails.
     pub fn svg(&self, picture: &Value, theme: Theme, width: u32) -> Result<String, Failed> {
         self.context.with(|ctx| {
             let draw = || -> rquickjs::Result<String> {
@@ -58,6 +64,9 @@ impl Artist {
     }
 
     /// An SVG document as a PNG of `scale` dots for each of its pixels.
+    ///
+    /// # Errors
+    /// If the document cannot be read, its size is 0, or there is too little memory.
     pub fn png(&self, svg: &str, scale: f32) -> Result<Vec<u8>, Failed> {
         let options = usvg::Options {
             font_family: FONT_FAMILY.to_owned(),
@@ -78,8 +87,8 @@ fn failed(error: impl std::fmt::Display) -> Failed {
     Failed(error.to_string())
 }
 
-/// What ECharts asks of its surroundings when it draws on a server: nothing is ever called later,
-/// because animations are off.
+/// Functions that ECharts needs when it draws on a server: nothing is called later, because
+/// animations are off.
 const SURROUNDINGS: &str = "
 globalThis.self = globalThis;
 globalThis.console ??= { log() {}, warn() {}, error() {} };
@@ -88,7 +97,7 @@ globalThis.clearTimeout ??= () => {};
 globalThis.requestAnimationFrame ??= () => 0;
 ";
 
-/// The family that is in [`FONTS`]; usvg takes it for every family that it does not find.
+/// The family in [`FONTS`]; usvg uses it for every family that it does not find.
 const FONT_FAMILY: &str = "Inter";
 
 /// Inter 4 by R. Andersson, SIL Open Font License 1.1 (`fonts/OFL.txt`), only the characters of
@@ -98,7 +107,8 @@ const FONTS: [&[u8]; 2] = [
     include_bytes!("../../fonts/Inter-SemiBold.ttf"),
 ];
 
-/// More than any picture needs: a fault in the bundle ends with an error, not with the machine.
+/// More than any picture needs: a fault in the bundle ends with an error and does not exhaust
+/// memory.
 const MEMORY_BYTES_MAX: usize = 512 << 20;
 const STACK_BYTES_MAX: usize = 4 << 20;
 

@@ -1,6 +1,6 @@
-//! Pictures by Apache ECharts, the same ones on a page and from the command line: the page embeds
+//! Charts by Apache ECharts, the same on a page and from the command line: the page embeds
 //! [`BUNDLE`], and [`Artist`] runs the same bundle in an embedded engine to make SVG and PNG.
-//! `docs/decisions/0008-charts.md` says why.
+//! `docs/decisions/0008-charts.md` has the reasons.
 
 #[cfg(feature = "plots")]
 mod artist;
@@ -8,16 +8,14 @@ mod artist;
 #[cfg(feature = "plots")]
 pub use artist::{Artist, Failed};
 
-/// The parts of ECharts in use and our formatters, as one script that defines `WeighCharts`:
-/// `WeighCharts.draw(element, picture, shared, theme)` on a page, `WeighCharts.svg(picture,
-/// shared, theme, width)` anywhere. Made by `echarts/build.mjs`; it holds no closing tag, so it
-/// can stand in a script element.
+/// The parts of ECharts in use and Weighbridge's formatters, as one script that defines
+/// `WeighCharts`: `WeighCharts.draw(element, picture, shared, theme)` on a page,
+/// `WeighCharts.svg(picture, shared, theme, width)` anywhere. Made by `echarts/build.mjs`; it
+/// contains no closing tag, so it can be in a script element. `echarts/LICENCES.txt` has the
+/// licences of its parts.
 pub const BUNDLE: &str = include_str!("../../echarts/weigh-charts.js");
 
-/// The licences of what [`BUNDLE`] is made of.
-pub const BUNDLE_LICENCES: &str = include_str!("../../echarts/LICENCES.txt");
-
-/// On which ground a picture is drawn.
+/// The background on which a picture is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
     /// Dark on white: for paper and most pages.
@@ -27,7 +25,7 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// The word that the bundle knows.
+    /// Name in the bundle.
     pub fn name(self) -> &'static str {
         match self {
             Theme::Light => "light",

@@ -1,4 +1,4 @@
-//! What the conditions of a run or of a comparison came to, one by one and in one form, for exit
+//! The results of the conditions of a run or of a comparison, one by one and in one form, for exit
 //! codes, JUnit files and annotations.
 
 use std::collections::BTreeSet;
@@ -12,22 +12,22 @@ use crate::summary::{Answer, Judged, Summary, Threshold};
 pub struct Check {
     /// The condition as it was written.
     pub condition: String,
-    /// The case: a cell's name, or `all cases` where it is about none of its own.
+    /// The case: a cell's name, or `all cases` if it is not about a single one.
     pub case: String,
-    /// What it came to.
+    /// The result.
     pub answer: Answer,
-    /// The figures or the reason; empty where there is nothing to add.
+    /// The figures or the reason; empty if there is nothing to add.
     pub text: String,
 }
 
-/// What a condition about the run itself is called.
+/// Name of a condition about the run itself.
 pub const MEASURED: &str = "something was measured";
 
-/// What a condition about the proof of a search for a limit is called.
+/// Name of a condition about the proof of a search for a limit.
 pub const PROVEN: &str = "the limit is proven";
 
-/// The thresholds of a run, whether its search is proven, and whether each of its cases measured
-/// anything.
+/// Returns the thresholds of a run, whether its search is proven, and whether each of its cases
+/// measured anything.
 pub fn of_run(summary: &Summary) -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::new();
     for threshold in &summary.thresholds {
@@ -79,7 +79,8 @@ fn of_threshold(summary: &Summary, threshold: &Threshold) -> Vec<Check> {
     checks
 }
 
-/// The conditions of a comparison. They say what fails a build: one that holds has failed.
+/// Returns the conditions of a comparison. They describe what fails a build: one that holds has
+/// failed.
 pub fn of_diff(diff: &Diff) -> Vec<Check> {
     let mut checks: Vec<Check> = diff
         .judgements
@@ -120,5 +121,5 @@ impl Check {
     }
 }
 
-/// Stands for every case.
+/// Name that represents every case.
 const ALL: &str = "all cases";

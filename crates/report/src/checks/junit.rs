@@ -10,10 +10,10 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use super::check::Check;
 use crate::summary::Answer;
 
-/// What an undecided condition counts as.
+/// How an undecided condition is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Undecided {
-    /// A result of its own.
+    /// As a separate result.
     #[default]
     Told,
     /// As one that holds.
@@ -22,7 +22,7 @@ pub enum Undecided {
     Fails,
 }
 
-/// What a check is in the file.
+/// Outcome of a check in the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passed,
@@ -107,7 +107,7 @@ fn case(writer: &mut Writer<Vec<u8>>, check: &Check, undecided: Undecided) -> io
     element.write_inner_content(inner).map(drop)
 }
 
-/// Without characters that XML 1.0 cannot hold (section 2.2).
+/// Removes characters that XML 1.0 cannot contain (section 2.2).
 fn printable(text: &str) -> String {
     let is_held = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
     let held = |c: char| if is_held(c) && !matches!(c, '\u{fffe}' | '\u{ffff}') { c } else { '?' };

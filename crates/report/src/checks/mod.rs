@@ -1,5 +1,5 @@
-//! What a run or a comparison of two comes to for a program: checks that hold or not, as JUnit XML
-//! and as annotations of GitHub.
+//! The checks of a run or of a comparison of two, for programs: as JUnit XML and as annotations of
+//! GitHub.
 
 mod check;
 pub mod github;

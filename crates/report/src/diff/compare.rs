@@ -1,6 +1,6 @@
-//! Two runs, cell by cell: the ratio of B to A with its interval, what follows from it, and
-//! whether a condition such as `response_time_ns.p99 > +5%` holds. Which figure decides, and why:
-//! `docs/decisions/0012`.
+//! Compares two runs, cell by cell: the ratio of B to A with its interval, the verdict, and whether
+//! a condition such as `response_time_ns.p99 > +5%` holds. `docs/decisions/0012` explains which
+//! figure decides.
 
 use std::collections::BTreeSet;
 
@@ -13,20 +13,23 @@ use super::matching::Matched;
 use super::{doubts, judgements, rows};
 use crate::summary::{Answer, Summary};
 
-/// What is asked of a comparison.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Conditions that nobody wants to hold.
+    /// Conditions that fail the comparison if they hold.
     pub fail_if: Vec<Condition>,
     /// All metrics, not only the headlines.
     pub all: bool,
-    /// What this host shows between equals, as a share of 1: no smaller effect is called one.
+    /// The A/A limit of this host, as a share of 1: smaller effects are ignored.
     pub aa_limit: f64,
 }
 
 impl Diff {
-    /// Compares B with A. A condition about a metric that no cell of either run has is refused,
-    /// with the nearest name.
+    /// Compares B with A. A condition on a metric that no cell of either run has is refused, with
+    /// the nearest name.
+    ///
+    /// # Errors
+    /// If a condition is on a metric that no cell has, or is meaningless.
     pub fn of(a: &Side, b: &Side, asked: &Asked) -> Result<Diff, String> {
         let known = metric_names(a, b);
         asked.fail_if.iter().try_for_each(|condition| judgements::check(condition, &known))?;
@@ -63,8 +66,8 @@ impl Diff {
         })
     }
 
-    /// What all conditions come to: failed where one holds, undecided where it cannot be told
-    /// whether one does or where nothing could decide one. Undecided is never a good result.
+    /// The result of all conditions: failed if one holds, undecided if one could not be decided or
+    /// no cell had its figures. Undecided is never a good result.
     pub fn answer(&self) -> Answer {
         let of = |holds: Holds| self.judgements.iter().any(|own| own.holds == holds);
         match () {
@@ -87,7 +90,7 @@ impl Diff {
     }
 }
 
-/// The metrics of all cells of both runs, and what ledgers say.
+/// The metrics of all cells of both runs, and those of the ledgers.
 fn metric_names<'r>(a: &'r Side, b: &'r Side) -> BTreeSet<&'r str> {
     let cells = [a, b].into_iter().flat_map(|side| &side.summary.cells);
     let measured = cells.flat_map(|cell| cell.metrics.keys().map(String::as_str));

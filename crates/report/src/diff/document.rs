@@ -15,32 +15,32 @@ pub const DIFF_SCHEMA: &str = "weigh/diff/1";
 pub struct Diff {
     /// [`DIFF_SCHEMA`].
     pub schema: &'static str,
-    /// The run that is compared with.
+    /// The run that B is compared with.
     pub a: RunHead,
     /// The run that is compared.
     pub b: RunHead,
-    /// What makes the whole comparison doubtful.
+    /// Warnings on the whole comparison.
     #[schemars(with = "Vec<DoubtShape>")]
     pub doubts: Vec<WarningRecord>,
     /// Cells that only A has.
     pub only_in_a: Vec<String>,
     /// Cells that only B has.
     pub only_in_b: Vec<String>,
-    /// Metric by metric of the cells that both have, the worst first.
+    /// Metric by metric of the cells that both runs have, the worst first.
     pub rows: Vec<Row>,
     /// One for every condition and cell, those that hold first.
     pub judgements: Vec<Judgement>,
-    /// Conditions that nothing could decide, because no cell of both runs has the figures: the
-    /// names of cells or targets are other ones, or the metric is measured on one side alone.
+    /// Conditions that could not be decided, because no cell of both runs has the figures: cells or
+    /// targets have other names, or the metric is measured on one side only.
     pub unjudged: Vec<String>,
 }
 
-/// Which run it is.
+/// Identity of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunHead {
     /// Its id.
     pub id: String,
-    /// What it was called.
+    /// Its name.
     pub name: String,
     /// When it started, RFC 3339.
     pub started: String,
@@ -59,23 +59,24 @@ pub struct Row {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// In A; null where it was not measured.
+    /// In A; null if it was not measured.
     pub a: Option<Figure>,
-    /// In B; null where it was not measured.
+    /// In B; null if it was not measured.
     pub b: Option<Figure>,
-    /// B over A; null where the two have no ratio.
+    /// B over A; null if there is no ratio.
     pub ratio: Option<Ratio>,
-    /// B as seen from A.
+    /// Verdict on B, relative to A.
     pub verdict: Verdict,
-    /// Whether that is good; null where nothing can be said, or where the metric has no good side.
+    /// Whether the change is good; null without a verdict, or if neither direction of the metric is
+    /// better.
     pub effect: Option<Effect>,
-    /// How the verdict was come to.
+    /// Method of the verdict.
     pub method: Option<&'static str>,
     /// Why there is no verdict, or none by the ratio.
     pub reason: Option<String>,
-    /// Mann and Whitney's p, two-sided: ranks alone, which no single wild repetition can decide.
+    /// Mann and Whitney's p, two-sided: by ranks, which no single extreme repetition can decide.
     pub mann_whitney_p: Option<f64>,
-    /// True if that p is exact, false if it rests on the normal approximation.
+    /// True if that p is exact, false if it uses the normal approximation.
     pub mann_whitney_exact: Option<bool>,
     /// The shift from A to B of Hodges and Lehmann, in the metric's unit.
     pub shift: Option<f64>,
@@ -84,7 +85,7 @@ pub struct Row {
 /// One metric of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
-    /// The mean over the repetitions; null where one of them fell into the lost share.
+    /// The mean over the repetitions; null if one of them is in the lost share.
     pub value: Option<f64>,
     /// Lower end of its interval at 95 %.
     pub low: Option<f64>,
@@ -104,7 +105,7 @@ pub enum Effect {
     Worse,
 }
 
-/// What a condition came to in one cell.
+/// The result of a condition in one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Judgement {
     /// The condition as it was given.
@@ -113,9 +114,9 @@ pub struct Judgement {
     pub cell: String,
     /// Whether it holds.
     pub holds: Holds,
-    /// The figures that say so.
+    /// The figures that decide it.
     pub text: String,
-    /// False where a figure that it asks for was not measured.
+    /// False if one of its figures was not measured.
     #[serde(skip)]
     pub(crate) is_measured: bool,
 }
@@ -126,7 +127,7 @@ pub enum Holds {
     /// It does.
     #[serde(rename = "holds")]
     Yes,
-    /// The data cannot carry an answer.
+    /// The data do not decide it.
     #[serde(rename = "cannot tell")]
     CannotTell,
     /// It does not.

@@ -1,5 +1,5 @@
-//! What makes a comparison of two runs doubtful as a whole: they differ in more than what the
-//! reader wants to compare.
+//! Warnings on a comparison of two runs as a whole: they differ in more than the subject of the
+//! comparison.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::matching::Matched;
 use crate::figures::bytes;
 use crate::summary::Summary;
 
-/// All of them, the gravest first.
+/// Returns all warnings, the most severe first.
 pub(crate) fn all(a: &Summary, b: &Summary, matched: &Matched) -> Vec<WarningRecord> {
     let mut doubts = Vec::new();
     doubts.extend(same_run(a, b));
@@ -55,12 +55,13 @@ fn hosts(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     (!changed.is_empty()).then(|| {
         let text = format!("the machines differ: {}", changed.join(", "));
         let advice =
-            "weigh both on one machine: of two, no difference can be put down to the target";
+            "measure both on one machine: otherwise a difference cannot be attributed to the \
+             target";
         doubt("hosts-differ", text, advice)
     })
 }
 
-/// What both plans decide for all cells; what points hold is how cells are matched.
+/// Compares what both plans set for all cells; cells are matched by their points.
 fn plans(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     let points: Vec<&String> =
         [a, b].iter().flat_map(|run| &run.cells).flat_map(|cell| cell.point.keys()).collect();
@@ -75,11 +76,11 @@ fn plans(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     let changed = changes(facts.iter().map(|(key, old, new)| (*key, old, new)));
     (!changed.is_empty()).then(|| {
         let text = format!("the loads differ: {}", changed.join(", "));
-        doubt("plans-differ", text, "weigh both with one plan: weigh run A/plan.toml")
+        doubt("plans-differ", text, "measure both with one plan: weigh run A/plan.toml")
     })
 }
 
-/// What a plan decides of every trial, by key. How often and in which order is not among it.
+/// The settings of a plan for every trial, by key, without number and order of trials.
 fn decided(plan: &Plan) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::new();
     flatten("load", &serde_json::to_value(&plan.load).unwrap_or_default(), &mut keys);
@@ -109,14 +110,14 @@ fn flatten(name: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
     }
 }
 
-/// `cores 2, now 4` for every fact that changed; what one side does not know is no change.
+/// `cores 2, now 4` for every fact that changed; a fact that one side does not know is skipped.
 fn changes<'f>(facts: impl Iterator<Item = (&'f str, &'f String, &'f String)>) -> Vec<String> {
     let differ = facts.filter(|(_, old, new)| old != new && !old.is_empty() && !new.is_empty());
     differ.map(|(name, old, new)| format!("{name} {old}, now {new}")).collect()
 }
 
-/// Targets that are not what they were. Our own reference servers carry our version, which has a
-/// doubt of its own.
+/// Compares the targets. Built-in reference servers have Weighbridge's version, for which there is
+/// a separate warning.
 fn targets(matched: &Matched) -> Option<WarningRecord> {
     let mut changed: Vec<String> = Vec::new();
     for (a, b) in &matched.pairs {
@@ -128,7 +129,7 @@ fn targets(matched: &Matched) -> Option<WarningRecord> {
     }
     (!changed.is_empty()).then(|| {
         let text = format!("the targets differ: {}", changed.join(", "));
-        doubt("targets-differ", text, "nothing to do where this is the change under test")
+        doubt("targets-differ", text, "nothing to do if this is the change under test")
     })
 }
 
@@ -136,8 +137,8 @@ fn versions(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     let (old, new) = (&a.run.version, &b.run.version);
     (old != new).then(|| {
         let text = format!("weigh {old} measured A, weigh {new} measured B");
-        let advice = "read in CHANGELOG.md, under Measurements, whether a figure changed its \
-                      meaning, or weigh both with one version";
+        let advice = "check in CHANGELOG.md, under Measurements, whether a figure changed its \
+                      meaning, or measure both with one version";
         doubt("versions-differ", text, advice)
     })
 }
@@ -145,6 +146,6 @@ fn versions(a: &Summary, b: &Summary) -> Option<WarningRecord> {
 fn unfinished(name: &str, run: &Summary) -> Option<WarningRecord> {
     (run.run.outcome != "done").then(|| {
         let text = format!("{name} is {}: some of its cells may be missing", run.run.outcome);
-        doubt("run-not-done", text, "resume it, or weigh again")
+        doubt("run-not-done", text, "resume it (weigh run --resume), or measure again")
     })
 }

@@ -1,5 +1,5 @@
-//! One side of a comparison of two runs: a run's folder, its id, `latest`, or a file that was kept
-//! of it. A journal tells more than a summary does: what each repetition lost.
+//! One side of a comparison of two runs: a run's folder, its id, `latest`, or a file of it. A
+//! journal has more than a summary: the losses of each repetition.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +14,17 @@ use crate::journal::{BadLine, JOURNAL, Reader, RecordError, RunFolder};
 use crate::summary::trials::finished_trials;
 use crate::summary::{Cell, Metric, NotARun, SUMMARY_SCHEMA, Summary, quantiles};
 
-/// A run as it is compared with another one.
+/// A run as one side of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
     /// Its result.
     pub summary: Summary,
-    /// By name of the cell: the share of sent messages that each repetition lost. Absent where
-    /// nobody knows what arrived, and in a run of which only the summary was kept.
+    /// By name of the cell: the share of sent messages that each repetition lost. Absent if
+    /// arrivals are not observed, and for a run with only a summary.
     pub loss_ratios: BTreeMap<String, Vec<f64>>,
     /// The file it was read from.
     pub path: PathBuf,
-    /// Lines of the journal that are no event, and were passed over.
+    /// Lines of the journal that could not be read, and were skipped.
     pub bad_lines: Vec<BadLine>,
 }
 
@@ -32,11 +32,17 @@ impl Side {
     /// Finds and reads a run: `latest`, `latest~2` (the third newest), an id below `runs`, a
     /// folder with a journal or a summary, a journal (`*.jsonl`) or a summary (`*.json`); or
     /// several of these with commas between them, see [`Side::of_runs`].
+    ///
+    /// # Errors
+    /// If there is no such run, or it cannot be read.
     pub fn find(runs: &Path, names: &str) -> Result<Side, RecordError> {
         Side::find_for(runs, names, &[])
     }
 
-    /// The same with the quantiles that `conditions` speak of: a journal has the recorded times.
+    /// Finds and reads a run with the quantiles in `conditions`: a journal has the recorded times.
+    ///
+    /// # Errors
+    /// As [`Side::find`].
     pub fn find_for(
         runs: &Path,
         names: &str,
@@ -59,6 +65,9 @@ impl Side {
     }
 
     /// Reads a journal or a summary.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has another format.
     pub fn read(path: &Path) -> Result<Side, RecordError> {
         Side::read_for(path, &[])
     }
@@ -70,7 +79,7 @@ impl Side {
         let failed = |problem| RecordError::new(path, problem);
         let folder = path.parent().filter(|_| path.ends_with(JOURNAL));
         let mut journal = match folder {
-            // The folder knows what of a journal counts.
+            // The folder decides which attempts of a journal count.
             Some(folder) => {
                 RunFolder::find(folder, &folder.display().to_string())?.read_journal()?
             }
@@ -87,6 +96,9 @@ impl Side {
     }
 
     /// A run from its events.
+    ///
+    /// # Errors
+    /// If the events are not those of a run.
     pub fn from_events(events: &[Event]) -> Result<Side, NotARun> {
         let summary = Summary::from_events(events)?;
         let trials = finished_trials(events);
@@ -99,9 +111,9 @@ impl Side {
         Ok(Side { summary, loss_ratios, path: PathBuf::new(), bad_lines: Vec::new() })
     }
 
-    /// Several runs as one side. The value of a metric is then the mean of each run, so that what
-    /// drifts between runs is in the intervals. Only cells that all runs have are kept; a result
-    /// that one of them calls invalid stays so.
+    /// Combines several runs into one side. The value of a metric is then the mean of each run, so
+    /// that drift between runs is in the intervals. Only cells that all runs have are kept; a
+    /// result that is invalid in one of them stays invalid.
     ///
     /// # Panics
     /// If there is no run.
@@ -139,13 +151,13 @@ impl Side {
         let value: serde_json::Value = serde_json::from_str(&text).map_err(wrong)?;
         let schema = value.get("schema").and_then(serde_json::Value::as_str);
         check_schema(path, schema)?;
-        let summary = serde_json::from_value(value).map_err(wrong)?;
+        let summary = Summary::from_json(text.as_bytes()).map_err(wrong)?;
         let loss_ratios = BTreeMap::new();
         Ok(Side { summary, loss_ratios, path: path.to_owned(), bad_lines: Vec::new() })
     }
 }
 
-/// One cell of several runs: a value a run.
+/// One cell of several runs, with one value per run.
 fn joined(of_runs: &[&Cell]) -> Cell {
     let mut cell = of_runs[0].clone();
     let mut metrics = BTreeMap::new();
@@ -178,7 +190,7 @@ fn loss_ratio(cell: &Cell) -> Option<f64> {
     cell.ledger.lost.filter(|_| sent > 0).map(|lost| lost as f64 / sent as f64)
 }
 
-/// How many runs before the newest one: 0 for `latest`, 1 for `latest~1`; `None` for other words.
+/// Number of runs before the newest one: 0 for `latest`, 1 for `latest~1`; `None` for other words.
 fn steps_back(name: &str) -> Option<usize> {
     match name.strip_prefix(LATEST)? {
         "" => Some(0),
@@ -201,7 +213,7 @@ fn file_of(runs: &Path, name: &str) -> Result<PathBuf, RecordError> {
     if path.is_file() {
         return Ok(path.to_owned());
     }
-    // A job of continuous integration may keep the summary alone.
+    // A job of continuous integration may keep only the summary.
     let summary = path.join("summary.json");
     if !path.join(JOURNAL).is_file() && summary.is_file() {
         return Ok(summary);
@@ -209,7 +221,7 @@ fn file_of(runs: &Path, name: &str) -> Result<PathBuf, RecordError> {
     Ok(RunFolder::find(runs, name)?.path().join(JOURNAL))
 }
 
-/// Refuses what another version of the format says; a file without a version says so elsewhere.
+/// Refuses another version of the format; a file without a version is reported elsewhere.
 fn check_schema(path: &Path, found: Option<&str>) -> Result<(), RecordError> {
     match found {
         Some(schema) if schema != SUMMARY_SCHEMA => {

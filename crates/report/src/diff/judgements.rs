@@ -1,6 +1,6 @@
-//! Whether a condition holds of two runs. A change must be both real and large: the interval of
-//! the ratio must leave nothing-changed out, and the ratio itself must be beyond the limit. What
-//! the data cannot carry is told apart from what does not hold.
+//! Decides whether a condition holds for two runs. A change must be both real and large: the
+//! interval of the ratio must exclude 1, and the ratio itself must be beyond the limit. Undecided
+//! conditions are distinguished from those that do not hold.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::summary::judging::Seen;
 use crate::summary::{Answer, Cell, Ratio, Verdict, judging, reading};
 use weigh_model::metrics::unit_of;
 
-/// Refuses a condition that means nothing: the metric's name was checked before.
+/// Refuses a meaningless condition: the metric's name was checked before.
 pub(crate) fn check(condition: &Condition, known: &BTreeSet<&str>) -> Result<(), String> {
     let is_known = |name: &str| known.contains(name);
     let metric = resolve(&condition.metric, is_known);
@@ -28,7 +28,7 @@ pub(crate) fn check(condition: &Condition, known: &BTreeSet<&str>) -> Result<(),
             .max_by(|left, right| left.0.total_cmp(&right.0))
             .filter(|(likeness, _)| *likeness >= LIKENESS_MIN);
         let mend = near.map_or_else(
-            || "weigh diff A B --all shows what there is".to_owned(),
+            || "type weigh diff A B --all to see the metrics".to_owned(),
             |(_, name)| format!("did you mean {name}?"),
         );
         return Err(format!("\"{condition}\": no cell of either run has {metric}; {mend}"));
@@ -36,14 +36,14 @@ pub(crate) fn check(condition: &Condition, known: &BTreeSet<&str>) -> Result<(),
     let is_equality = matches!(condition.operator, Operator::Equal | Operator::NotEqual);
     if is_equality && matches!(condition.limit, Limit::Change(_)) {
         return Err(format!(
-            "\"{condition}\": no two measurements are equal; ask with < or >, such as \
-             \"{metric} > +5%\""
+            "\"{condition}\": two measurements are never equal; use < or >, such as \"{metric} > \
+             +5%\""
         ));
     }
     Ok(())
 }
 
-/// What the condition comes to in a cell that both runs have.
+/// The result of the condition in a cell that both runs have.
 pub(crate) fn judge(condition: &Condition, pair: &Pair) -> Judgement {
     let has = |name: &str| [pair.a.0, pair.b.0].iter().any(|cell| cell.metrics.contains_key(name));
     let metric = resolve(&condition.metric, has);
@@ -60,7 +60,7 @@ pub(crate) fn judge(condition: &Condition, pair: &Pair) -> Judgement {
     Judgement { condition: condition.to_string(), cell, holds, text, is_measured }
 }
 
-/// A cell that one run lacks hides whatever happened to it.
+/// A cell that one run lacks cannot be compared.
 pub(crate) fn unmatched(condition: &Condition, cell: &Cell) -> Judgement {
     let text = "only one of the runs has this cell".to_owned();
     let (condition, cell) = (condition.to_string(), cell.name.clone());
@@ -81,9 +81,9 @@ fn of_change(condition: &Condition, share: f64, (pair, metric): (&Pair, &str)) -
             let holds = condition.holds_for_change(1.0) == Some(true);
             return (if holds { Holds::Yes } else { Holds::No }, reason);
         }
-        // A ratio that has no bounds must still be beyond the limit itself.
+        // A ratio without bounds must still be beyond the limit itself.
         let beyond = row.ratio.map(|ratio| condition.holds_for_change(ratio.value) == Some(true));
-        // What is higher than all that A may have been, lag and all, is higher without it too.
+        // A value above A's maximum, lag included, is also higher without the lag.
         let lag = Lag::of(&a.figure, &b.figure);
         let is_hidden = match row.verdict {
             Verdict::Higher => lag.least < 1.0,
@@ -100,8 +100,8 @@ fn of_change(condition: &Condition, share: f64, (pair, metric): (&Pair, &str)) -
     let lag = Lag::of(&a.figure, &b.figure);
     let figures = times(value, Some((low, high)));
     let holds = |ratio: f64| condition.holds_for_change(ratio) == Some(true);
-    // A limit on the far side of nothing-changed, such as "> -5%" (not improved by 5 %), must
-    // itself be left out by the interval.
+    // A limit on the other side of 1, such as "> -5%" (not improved by 5 %), must itself be
+    // excluded by the interval.
     let is_far = if is_above { share < 0.0 } else { share > 0.0 };
     // A difference below 1 % is practically none, but a limit below that may ask for it.
     let is_called =
@@ -111,7 +111,7 @@ fn of_change(condition: &Condition, share: f64, (pair, metric): (&Pair, &str)) -
         (false, true) => low * factor > 1.0 && is_called(Verdict::Higher),
         (false, false) => high * factor < 1.0 && is_called(Verdict::Lower),
     };
-    // Twice the limit must be out of reach: otherwise too little was measured to say no.
+    // Twice the limit must be excluded: otherwise too little was measured to decide.
     let is_excluded = |factor: f64| match (is_far, is_above) {
         (true, _) => !holds(low * factor) && !holds(high * factor),
         (false, true) => high * factor - 1.0 <= 2.0 * share,
@@ -123,7 +123,7 @@ fn of_change(condition: &Condition, share: f64, (pair, metric): (&Pair, &str)) -
         () if all(&|factor| holds(value * factor) && is_real(factor)) => (Holds::Yes, figures),
         () if all(&|factor| !holds(value * factor) && is_excluded(factor)) => (Holds::No, figures),
         () if lag.is_material() => because(format!(
-            "{figures}, of which the generator's own lag may be a part: the ratio is from {} to {}",
+            "{figures}, which may include the generator's own lag: the ratio is from {} to {}",
             three_digits(value * lag.least),
             if lag.most.is_finite() { three_digits(value * lag.most) } else { "any".to_owned() }
         )),
@@ -135,7 +135,7 @@ fn of_change(condition: &Condition, share: f64, (pair, metric): (&Pair, &str)) -
     }
 }
 
-/// What both cells say of the metric, or why one of them cannot decide anything.
+/// The metric in both cells, or why one of them cannot decide the condition.
 fn seen_of_both(pair: &Pair, metric: &str) -> Result<(Seen, Seen), String> {
     let of = |name: &str, cell: &Cell| {
         judging::seen(cell, metric).map_err(|why| format!("{name}: {why}"))
@@ -143,8 +143,7 @@ fn seen_of_both(pair: &Pair, metric: &str) -> Result<(Seen, Seen), String> {
     Ok((of("A", pair.a.0)?, of("B", pair.b.0)?))
 }
 
-/// What the generator's own lag on either side may make of a ratio: factors, the smallest and the
-/// largest.
+/// Effect of the generator's own lag on a ratio: the smallest and the largest factor.
 struct Lag {
     least: f64,
     most: f64,
@@ -152,7 +151,7 @@ struct Lag {
 
 impl Lag {
     fn of(a: &reading::Figure, b: &reading::Figure) -> Lag {
-        // An infinite figure has no share that is lag.
+        // An infinite figure has no share of lag.
         let part = |own: &reading::Figure| match own.value.is_finite() && own.value > 0.0 {
             true => (own.lag / own.value).clamp(0.0, 1.0),
             false => 0.0,
@@ -165,8 +164,8 @@ impl Lag {
     }
 }
 
-/// Without bounds of a ratio, ranks or lost quantiles may still say that a figure grew from
-/// nothing, or without bound: beyond every limit on that side.
+/// Without bounds of a ratio, ranks or lost quantiles may still show that a figure grew from 0, or
+/// to infinity: beyond every limit on that side.
 fn without_bounds(row: &Row, is_above: bool) -> Holds {
     let is_infinite = row.method.is_none();
     match (row.verdict, is_above) {
@@ -178,8 +177,8 @@ fn without_bounds(row: &Row, is_above: bool) -> Holds {
     }
 }
 
-/// A limit in the metric's own unit is held against B's figure alone, as thresholds of a plan
-/// are. An infinite quantile is beyond every limit.
+/// A limit in the metric's own unit is compared with B's figure only, like thresholds of a plan. An
+/// infinite quantile is beyond every limit.
 fn of_value(condition: &Condition, pair: &Pair, metric: &str) -> (Holds, String) {
     let (answer, judged) = judging::judge(condition, pair.b.0);
     let own = figure(pair.b, metric);
@@ -205,5 +204,5 @@ fn of_value(condition: &Condition, pair: &Pair, metric: &str) -> (Holds, String)
 /// What to do about an interval that is too wide.
 const MORE: &str = "repeat more often";
 
-/// Names that are less alike are not what was meant.
+/// Less similar names are not suggested.
 const LIKENESS_MIN: f64 = 0.8;

@@ -1,10 +1,10 @@
-//! Which cell of one run is which cell of another: the one at the same point of the matrix.
+//! Matches the cells of two runs: those at the same point of the matrix.
 
 use weigh_model::trial::Point;
 
 use crate::summary::{Cell, Summary};
 
-/// Cells of two runs, put together.
+/// Matched cells of two runs.
 pub(crate) struct Matched<'r> {
     /// Cells that both runs have: of A and of B, in the order of B.
     pub(crate) pairs: Vec<(&'r Cell, &'r Cell)>,
@@ -35,8 +35,8 @@ impl<'r> Matched<'r> {
     }
 }
 
-/// The cell's point with what the plan says of keys that only other points have: a run in which
-/// something was an axis can be compared with one in which it was not.
+/// The cell's point, completed with the plan's value of keys that only other points have: a run
+/// with an axis can be compared with one without it.
 fn completed(cell: &Cell, run: &Summary, keys: &[&String]) -> Point {
     let load = serde_json::to_value(&run.run.plan.load).unwrap_or_default();
     let mut point = cell.point.clone();
@@ -46,7 +46,7 @@ fn completed(cell: &Cell, run: &Summary, keys: &[&String]) -> Point {
             point.insert((*key).clone(), value.clone());
         }
     }
-    // No subscribers is how a point says that there are none.
+    // A point without subscribers has none.
     point.retain(|key, value| key != "load.subscribers" || value.as_u64() != Some(0));
     point
 }

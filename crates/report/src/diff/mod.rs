@@ -1,6 +1,6 @@
-//! Two runs, cell by cell: the ratio of B to A with its interval, what follows from it, and
-//! whether a condition such as `response_time_ns.p99 > +5%` holds. Which figure decides, and why:
-//! `docs/decisions/0012`.
+//! Compares two runs, cell by cell: the ratio of B to A with its interval, the verdict, and whether
+//! a condition such as `response_time_ns.p99 > +5%` holds. `docs/decisions/0012` explains which
+//! figure decides.
 
 mod compare;
 mod document;

@@ -1,4 +1,4 @@
-//! One metric of one cell in both runs: ratio, interval, verdict, and the same asked of the ranks.
+//! One metric of one cell in both runs: ratio, interval, verdict, and the test by ranks.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(crate) struct Pair<'r> {
 }
 
 impl Pair<'_> {
-    /// All metrics that one of the two has, and the loss.
+    /// All metrics that one of the two has, and the losses.
     pub(crate) fn metrics(&self) -> Vec<String> {
         let names: BTreeSet<&String> =
             self.a.0.metrics.keys().chain(self.b.0.metrics.keys()).collect();
@@ -34,8 +34,8 @@ impl Pair<'_> {
         names
     }
 
-    /// The headline metrics that one of the two has, as in the comparisons within a run; losses
-    /// and errors only where there were any.
+    /// The headline metrics that one of the two has, as in the comparisons within a run; losses and
+    /// errors only if there were any.
     pub(crate) fn headlines(&self) -> Vec<String> {
         let cells = [self.a.0, self.b.0];
         let have = |metric: &str| cells.iter().any(|cell| cell.metrics.contains_key(metric));
@@ -55,8 +55,8 @@ impl Pair<'_> {
         self.row_within(metric, false)
     }
 
-    /// The same; `allows_lag` where the reader puts the generator's own lag into what follows from
-    /// the ratio, so that it is no reason to refuse one.
+    /// Compares the two in one metric; with `allows_lag` the generator's own lag does not
+    /// prevent a verdict, because the caller considers it.
     pub(crate) fn row_within(&self, metric: &str, allows_lag: bool) -> Row {
         let mut row = Row {
             cell: self.b.0.name.clone(),
@@ -81,11 +81,11 @@ impl Pair<'_> {
         row
     }
 
-    /// Why the two must not be put in one ratio.
+    /// Why the two cannot form a ratio.
     fn refusal(&self, metric: &str, row: &Row, allows_lag: bool) -> Option<String> {
         let ((a, side_a), (b, side_b)) = (self.a, self.b);
         match (&row.a, &row.b) {
-            (None, None) => return Some("nobody could know it".to_owned()),
+            (None, None) => return Some("arrivals are not observed".to_owned()),
             (None, _) => return Some("not measured in A".to_owned()),
             (_, None) => return Some("not measured in B".to_owned()),
             _ => {}
@@ -97,7 +97,11 @@ impl Pair<'_> {
         let of_b = Asked::of(&b.point, &side_b.summary.run.plan);
         let of_a = Asked::of(&a.point, &side_a.summary.run.plan);
         if of_a.arrival.is_open() != of_b.arrival.is_open() {
-            return Some("one arrival is open, the other closed: they differ in kind".to_owned());
+            return Some(
+                "one arrival process is open, the other closed: their times are not \
+                         comparable"
+                    .to_owned(),
+            );
         }
         lint::pair::refusal_of(metric, (b, &of_b), (a, &of_a))
     }
@@ -140,11 +144,13 @@ impl Pair<'_> {
                 row.verdict = if is_higher { Verdict::Higher } else { Verdict::Lower };
                 row.method = Some("Mann-Whitney");
                 row.reason = Some(
-                    "A cannot be told from 0, so the ratio has no bounds: ranks decide".to_owned(),
+                    "A is not significantly different from 0, so the ratio has no bounds: ranks \
+                     decide"
+                        .to_owned(),
                 );
             }
             (Some(_), _) => {}
-            // Without any spread over both there is one value, and nothing changed.
+            // Without spread in either there is one value, and no change.
             _ if is_enough => {
                 row.verdict = Verdict::TooClose;
                 row.reason = Some("the same value in every repetition".to_owned());
@@ -161,15 +167,15 @@ impl Pair<'_> {
     }
 }
 
-/// Why the cell's result in this metric must not be used.
+/// Why the cell's result in this metric is invalid.
 fn invalid(name: &str, cell: &Cell, metric: &str) -> Option<String> {
     match cell.spoilt_by(metric) {
         Some(doubt) => Some(format!("invalid in {name} ({}): {}", doubt.code, doubt.text)),
-        None => (!cell.valid).then(|| format!("invalid in {name}: see the doubts of that run")),
+        None => (!cell.valid).then(|| format!("invalid in {name}: see the warnings of that run")),
     }
 }
 
-/// What one run says of a metric; losses come from the ledger.
+/// The figure of a metric in one run; losses are from the ledger.
 pub(crate) fn figure((cell, side): (&Cell, &Side), metric: &str) -> Option<Figure> {
     if let Some(measured) = cell.metrics.get(metric) {
         return Some(in_short(measured));
@@ -182,7 +188,7 @@ pub(crate) fn figure((cell, side): (&Cell, &Side), metric: &str) -> Option<Figur
         LOSS_RATIO => {
             let pooled = lost? / cell.ledger.sent as f64;
             let Some(ratios) = side.loss_ratios.get(&cell.name) else { return Some(once(pooled)) };
-            // The figure is that of the ledger: repetitions that sent more count for more.
+            // The figure is that of the ledger: repetitions that sent more have more weight.
             Some(Figure { value: Some(pooled), ..in_short(&Metric::new(metric, ratios)) })
         }
         _ => None,
@@ -193,7 +199,7 @@ fn in_short(metric: &Metric) -> Figure {
     Figure { value: metric.value, low: metric.low, high: metric.high, n: metric.n }
 }
 
-/// The value of every repetition; `None` for one that fell into the lost share.
+/// The value of every repetition; `None` for one in the lost share.
 fn values((cell, side): (&Cell, &Side), metric: &str) -> Vec<Option<f64>> {
     if let Some(measured) = cell.metrics.get(metric) {
         return measured.values.clone();
@@ -204,8 +210,8 @@ fn values((cell, side): (&Cell, &Side), metric: &str) -> Vec<Option<f64>> {
     }
 }
 
-/// What lost messages leave of a quantile: it is infinite, and has no ratio. Where it is so in
-/// every repetition of one run and in none of the other, that is an answer.
+/// A quantile in the lost share is infinite, and has no ratio. If it is so in every repetition of
+/// one run and in none of the other, that is an answer.
 fn among_the_lost(a: &[Option<f64>], b: &[Option<f64>]) -> Option<(Verdict, String)> {
     let lost = |values: &[Option<f64>]| values.iter().filter(|value| value.is_none()).count();
     let (lost_a, lost_b) = (lost(a), lost(b));
@@ -213,7 +219,7 @@ fn among_the_lost(a: &[Option<f64>], b: &[Option<f64>]) -> Option<(Verdict, Stri
         return None;
     }
     let reason = format!(
-        "it falls into the lost share in {lost_a} of {} repetitions of A and {lost_b} of {} of B",
+        "it is in the lost share in {lost_a} of {} repetitions of A and {lost_b} of {} of B",
         a.len(),
         b.len()
     );
@@ -229,17 +235,19 @@ fn among_the_lost(a: &[Option<f64>], b: &[Option<f64>]) -> Option<(Verdict, Stri
 fn words(refusal: Refusal, knows_repetitions: bool) -> String {
     match refusal {
         _ if !knows_repetitions => {
-            "a summary holds no losses of repetitions: keep the journal too".to_owned()
+            "a summary does not have the losses of repetitions: keep the journal too".to_owned()
         }
         Refusal::FewValues => {
             format!("fewer than {INTERVAL_VALUES_MIN} repetitions on one side: no verdict")
         }
-        Refusal::UnboundedRatio => "A cannot be told from 0, so the ratio has no bounds".to_owned(),
+        Refusal::UnboundedRatio => "A is not significantly different from 0, so the ratio has no \
+                                    bounds"
+            .to_owned(),
         other => other.to_string(),
     }
 }
 
-/// What a verdict means where less or more of the metric is better.
+/// Whether a verdict is good, by the metric's better direction.
 fn effect(metric: &str, verdict: Verdict) -> Option<Effect> {
     match (verdict, better(metric)) {
         (Verdict::Higher, Better::Higher) | (Verdict::Lower, Better::Lower) => Some(Effect::Better),
@@ -248,8 +256,8 @@ fn effect(metric: &str, verdict: Verdict) -> Option<Effect> {
     }
 }
 
-/// Sorts rows: what got worse by the factor it got worse, then what has changed without a good
-/// side, then what cannot be told, what is too close to call, and what got better at the end.
+/// Order of the rows: what became worse, by its factor; then changes without a better direction,
+/// undecided ones, those too close to call, and improvements at the end.
 pub(crate) fn badness(row: &Row) -> f64 {
     let change = row.ratio.map(|ratio| ratio.value.ln().abs()).filter(|change| change.is_finite());
     match (row.effect, row.verdict) {
@@ -265,10 +273,10 @@ const WORSE: f64 = 10.0;
 
 const CHANGED: f64 = 2.0;
 
-/// Something from nothing, or infinite from finite: worse than any factor.
+/// From 0 to something, or from finite to infinite: worse than any factor.
 const NO_RATIO: f64 = 1e6;
 
-/// How the intervals of the ratios are made, for the legend.
+/// Method of the intervals of the ratios, for the legend.
 pub(crate) fn method() -> &'static str {
     Method::Fieller.name()
 }

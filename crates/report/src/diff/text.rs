@@ -1,4 +1,4 @@
-//! The comparison of two runs as a table, the worst first, with what a reader must know below it.
+//! The comparison of two runs as a table, the worst first, with notes below it.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
@@ -8,8 +8,8 @@ use crate::figures::{bytes, longer_side, three_digits, time};
 use crate::summary::Verdict;
 use crate::terminal::{Style, drawn, ruled, to_ascii, wrap};
 
-/// The table and its notes: what differs beside the figures, what could not be compared and why,
-/// and what the conditions came to.
+/// The table and its notes: other differences, what could not be compared and why, and the results
+/// of the conditions.
 pub fn render(diff: &Diff, style: Style) -> String {
     let mut text = String::new();
     for line in heads(diff) {
@@ -17,7 +17,7 @@ pub fn render(diff: &Diff, style: Style) -> String {
     }
     text.push('\n');
     if diff.rows.is_empty() {
-        text.push_str("no cell of the one run is a cell of the other\n");
+        text.push_str("the runs have no cell in common\n");
     } else {
         text.push_str(&table(diff, style));
     }
@@ -48,7 +48,7 @@ fn table(diff: &Diff, style: Style) -> String {
     }
     for index in 1..=6 {
         if let Some(column) = table.column_mut(index) {
-            // Where it is too wide, the names of cells are broken, and never figures.
+            // If it is too wide, the names of cells are broken, and never figures.
             column.set_constraint(ColumnConstraint::ContentWidth);
             if (2..=4).contains(&index) {
                 column.set_cell_alignment(CellAlignment::Right);
@@ -94,8 +94,8 @@ fn verdict(row: &Row) -> String {
     }
 }
 
-/// A figure in its unit, with the longer side of its interval in percent of it, or both sides
-/// where one is far longer: `20.0 µs ± 5.0 %`, `20.0 µs +12/-5.0 %`.
+/// A figure in its unit, with the longer side of its interval in percent of it, or both sides if
+/// one is far longer: `20.0 µs ± 5.0 %`, `20.0 µs +12/-5.0 %`.
 pub(crate) fn figure_text(figure: Option<&Figure>, unit: &str) -> String {
     let Some(figure) = figure else { return "–".to_owned() };
     let Some(value) = figure.value else { return "∞".to_owned() };
@@ -138,7 +138,7 @@ pub(crate) fn times(ratio: f64, bounds: Option<(f64, f64)>) -> String {
 }
 
 /// The ratio with the longer side of its interval, with two digits of the latter, as the GUM
-/// advises (JCGM 100, 7.2.6), or with both sides where one is far longer.
+/// recommends (JCGM 100, 7.2.6), or with both sides if one is far longer.
 fn plus_minus(ratio: f64, bounds: Option<(f64, f64)>) -> String {
     let Some((low, high)) = bounds else { return three_digits(ratio) };
     let (below, above) = (ratio - low, high - ratio);
@@ -149,7 +149,7 @@ fn plus_minus(ratio: f64, bounds: Option<(f64, f64)>) -> String {
     }
 }
 
-/// Decimals with which `side` has two digits; three where it is 0.
+/// Decimals with which `side` has two digits; three if it is 0.
 fn decimals(side: f64) -> usize {
     if side > 0.0 && side.is_finite() {
         (1 - side.log10().floor() as i32).clamp(0, 6) as usize
@@ -189,8 +189,9 @@ fn legend(diff: &Diff) -> Vec<String> {
     let other = if other > 0 { format!(", {other} changed") } else { String::new() };
     vec![
         format!(
-            "{} comparisons: {worse} worse, {better} better{other}, {close} too close to call\
-             {equal}, {refused} refused; of equals about 1 in 20 is called different by chance",
+            "{} comparisons: {worse} worse, {better} better{other}, {close} too close to \
+             call{equal}, {refused} refused; about 1 in 20 equal pairs is called different by \
+             chance",
             diff.rows.len()
         ),
         format!(
@@ -198,7 +199,7 @@ fn legend(diff: &Diff) -> Vec<String> {
              Mann-Whitney, two-sided",
             rows::method()
         ),
-        "what drifted between runs is in the interval of several runs a side only".to_owned(),
+        "drift between runs widens the interval only with several runs per side".to_owned(),
     ]
 }
 
@@ -213,15 +214,16 @@ fn doubts(diff: &Diff) -> Vec<String> {
     let line = |doubt: &weigh_model::warnings::WarningRecord| {
         format!("  {}: {}; {}", doubt.code, doubt.text, doubt.advice)
     };
-    titled("doubts:", diff.doubts.iter().map(line).collect())
+    titled("warnings:", diff.doubts.iter().map(line).collect())
 }
 
-/// Every reason once, with what it is about.
+/// Every reason once, with its metrics and cells.
 fn refusals(diff: &Diff) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for row in &diff.rows {
         let Some(reason) = &row.reason else { continue };
-        // That every repetition had one value says nothing; a difference that is lateness does.
+        // That every repetition had the same value is not worth a line; a difference due to
+        // lateness is.
         if row.verdict == Verdict::TooClose && row.ratio.is_none() {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The cells of a summary as one table for spreadsheets (RFC 4180): a row a cell; the point's
-//! keys, what lay between the parties, the ledger, and every metric with its interval as columns.
+//! The cells of a summary as one table for spreadsheets (RFC 4180): one row per cell; the point's
+//! keys, path and capture, the ledger, and every metric with its interval as columns.
 
 use std::collections::BTreeSet;
 

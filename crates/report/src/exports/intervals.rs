@@ -1,4 +1,4 @@
-//! The intervals of all trials as CSV (RFC 4180): the time series behind the report's charts.
+//! The intervals of all trials as CSV (RFC 4180): the time series of the report's charts.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,10 +10,10 @@ use super::csv_error::csv_into_io;
 use crate::summary::Summary;
 use crate::summary::trials::finished_trials;
 
-/// Writes a line for each interval of each trial that has a result; what is not known is empty.
+/// Writes a line for each interval of each trial that has a result; unknown values are empty.
 ///
 /// # Errors
-/// If `out` takes no more.
+/// If `out` cannot be written.
 pub fn write(out: impl io::Write, summary: &Summary, events: &[Event]) -> io::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
     rows.write_record(HEADING).map_err(csv_into_io)?;

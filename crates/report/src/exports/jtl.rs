@@ -1,5 +1,5 @@
 //! The record of single messages as a JMeter results file (`.jtl`, CSV), which JMeter's dashboard
-//! and every tool beside it read. Columns and their meaning: Apache JMeter user's manual, section
+//! and related tools read. Columns and their meaning: Apache JMeter user's manual, section
 //! "Glossary" and "CSV Log format".
 
 use std::io;
@@ -13,22 +13,22 @@ use super::message_files::RecordedTrial;
 use crate::journal::{RecordError, RunFolder};
 use crate::summary::Summary;
 
-/// What could not be said in this format.
+/// Messages that this format cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Messages that were never sent: JMeter knows no such thing.
+    /// Messages that were never sent: JMeter does not have them.
     pub not_sent: u64,
-    /// Messages of which nobody knows what became.
+    /// Messages whose fate is unknown.
     pub unknown: u64,
 }
 
-/// Writes a line for each message that was sent and came to an end, and tells how many have none.
+/// Writes a line for each message that was sent and has an end, and returns how many have none.
 ///
-/// `timeStamp` is when it was due, `elapsed` from there to its end, in whole milliseconds: the
-/// format knows no finer ones. What was lost took as long as the timeout.
+/// `timeStamp` is the due time, `elapsed` the time from there to its end, in whole milliseconds,
+/// the resolution of the format. A lost message took as long as the timeout.
 ///
 /// # Errors
-/// If there is no record of messages, it cannot be read, or `out` takes no more.
+/// If there is no record of messages, it cannot be read, or `out` cannot be written.
 pub fn write(
     out: impl io::Write,
     folder: &RunFolder,

@@ -1,5 +1,5 @@
-//! Where the record of single messages of a run lies: a file for each trial, so that a crash costs
-//! that of the trial in progress and no other.
+//! The files of single messages of a run: one for each trial, so that a crash loses only that of
+//! the trial in progress.
 
 use std::path::PathBuf;
 
@@ -25,14 +25,14 @@ pub struct RecordedTrial<'e> {
     pub messages: MessageReader,
 }
 
-/// Finished trials of a run that keeps single messages, and have no file: the disk was full.
+/// Finished trials of a run that keeps single messages, but have no file: the disk was full.
 pub fn missing<'e>(folder: &RunFolder, events: &'e [Event]) -> Vec<&'e TrialFinished> {
     let finished = finished_trials(events);
     finished.into_iter().filter(|trial| !path(folder, &trial.trial).is_file()).collect()
 }
 
 /// The messages of all trials of a run that have a file, in the order of the journal. Files are
-/// opened one by one: the iterator's items are to be dropped before the next.
+/// opened one by one: drop each item before the next.
 ///
 /// # Errors
 /// If the run has no record of single messages.
@@ -47,7 +47,7 @@ pub fn trials<'e>(
         return Err(RecordError::saying(
             &folder.path().join("messages"),
             "this run has no record of single messages",
-            "weigh again with --keep-messages",
+            "measure again with --keep-messages",
         ));
     }
     Ok(finished.into_iter().map(move |trial| {

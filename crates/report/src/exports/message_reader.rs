@@ -23,7 +23,7 @@ impl MessageReader {
     /// Opens a file.
     ///
     /// # Errors
-    /// If it cannot be read, or is none of this format.
+    /// If it cannot be read, or has another format.
     pub fn open(path: &Path) -> Result<MessageReader, RecordError> {
         let file = File::open(path).map_err(|problem| RecordError::unread(path, problem))?;
         let file = SerializedFileReader::new(file).map_err(|error| unreadable(path, &error))?;
@@ -48,7 +48,7 @@ impl MessageReader {
         Ok(MessageReader { path: path.to_owned(), file, header })
     }
 
-    /// What the file says of its trial.
+    /// The file's facts about its trial.
     pub fn header(&self) -> &MessageHeader {
         &self.header
     }
@@ -75,7 +75,7 @@ impl MessageReader {
 
 fn unreadable(path: &Path, error: &ParquetError) -> RecordError {
     let problem = format!("it cannot be read as Parquet: {error}");
-    RecordError::saying(path, problem, "weigh again with --keep-messages")
+    RecordError::saying(path, problem, "measure again with --keep-messages")
 }
 
 fn rows(group: &dyn RowGroupReader) -> Result<Vec<MessageRow>, ParquetError> {
@@ -107,7 +107,7 @@ fn rows(group: &dyn RowGroupReader) -> Result<Vec<MessageRow>, ParquetError> {
             body_bytes: body_bytes[place],
         })
     };
-    let unknown = || ParquetError::General("a row has a state that is not known".to_owned());
+    let unknown = || ParquetError::General("a row has an unknown state".to_owned());
     (0..columns.rows).map(|place| row(place).ok_or_else(unknown)).collect()
 }
 
@@ -140,7 +140,7 @@ impl Reading<'_> {
         self.values(reader)
     }
 
-    /// All values of a column, the absent ones in their places.
+    /// All values of a column, with the absent ones.
     fn values<T: DataType>(
         &self,
         mut reader: ColumnReaderImpl<T>,

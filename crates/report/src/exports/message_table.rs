@@ -10,11 +10,11 @@ use super::message_files;
 use crate::journal::{RecordError, RunFolder};
 use crate::summary::Summary;
 
-/// Writes a line for each message; what is not known is empty. At no time more than a group of
-/// rows is in memory.
+/// Writes a line for each message; unknown values are empty. Memory holds at most one group of
+/// rows.
 ///
 /// # Errors
-/// If there is no record of messages, it cannot be read, or `out` takes no more.
+/// If there is no record of messages, it cannot be read, or `out` cannot be written.
 pub fn write(
     out: impl io::Write,
     folder: &RunFolder,

@@ -1,5 +1,5 @@
-//! Stands in for the record of single messages in a build without Parquet: no value of these types
-//! exists, and asking for one says how to get a build that has it.
+//! Replaces the record of single messages in a build without Parquet: no value of these types
+//! exists, and a request for one reports how to get a build that has it.
 
 use std::path::Path;
 
@@ -20,12 +20,12 @@ impl MessageReader {
         Err(unbuilt(path))
     }
 
-    /// Is never called.
+    /// Never called.
     pub fn header(&self) -> &MessageHeader {
         match *self {}
     }
 
-    /// Is never called.
+    /// Never called.
     ///
     /// # Errors
     /// Never.
@@ -49,7 +49,7 @@ impl MessageWriter {
         Err(unbuilt(path))
     }
 
-    /// Is never called.
+    /// Never called.
     ///
     /// # Errors
     /// Never.
@@ -57,7 +57,7 @@ impl MessageWriter {
         match *self {}
     }
 
-    /// Is never called.
+    /// Never called.
     ///
     /// # Errors
     /// Never.
@@ -65,7 +65,7 @@ impl MessageWriter {
         match self {}
     }
 
-    /// Is never called.
+    /// Never called.
     pub fn abandon(self) {
         match self {}
     }

@@ -19,7 +19,7 @@ use weigh_model::message::{LossCause, MessageRow, MessageState};
 use super::message_header::{MESSAGES_SCHEMA, MessageHeader};
 use crate::journal::RecordError;
 
-/// Writes one file. It has its name only once it is whole.
+/// Writes one file. It gets its name once it is complete.
 pub struct MessageWriter {
     path: PathBuf,
     partial: PathBuf,
@@ -29,8 +29,8 @@ pub struct MessageWriter {
 }
 
 impl MessageWriter {
-    /// Begins the file `path`, and its folder where there is none; one that is there is replaced
-    /// at the end.
+    /// Begins the file `path`, and its folder if there is none; an existing file is replaced at the
+    /// end.
     ///
     /// # Errors
     /// If the folder or the file cannot be written.
@@ -62,7 +62,7 @@ impl MessageWriter {
     /// Ends the file and gives it its name.
     ///
     /// # Errors
-    /// If what is left cannot be written.
+    /// If the remaining rows cannot be written.
     pub fn close(mut self) -> Result<(), RecordError> {
         if self.columns.rows() > 0 {
             self.write_group()?;
@@ -80,7 +80,7 @@ impl MessageWriter {
         })
     }
 
-    /// Leaves no file.
+    /// Deletes the unfinished file.
     pub fn abandon(self) {
         // It may be gone already, after an error.
         let _ = fs::remove_file(&self.partial);
@@ -103,7 +103,7 @@ impl MessageWriter {
     }
 }
 
-/// A column of numbers that may be absent: which are there, and those.
+/// A column of optional numbers: presence and values.
 #[derive(Default)]
 struct Numbers<T> {
     levels: Vec<i16>,
@@ -140,7 +140,7 @@ impl Columns {
         self.state.len()
     }
 
-    // Parquet's numbers have a sign; the schema says which of them are to be read without one.
+    // Parquet's numbers have a sign; the schema marks those that are unsigned.
     fn push(&mut self, row: &MessageRow) {
         self.producer.push(row.producer.map(u32::cast_signed));
         self.sequence.push(row.sequence.map(u64::cast_signed));
@@ -212,7 +212,7 @@ fn too_few() -> ParquetError {
     ParquetError::General("the schema has fewer columns than a row".to_owned())
 }
 
-/// The words of the file, made once.
+/// The words of the file, created once.
 struct Words {
     trial: ByteArray,
     states: Vec<(MessageState, ByteArray)>,
@@ -254,7 +254,7 @@ fn properties(header: &MessageHeader) -> Arc<WriterProperties> {
         // Statistics of a group are enough to skip it; more would make the footer grow.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
-    // Numbers that grow: their differences are small. A dictionary of them would help nobody.
+    // Numbers that grow: their differences are small, and a dictionary would not help.
     for name in GROWING {
         let column = ColumnPath::from(*name);
         builder = builder
@@ -264,7 +264,7 @@ fn properties(header: &MessageHeader) -> Arc<WriterProperties> {
     Arc::new(builder.build())
 }
 
-/// The error of the operating system in `error`, where there is one.
+/// The error of the operating system in `error`, if there is one.
 pub(super) fn into_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -294,6 +294,6 @@ message messages {
 
 const GROWING: &[&str] = &["sequence", "due_ns", "sent_ns", "confirmed_ns", "delivered_ns"];
 
-/// Rows that are written at once: some 10 MB in memory. The footer has about 1 KB for each group,
-/// 3 MB in ten hours of 10,000 messages a second.
+/// Rows that are written at once: some 10 MB in memory. The footer has about 1 KB for each group, 3
+/// MB in ten hours of 10,000 messages a second.
 pub const GROUP_ROWS: usize = 1 << 17;

@@ -26,5 +26,5 @@ pub use message_unbuilt::{MessageReader, MessageWriter};
 #[cfg(feature = "parquet")]
 pub use message_writer::{GROUP_ROWS, MessageWriter};
 
-/// Whether this build can keep and read every single message.
+/// Whether this build can write and read single messages.
 pub const HAS_MESSAGES: bool = cfg!(feature = "parquet");

@@ -31,7 +31,7 @@ pub fn text(summary: &Summary, events: &[Event]) -> String {
     text
 }
 
-/// What was run, and what makes it doubtful.
+/// Facts about the run, and its warnings.
 fn information(text: &mut String, summary: &Summary) {
     let run = &summary.run;
     head(text, "weigh_run", "info", "", "The run that these figures are of.");
@@ -46,7 +46,7 @@ fn information(text: &mut String, summary: &Summary) {
     ];
     let pairs = pairs.map(|(key, value)| pair(key, value)).join(",");
     put(text, &format!("weigh_run_info{{{pairs}}}"), 1.0);
-    let about = "1 where the figures of a cell may be used, 0 where a doubt forbids it.";
+    let about = "1 if the figures of a cell may be used, 0 if a warning makes them invalid.";
     head(text, "weigh_cell_valid", "gauge", "", about);
     for cell in &summary.cells {
         let labels = labels(summary, cell);
@@ -126,7 +126,7 @@ fn bucket_bounds_ns() -> impl Iterator<Item = u64> {
     powers.flat_map(|power| [power, 2 * power, 5 * power]).chain([10_u64.pow(11)])
 }
 
-/// Where every message went: the terms of the ledger, and the causes of loss.
+/// The ledger: its terms, and the causes of loss.
 fn ledgers(text: &mut String, summary: &Summary, labels: &[String]) {
     let about = "Messages, or pairs of message and subscriber, by term of the ledger.";
     head(text, "weigh_ledger_messages", "gauge", "messages", about);
@@ -150,7 +150,7 @@ fn ledgers(text: &mut String, summary: &Summary, labels: &[String]) {
     }
 }
 
-/// The labels of a cell: run, name, and its point; of keys that become the same name the first.
+/// The labels of a cell: run, name, and its point; if several keys get the same name, the first.
 fn labels(summary: &Summary, cell: &Cell) -> String {
     let mut labels = BTreeMap::new();
     for (key, value) in &cell.point {
@@ -185,7 +185,7 @@ fn number(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "+Inf".to_owned() } else { "-Inf".to_owned() };
     }
-    // What was multiplied by a power of ten is written without the noise of its last bit.
+    // A value multiplied by a power of ten is written without the rounding error of its last bit.
     let rounded: f64 = format!("{value:.14e}").parse().unwrap_or(value);
     rounded.to_string()
 }

@@ -1,10 +1,9 @@
-//! From our metric names, unit last in our units, to names of OpenMetrics 1.0: base units
-//! (section "Units and Base Units": seconds, bytes, ratio), unit last, nothing but letters,
-//! digits and underscores.
+//! Converts Weighbridge's metric names to names of OpenMetrics 1.0: base units (section "Units and
+//! Base Units": seconds, bytes, ratio), unit last, only letters, digits and underscores.
 
 use weigh_model::metrics::Unit;
 
-/// A metric as OpenMetrics names it.
+/// A metric with its OpenMetrics name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Family {
     /// Its name without the unit: `weigh_response_time_p99`.
@@ -16,7 +15,7 @@ pub(super) struct Family {
 }
 
 impl Family {
-    /// The family of one of our metrics (`response_time_ns.p99`).
+    /// The family of a metric (`response_time_ns.p99`).
     pub(super) fn of(metric: &str) -> Family {
         let mut parts: Vec<&str> = metric.split('.').collect();
         let found = Unit::of(metric).filter(|(unit, _)| !unit.base.is_empty());

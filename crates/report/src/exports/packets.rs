@@ -1,5 +1,5 @@
-//! The packets of one session of each cell as CSV (RFC 4180): what the sequence diagrams of the
-//! report are drawn from.
+//! The packets of one session of each cell as CSV (RFC 4180): the data of the report's sequence
+//! diagrams.
 
 use std::io;
 
@@ -10,11 +10,11 @@ use crate::summary::trials::trials_by_cell;
 use crate::summary::wire_bytes::scene_words;
 use crate::summary::{Summary, trials};
 
-/// Writes a line for each packet. What was left out of a long session is a line whose columns
-/// between `trial` and `bytes` are empty but for `packets`.
+/// Writes a line for each packet. A gap in a long session is a line whose columns between `trial`
+/// and `bytes` are empty except `packets`.
 ///
 /// # Errors
-/// If `out` takes no more.
+/// If `out` cannot be written.
 pub fn write(out: impl io::Write, summary: &Summary, events: &[Event]) -> io::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
     rows.write_record(HEADING).map_err(csv_into_io)?;

@@ -1,5 +1,5 @@
-//! The recorded times of every cell in the formats of HdrHistogram's tools: a percentile table
-//! over all repetitions (`.hgrm`, milliseconds) and a log with a line a repetition (`.hlog`).
+//! The recorded times of every cell in the formats of HdrHistogram's tools: a percentile table over
+//! all repetitions (`.hgrm`, milliseconds) and a log with one line per repetition (`.hlog`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
@@ -19,13 +19,12 @@ use crate::summary::{Cell, Summary};
 pub(crate) struct RecordedFile {
     /// Its name in the run's folder.
     pub(crate) name: String,
-    /// What is in it.
+    /// Its content.
     pub(crate) content: Vec<u8>,
 }
 
-/// The files of all cells. A histogram that cannot be read back is left out: the figures made
-/// from it stand in the metrics. Cells are independent and their histograms large, so every core
-/// takes its share of them.
+/// The files of all cells. A histogram that cannot be read back is left out: its figures are in the
+/// metrics. Cells are independent and their histograms large, so they are spread over all cores.
 pub(crate) fn files(summary: &Summary, events: &[Event]) -> Vec<RecordedFile> {
     let started = summary.run.started.parse::<Timestamp>().unwrap_or(Timestamp::UNIX_EPOCH);
     let started = SystemTime::from(started);
@@ -72,7 +71,7 @@ fn of_cell(
     files
 }
 
-/// The time's histogram in every trial that has it, with how long the trial was.
+/// The time's histogram in every trial that has it, with the length of the trial.
 fn recorded(
     time: &str,
     trials: &[&TrialFinished],
@@ -85,7 +84,7 @@ fn recorded(
     trials.iter().filter_map(read).collect()
 }
 
-/// How long every trial was: the end of its last interval.
+/// Length of every trial: the end of its last interval.
 fn lengths(events: &[Event]) -> BTreeMap<&str, Duration> {
     let mut lengths = BTreeMap::new();
     for event in events {

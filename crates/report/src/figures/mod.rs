@@ -1,4 +1,4 @@
-//! Numbers and names of metrics as a reader reads them: the lowest room, it knows no run.
+//! Numbers and names of metrics for people: the lowest module, independent of runs.
 
 pub mod marks;
 mod numbers;

@@ -38,7 +38,7 @@ pub fn time(nanoseconds: f64, is_ascii: bool) -> String {
     format!("{} {unit}", three_digits(nanoseconds / divisor))
 }
 
-/// The unit that a time is shown in, and how many nanoseconds it has.
+/// The unit in which a time is shown, and its nanoseconds.
 fn unit_of_time(nanoseconds: f64, is_ascii: bool) -> (f64, &'static str) {
     let micro = if is_ascii { "us" } else { "µs" };
     match nanoseconds.abs() {
@@ -50,8 +50,8 @@ fn unit_of_time(nanoseconds: f64, is_ascii: bool) -> (f64, &'static str) {
     }
 }
 
-/// A time with its interval, all in one unit: `1.23 ± 0.04 ms`; ends at unequal distances stand
-/// one by one, `1.23 +0.37/-0.12 ms`. Without an interval it is [`time`].
+/// A time with its interval, all in one unit: `1.23 ± 0.04 ms`; ends at unequal distances
+/// separately, `1.23 +0.37/-0.12 ms`. Without an interval it is [`time`].
 pub fn time_between(nanoseconds: f64, ends: Option<(f64, f64)>, is_ascii: bool) -> String {
     let Some((low, high)) = ends else { return time(nanoseconds, is_ascii) };
     let whole = time(nanoseconds, is_ascii);
@@ -86,8 +86,8 @@ pub fn between(value: f64, ends: Option<(f64, f64)>) -> String {
     format!("{} +{}/-{}", text(value), text(above), text(below))
 }
 
-/// What stands behind "±": the longer side of the interval, or nothing where both must be told: one
-/// is so much longer, or the sign would reach below 0 where the interval does not.
+/// The number after "±": the longer side of the interval, or none if both must be given: one is
+/// much longer, or the sign would include values below 0 that the interval does not.
 pub(crate) fn longer_side(value: f64, low: f64, high: f64) -> Option<f64> {
     let (below, above) = (value - low, high - value);
     let (shorter, longer) = (below.min(above), below.max(above));
@@ -95,8 +95,8 @@ pub(crate) fn longer_side(value: f64, low: f64, high: f64) -> Option<f64> {
     (longer <= LOPSIDED * shorter && !is_below_zero).then_some(longer)
 }
 
-/// As many decimals as three digits of the value need, or one digit of what stands beside it, but
-/// at most two more.
+/// Number of decimals: three digits of the value, or one digit of the interval, but at most two
+/// more.
 fn decimals_beside(value: f64, distance: f64) -> usize {
     let places = |digits: i32, number: f64| digits - number.abs().log10().floor() as i32;
     let of_value = if value == 0.0 { 0 } else { places(2, value).clamp(0, DECIMALS_MAX) };
@@ -104,7 +104,7 @@ fn decimals_beside(value: f64, distance: f64) -> usize {
     of_distance.clamp(of_value, of_value + 2) as usize
 }
 
-/// With so many decimals, and separators where there are none.
+/// With this number of decimals, and separators if there are none.
 fn fixed(number: f64, decimals: usize) -> String {
     // 999.8 is rounded up to a number with a separator.
     if decimals == 0 && number >= 999.5 {
@@ -128,8 +128,8 @@ pub fn bytes(size: f64) -> String {
     format!("{} {}", three_digits(scaled), units[index])
 }
 
-/// The share of `part` in `whole` in percent, rounded down and with as many decimals as it takes
-/// to tell it from 100 %: `99.987 %`. Only a whole is `100 %`.
+/// The share of `part` in `whole` in percent, rounded down and with enough decimals to distinguish
+/// it from 100 %: `99.987 %`. Only a whole is `100 %`.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "0 %".to_owned();
@@ -145,8 +145,8 @@ pub fn share(part: u64, whole: u64) -> String {
     format!("{}.{:0decimals$} %", scaled / power, scaled % power)
 }
 
-/// How many of `n` were lost. Nothing lost among n is not nothing lost ever: the bound at 95 %
-/// stands beside it.
+/// Number of lost messages of `n`. No loss among n does not prove a loss rate of 0: the bound at 95
+/// % is added.
 pub fn lost(lost: u64, n: u64, is_ascii: bool) -> String {
     if lost > 0 || n == 0 {
         return count(lost);
@@ -168,8 +168,8 @@ fn two_digits(value: f64) -> String {
 
 const DECIMALS_MAX: i32 = 12;
 
-/// Where the longer side of an interval is at most so many times the shorter, it stands for both:
-/// "±" may promise less than is known, never more.
+/// If the longer side of an interval is at most this many times the shorter, it represents both:
+/// "±" may then be too wide, never too narrow.
 const LOPSIDED: f64 = 1.5;
 
 #[cfg(test)]

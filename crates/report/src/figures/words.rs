@@ -1,4 +1,4 @@
-//! Names of metrics as people say them.
+//! Names of metrics for people.
 
 /// The metric in words.
 pub(crate) fn spoken(metric: &str) -> String {
@@ -20,7 +20,7 @@ pub(crate) fn spoken(metric: &str) -> String {
     format!("{part}{quantity}")
 }
 
-/// The same at the beginning of a title.
+/// The metric in words at the beginning of a title.
 pub(crate) fn capital(metric: &str) -> String {
     let spoken = spoken(metric);
     let mut letters = spoken.chars();

@@ -1,4 +1,4 @@
-//! A run in short, and its figures.
+//! A short description of a run, and its figures.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use weigh_model::doubt::{DoubtRecord, Severity};
 
 use crate::history::stamp::Stamp;
 
-/// A run in short.
+/// A short description of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RunEntry {
     /// Its id: the folder's name.
     pub id: String,
-    /// What it was called.
+    /// Its name.
     pub name: String,
     /// What the user wanted to know.
     pub question: Option<String>,
@@ -21,10 +21,9 @@ pub struct RunEntry {
     pub started: String,
     /// The version of Weighbridge.
     pub version: String,
-    /// `done`, `interrupted`, `failed`, or `unfinished` where the journal has no last line.
+    /// `done`, `interrupted`, `failed`, or `unfinished` if the journal has no last line.
     pub outcome: String,
-    /// True if a process writes to it at this moment; an unfinished run that nobody writes to
-    /// ended by a crash.
+    /// True if a process is writing to it now; an unfinished run without a writer ended by a crash.
     pub in_progress: bool,
     /// Points of the matrix that have a result.
     pub cells: u32,
@@ -32,13 +31,13 @@ pub struct RunEntry {
     pub trials: u32,
     /// Trials that could not be done.
     pub failures: u32,
-    /// Different doubts in all cells.
+    /// Number of different warnings in all cells.
     pub doubts: u32,
-    /// The gravest of them: the first that makes a result invalid, else the first.
+    /// The most severe of them: the first that makes a result invalid, else the first.
     pub worst_doubt: Option<WorstDoubt>,
 }
 
-/// The gravest doubt of a run.
+/// The most severe warning of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorstDoubt {
     /// Its code.
@@ -59,7 +58,7 @@ pub struct FigureEntry {
     pub point: String,
     /// False if the result must not be used.
     pub valid: bool,
-    /// The mean over the repetitions; `None` where one fell into the lost share.
+    /// The mean over the repetitions; `None` if one is in the lost share.
     pub value: Option<f64>,
     /// Lower end of its interval at 95 %.
     pub low: Option<f64>,
@@ -76,7 +75,7 @@ pub(crate) struct RunRead {
 }
 
 impl RunRead {
-    /// Reads the summary where it is not older than the journal, else the journal.
+    /// Reads the summary if it is not older than the journal, else the journal.
     pub(crate) fn of(folder: &RunFolder, stamp: &Stamp) -> RunRead {
         let summary = stamp.has_current_summary().then(|| of_summary_file(folder)).flatten();
         match summary.map_or_else(|| of_journal(folder), Ok) {
@@ -91,8 +90,8 @@ impl RunRead {
 
 fn of_summary_file(folder: &RunFolder) -> Option<Summary> {
     let text = std::fs::read(folder.path().join("summary.json")).ok()?;
-    let summary: Summary = serde_json::from_slice(&text).ok()?;
-    // A run that went on after it was summed up says so in its journal.
+    let summary = Summary::from_json(&text).ok()?;
+    // A run that was resumed after its summary was written is read from its journal.
     (summary.run.outcome != UNFINISHED).then_some(summary)
 }
 
@@ -158,18 +157,18 @@ pub(crate) const UNFINISHED: &str = "unfinished";
 pub struct Listing {
     /// Every run that can be read.
     pub entries: Vec<RunEntry>,
-    /// Of the metric that was asked for: one figure for every run and cell that has it.
+    /// Of the requested metric: one figure for every run and cell that has it.
     pub figures: Vec<FigureEntry>,
-    /// Every metric that a run has, where one was asked for.
+    /// Every metric of a run, if one was requested.
     pub metrics: BTreeSet<String>,
-    /// What the user should know: runs that cannot be read, an index that had to be made again.
+    /// Notes for the user: runs that cannot be read, an index that was rebuilt.
     pub notes: Vec<String>,
-    /// How many runs were read from their own files.
+    /// Number of runs that were read from their own files.
     pub read: usize,
 }
 
 impl Listing {
-    /// Puts what was read of a run into the list.
+    /// Adds a run to the list.
     pub(crate) fn take(&mut self, folder: &RunFolder, entry: Result<RunEntry, String>) {
         match entry {
             Ok(entry) => self.entries.push(entry),

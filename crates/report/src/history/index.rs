@@ -1,5 +1,5 @@
-//! The index: a SQLite database beside the runs. Nobody but the holder of a lock on the folder
-//! touches it, so that it can be thrown away and made again while others want to list.
+//! The index: a SQLite database next to the runs. Only the holder of a lock on the folder uses it,
+//! so that it can be deleted and rebuilt while other processes list runs.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -14,29 +14,29 @@ use crate::history::entry::Listing;
 use crate::history::entry::{FigureEntry, RunEntry, RunRead, WorstDoubt};
 use crate::history::stamp::Stamp;
 
-/// An open index, with the lock on the folder that it stands in.
+/// An open index, with the lock on its folder.
 pub(crate) struct Index {
     database: Connection,
     path: PathBuf,
     _lock: File,
 }
 
-/// What the index knows of a run.
+/// The index's entry of a run.
 struct Known {
     stamp: String,
     entry: Result<RunEntry, String>,
 }
 
 impl Index {
-    /// Opens the index, or makes it. `None` where that cannot be; the text says what the user
-    /// should know. A folder that may not be written has no index, which is no news.
+    /// Opens the index, or creates it. `None` if that is not possible; the text is a note for the
+    /// user. A read-only folder has no index and no note.
     pub(crate) fn open(runs: &Path) -> (Option<Index>, Option<String>) {
         let path = runs.join(INDEX);
         let lock = match lock(runs) {
             Ok(lock) => lock,
             Err(TryLockError::Error(_)) => return (None, None),
             Err(TryLockError::WouldBlock) => {
-                let text = "somebody else is busy with it: read without it";
+                let text = "another process uses it: read without it";
                 return (None, Some(format!("{}: {text}", path.display())));
             }
         };
@@ -52,10 +52,10 @@ impl Index {
         }
     }
 
-    /// Makes it anew, because of `reason`.
+    /// Rebuilds it, because of `reason`.
     fn make(path: PathBuf, lock: File, reason: Option<String>) -> (Option<Index>, Option<String>) {
         let note = reason
-            .map(|reason| format!("{} {reason}: it is made again from the runs", path.display()));
+            .map(|reason| format!("{} {reason}: it is rebuilt from the runs", path.display()));
         remove(&path);
         let made = Connection::open(&path).and_then(|database| {
             database.busy_timeout(PATIENCE)?;
@@ -65,13 +65,13 @@ impl Index {
         });
         match made {
             Ok(database) => (Some(Index { database, path, _lock: lock }), note),
-            // Reading everything is slower, and all that can be done.
+            // Reading everything is slower, but always possible.
             Err(_) => (None, None),
         }
     }
 
-    /// Lists the runs, reading only those that changed. If the database turns out broken on the
-    /// way, it is made again; `None` where even that was in vain, or nothing can be written.
+    /// Lists the runs, reading only those that changed. If the database turns out to be broken, it
+    /// is rebuilt; `None` if that fails too, or nothing can be written.
     pub(crate) fn list(
         mut self,
         stamped: &[(RunFolder, Stamp)],
@@ -112,7 +112,7 @@ impl Index {
                 }
             }
         }
-        // What is left in `known` has no folder any more.
+        // Entries left in `known` have no folder any more.
         if !fresh.is_empty() || !known.is_empty() {
             let transaction = self.database.transaction()?;
             let gone = known.keys().map(String::as_str);
@@ -161,8 +161,8 @@ impl Index {
     }
 }
 
-/// Takes the lock on the folder itself, so that no file is needed for it; fails after some seconds
-/// in vain, or where the folder cannot be locked.
+/// Takes the lock on the folder itself, so that no file is needed for it; fails after some seconds,
+/// or if the folder cannot be locked.
 fn lock(runs: &Path) -> Result<File, TryLockError> {
     let folder = File::open(runs).map_err(TryLockError::Error)?;
     let pauses = PATIENCE.as_millis() / PAUSE.as_millis();
@@ -191,19 +191,19 @@ fn connect(path: &Path) -> rusqlite::Result<(Connection, bool)> {
     Ok((database, is_whole))
 }
 
-/// True where no index can be had, however good its content is.
+/// True if no index is possible, whatever its content.
 fn is_out_of_reach(error: &rusqlite::Error) -> bool {
     let codes = [ErrorCode::CannotOpen, ErrorCode::ReadOnly, ErrorCode::PermissionDenied];
     let busy = [ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked, ErrorCode::DiskFull];
     error.sqlite_error_code().is_some_and(|code| codes.contains(&code) || busy.contains(&code))
 }
 
-/// The database and what SQLite may have left beside it after a crash.
+/// Deletes the database and files that SQLite may have left after a crash.
 fn remove(path: &Path) {
     for end in ["", "-journal", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
-        // What is not there need not be removed; what cannot be is found out by making it anew.
+        // Missing files are fine; files that cannot be removed show when it is rebuilt.
         let _ = fs::remove_file(name);
     }
 }
@@ -225,7 +225,7 @@ fn entry(row: &Row) -> rusqlite::Result<Result<RunEntry, String>> {
         cells: row.get("cells")?,
         trials: row.get("trials")?,
         failures: row.get("failures")?,
-        doubts: row.get("doubts")?,
+        doubts: row.get("warnings")?,
         worst_doubt: worst.map(|code| WorstDoubt { code, is_invalid }),
     }))
 }
@@ -301,21 +301,21 @@ fn remember(
     Ok(())
 }
 
-/// Grows whenever a table changes; an index of any other version is made again.
-const VERSION: i64 = 1;
+/// Grows whenever a table changes; an index of any other version is rebuilt.
+const VERSION: i64 = 2;
 
-/// For a lock that somebody else holds.
+/// Time to wait for a lock held by another process.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two looks at the lock.
+/// Time between two attempts to get the lock.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The view is for people who ask with the `sqlite3` program.
+/// The view is for queries with the `sqlite3` program.
 const TABLES: &str = "
 CREATE TABLE run (
     id TEXT PRIMARY KEY, stamp TEXT NOT NULL, problem TEXT, name TEXT NOT NULL, question TEXT,
     started TEXT NOT NULL, version TEXT NOT NULL, outcome TEXT NOT NULL, cells INTEGER NOT NULL,
-    trials INTEGER NOT NULL, failures INTEGER NOT NULL, doubts INTEGER NOT NULL, worst_code TEXT,
+    trials INTEGER NOT NULL, failures INTEGER NOT NULL, warnings INTEGER NOT NULL, worst_code TEXT,
     worst_is_invalid INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE cell (

@@ -1,4 +1,4 @@
-//! Lists runs: those that the index knows unchanged are taken from it, the others are read.
+//! Lists runs: unchanged ones are taken from the index, the others are read.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -24,8 +24,10 @@ impl History {
         History { runs: runs.to_owned() }
     }
 
-    /// Lists them, with the figures of `metric`. Fails only where the folder itself cannot be
-    /// read; a folder that may not be written is listed without an index.
+    /// Lists them, with the figures of `metric`.
+    ///
+    /// # Errors
+    /// Only if the folder itself cannot be read.
     pub fn list(&self, metric: Option<&str>) -> Result<Listing, RecordError> {
         let folders = RunFolder::all_below(&self.runs)?;
         let stamped: Vec<(RunFolder, Stamp)> = folders
@@ -74,8 +76,8 @@ fn without_index(stamped: &[(RunFolder, Stamp)], metric: Option<&str>) -> Listin
     listing
 }
 
-/// True if a process holds the lock that the writer of a journal takes. It ends with the process,
-/// however that ends.
+/// True if a process holds the lock of a journal's writer. The lock ends with the process, however
+/// that ends.
 fn is_being_written(folder: &Path) -> bool {
     let Ok(journal) = File::open(folder.join(JOURNAL)) else { return false };
     matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock))

@@ -1,7 +1,6 @@
-//! What was weighed before: all runs below a folder, and how a metric went from run to run. The
-//! folders are the truth. An index beside them (`index.sqlite`) only saves reading them again: it
-//! is made from them whenever it is missing, stale, of another version or broken, and may be
-//! deleted at any time.
+//! Earlier measurements: all runs in a folder, and a metric from run to run. The folders are the
+//! source. An index next to them (`index.sqlite`) only saves reading them again: it is rebuilt
+//! whenever it is missing, stale, of another version or broken, and may be deleted at any time.
 
 mod entry;
 #[cfg(feature = "index")]

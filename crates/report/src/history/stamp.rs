@@ -1,5 +1,5 @@
-//! By which a change of a run is seen without reading it: when its journal and its summary were
-//! written last, and how long they are.
+//! Detects a change of a run without reading it: times of last change and sizes of its journal and
+//! its summary.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ impl Stamp {
         }
     }
 
-    /// As the index keeps it.
+    /// Text form for the index.
     #[cfg(feature = "index")]
     pub(crate) fn text(&self) -> String {
         let of = |file: Option<(u128, u64)>| {

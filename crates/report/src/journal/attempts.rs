@@ -1,14 +1,14 @@
-//! Which attempt at a trial counts. A trial that was cut short by a signal is done again when the
-//! run is resumed, and one whose result was written may be followed by no other: of several
-//! attempts the last whole one counts, and of the others nothing does.
+//! Decides which attempt at a trial counts. A trial that was interrupted by a signal is repeated
+//! when the run is resumed: of several attempts the last complete one counts, and the others are
+//! ignored.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use weigh_model::event::Event;
 
-/// The events without those of attempts that another one made up for. Of a trial that has no
-/// result, everything is kept.
+/// The events without those of attempts that a later one replaced. Of a trial that has no result,
+/// everything is kept.
 pub fn counted(events: &[Event]) -> Cow<'_, [Event]> {
     let mut numbers: HashMap<&str, Attempts> = HashMap::new();
     let of_event: Vec<Option<u32>> = events
@@ -30,10 +30,10 @@ pub fn counted(events: &[Event]) -> Cow<'_, [Event]> {
 /// The attempts at one trial, by number.
 #[derive(Default)]
 struct Attempts {
-    /// The one that its next event belongs to.
+    /// The attempt that its next event belongs to.
     current: u32,
     has_ended: bool,
-    /// The last that has a whole result, and the last that has one that was cut short.
+    /// The last attempt with a complete result, and the last with an interrupted one.
     whole: Option<u32>,
     cut_short: Option<u32>,
 }
@@ -41,7 +41,7 @@ struct Attempts {
 impl Attempts {
     /// The attempt that `event` belongs to.
     fn take(&mut self, event: &Event) -> u32 {
-        // The log of a meter outside is read when all trials are over.
+        // The log of an external meter is read when all trials are over.
         let is_late = matches!(event, Event::EnergyMeasured(_));
         if (self.has_ended && !is_late) || matches!(event, Event::TrialStarted { .. }) {
             self.current += 1;

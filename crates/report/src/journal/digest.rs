@@ -9,7 +9,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// SHA-256 of everything that can be read.
+/// Returns SHA-256 of everything that can be read.
 ///
 /// # Errors
 /// If reading fails.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::record_error::RecordError;
 
-/// `name` with everything but letters, digits, dots and underscores as a dash, at most 60 long.
+/// `name` with a dash for everything except letters, digits, dots and underscores, at most 60 long.
 pub(crate) fn plain_name(name: &str) -> String {
     let mut plain = String::new();
     for character in name.chars() {
@@ -21,15 +21,15 @@ pub(crate) fn plain_name(name: &str) -> String {
     if plain.is_empty() { "run".to_owned() } else { plain.to_owned() }
 }
 
-/// When a file must be on the disk. What is made from the journal can be made again, and waiting
-/// for the disk sixteen hundred times takes longer than everything else.
+/// When a file must be on the disk. Files made from the journal can be made again, and waiting for
+/// the disk sixteen hundred times takes longer than everything else.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kept {
     AtOnce,
     InTime,
 }
 
-/// Writes beside `path` and then moves over it, so that no reader sees half a file.
+/// Writes a temporary file and moves it to `path`, so that no reader sees half a file.
 pub(crate) fn replace(path: &Path, content: &[u8], kept: Kept) -> Result<(), RecordError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
@@ -50,5 +50,5 @@ pub(crate) fn replace(path: &Path, content: &[u8], kept: Kept) -> Result<(), Rec
 
 const NAME_BYTES_MAX: usize = 60;
 
-/// What came of the study: a folder with it is the run of a study.
+/// The result of a study: a folder with it is the run of a study.
 pub const STUDY: &str = "study.json";

@@ -1,4 +1,4 @@
-//! What a run leaves on disk: its journal, one event a line, and the folders of runs and studies.
+//! The files of a run on disk: its journal, one event a line, and the folders of runs and studies.
 
 pub(crate) mod attempts;
 pub mod digest;

@@ -12,20 +12,20 @@ use weigh_stats::Histogram;
 
 use super::record_error::RecordError;
 
-/// What stands in a journal.
+/// The content of a journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Journal {
     /// All events that could be read, in their order.
     pub events: Vec<Event>,
-    /// Lines that are no event.
+    /// Lines that are not events.
     pub bad_lines: Vec<BadLine>,
-    /// Number of the last line, from 1, if it was torn by a crash; nothing to worry about.
+    /// Number of the last line, from 1, if a crash cut it off; this is harmless.
     pub torn_line: Option<u64>,
-    /// Who wrote it, if that was a version whose journals this one cannot read.
+    /// The version that wrote it, if this one cannot read its journals.
     pub newer: Option<Newer>,
 }
 
-/// A format of journals that came after ours.
+/// A newer format of journals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Newer {
     /// The format: `weigh/journal/2`.
@@ -55,7 +55,10 @@ impl Journal {
             .collect()
     }
 
-    /// Refuses what a newer version wrote: its keys may mean something else.
+    /// Refuses journals of a newer version: their keys may have another meaning.
+    ///
+    /// # Errors
+    /// If the journal is of a newer version.
     pub fn check_version(&self, path: &Path) -> Result<(), RecordError> {
         let Some(Newer { schema, version }) = &self.newer else { return Ok(()) };
         let own = env!("CARGO_PKG_VERSION");
@@ -70,21 +73,21 @@ impl Journal {
     }
 }
 
-/// A line that is no event.
+/// A line that is not an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     /// Its number, from 1.
     pub line: u64,
     /// Why it cannot be read.
     pub problem: String,
-    /// What stood there, as far as it can be told.
+    /// What was lost, as far as it is known.
     pub lost: String,
 }
 
 impl fmt::Display for BadLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let BadLine { line, problem, lost } = self;
-        write!(f, "line {line} is damaged ({problem}): {lost} is lost, the rest is kept")
+        write!(f, "line {line} is damaged ({problem}): {lost} is lost, all other lines are kept")
     }
 }
 
@@ -97,6 +100,9 @@ pub struct Reader<R> {
 
 impl Reader<BufReader<File>> {
     /// Opens a journal.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
     pub fn open(path: &Path) -> Result<Reader<BufReader<File>>, RecordError> {
         let file = File::open(path).map_err(|problem| RecordError::unread(path, problem))?;
         Ok(Reader::new(BufReader::new(file)))
@@ -109,8 +115,11 @@ impl<R: BufRead> Reader<R> {
         Reader { input, line: 0 }
     }
 
-    /// Reads everything. Bad lines are named and passed over; a last line that has no end and is
-    /// no event was torn by a crash.
+    /// Reads everything. Bad lines are reported and skipped; a last line that has no end and is not
+    /// an event was cut off by a crash.
+    ///
+    /// # Errors
+    /// If reading fails.
     pub fn read(mut self) -> io::Result<Journal> {
         let mut journal = Journal::default();
         let mut text = Vec::new();
@@ -151,7 +160,7 @@ fn newer(line: &[u8]) -> Option<Newer> {
     is_newer.then(|| Newer { schema: schema.to_owned(), version })
 }
 
-/// What a damaged line was about, from the keys that are still to be found in it.
+/// Describes a damaged line, by the keys that can still be found in it.
 fn lost(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let value_of = |key: &str| {
@@ -168,8 +177,8 @@ fn lost(line: &[u8]) -> String {
     }
 }
 
-/// The message of `error` with its column alone: its line is always the one that was read, whose
-/// end counts as the beginning of a second one.
+/// The message of `error` with its column only: its line is always the one that was read, whose end
+/// counts as the beginning of a second one.
 fn column(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -180,7 +189,7 @@ fn column(error: &serde_json::Error) -> String {
     }
 }
 
-/// What stands before the number of a format.
+/// Text before the number of a format.
 const SCHEMA_NAME: &str = "weigh/journal/";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Why something could not be recorded or read back, and what to do about it.
+//! Why a file could not be recorded or read, and what to do about it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ pub struct RecordError {
     pub path: PathBuf,
     /// What went wrong.
     pub problem: io::Error,
-    /// What to do.
+    /// How to fix it.
     pub mend: String,
 }
 
@@ -32,7 +32,7 @@ impl RecordError {
         RecordError { path: path.to_owned(), problem, mend: mend.to_owned() }
     }
 
-    /// An error that no operating system named.
+    /// An error that is not from the operating system.
     pub fn saying(path: &Path, problem: impl Into<String>, mend: impl Into<String>) -> RecordError {
         let problem = io::Error::other(problem.into());
         RecordError { path: path.to_owned(), problem, mend: mend.into() }
@@ -45,11 +45,11 @@ fn mend(kind: io::ErrorKind) -> &'static str {
             "free some space, or record elsewhere with --runs DIR"
         }
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-            "record where you may write, with --runs DIR"
+            "choose a writable folder with --runs DIR"
         }
         io::ErrorKind::NotFound => "check the path",
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "move away what stands there, or record elsewhere with --runs DIR"
+            "move away the existing file, or record elsewhere with --runs DIR"
         }
         _ => "check the disk, or record elsewhere with --runs DIR",
     }

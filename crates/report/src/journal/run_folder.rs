@@ -1,5 +1,5 @@
-//! The folder that a run leaves behind: `runs/<time>-<name>/` with the plan, the journal, the
-//! summary, the page, the cells as CSV and the recorded times for HdrHistogram's tools.
+//! The folder of a run: `runs/<time>-<name>/` with the plan, the journal, the summary, the page,
+//! the cells as CSV and the recorded times for HdrHistogram's tools.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -26,9 +26,11 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder of a new run below `runs`. Never touches one that is there: a second run
-    /// of the same second and name gets `-2`. Fails at once where nothing can be written or less
-    /// than [`FREE_BYTES_MIN`] are free, so that no time is spent on a run that cannot be kept.
+    /// Creates the folder of a new run in `runs`. Never touches an existing one: a second run of
+    /// the same second and name gets `-2`.
+    ///
+    /// # Errors
+    /// If nothing can be written, or less than [`FREE_BYTES_MIN`] are free.
     pub fn create(runs: &Path, name: &str, started: SystemTime) -> Result<RunFolder, RecordError> {
         let failed = |problem| RecordError::new(runs, problem);
         fs::create_dir_all(runs).map_err(failed)?;
@@ -46,8 +48,11 @@ impl RunFolder {
         Err(failed(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Makes the folder of a run that is a part of something larger, and is named by it. Fails
-    /// where something of that name is there, and as [`RunFolder::create`] does.
+    /// Creates the folder of a run that is part of a study, which names it. Fails if the folder
+    /// exists, and as [`RunFolder::create`] does.
+    ///
+    /// # Errors
+    /// If the folder exists, and as [`RunFolder::create`].
     pub fn create_at(path: &Path) -> Result<RunFolder, RecordError> {
         let failed = |problem| RecordError::new(path, problem);
         let above = path.parent().unwrap_or(Path::new("."));
@@ -59,6 +64,9 @@ impl RunFolder {
     }
 
     /// Finds a run by its path or, below `runs`, by its id; [`LATEST`] is the newest one there.
+    ///
+    /// # Errors
+    /// If there is no such run.
     pub fn find(runs: &Path, path_or_id: &str) -> Result<RunFolder, RecordError> {
         let newest = if path_or_id == LATEST { newest_below(runs) } else { None };
         let id = newest.as_deref().unwrap_or(path_or_id);
@@ -70,12 +78,12 @@ impl RunFolder {
                 |id| format!("the newest run below {} is {id}", runs.display()),
             );
             if let Some(study) = places.iter().find(|place| place.join(STUDY).is_file()) {
-                let problem = "it is the run of a study, and holds a run of each of its plans";
+                let problem = "it is the run of a study, and has a run of each of its plans";
                 return RecordError::saying(study, problem, "name the folder of one of them");
             }
             match places.iter().find(|place| place.is_dir()) {
                 Some(folder) => {
-                    let problem = format!("the folder has no {JOURNAL}, so it is that of no run");
+                    let problem = format!("the folder has no {JOURNAL}, so it is not a run");
                     RecordError::saying(folder, problem, newest)
                 }
                 None => RecordError::saying(&places[0], "there is no such run", newest),
@@ -86,7 +94,10 @@ impl RunFolder {
         Ok(RunFolder { path: path.clone(), id })
     }
 
-    /// All runs below `runs`, the oldest first; none where the folder is not there.
+    /// All runs in `runs`, the oldest first; none if there is no such folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
     pub fn all_below(runs: &Path) -> Result<Vec<RunFolder>, RecordError> {
         let mut ids: Vec<String> = match fs::read_dir(runs) {
             Ok(entries) => run_ids(entries).collect(),
@@ -108,17 +119,20 @@ impl RunFolder {
     }
 
     /// Begins the journal.
+    ///
+    /// # Errors
+    /// As [`Writer::create`].
     pub fn create_journal(&self) -> Result<Writer, RecordError> {
         let writer = Writer::create(&self.path.join(JOURNAL))?;
-        // A power cut must not take the names of what is on the disk. Not every file system can
-        // be asked, and none of those that cannot would be made safer by a failure here.
+        // Makes the names of files on the disk survive a power cut. Not every file system supports
+        // it, and an error would not help those that do not.
         for folder in [Some(&*self.path), self.path.parent()].into_iter().flatten() {
             let _ = File::open(folder).and_then(|folder| folder.sync_all());
         }
         Ok(writer)
     }
 
-    /// Goes on with the journal of an earlier run, and returns everything that stands in it.
+    /// Continues the journal of an earlier run, and returns its content.
     ///
     /// # Errors
     /// See [`Writer::resume`].
@@ -126,7 +140,7 @@ impl RunFolder {
         Writer::resume(&self.path.join(JOURNAL))
     }
 
-    /// Reads the journal, without those attempts at a trial that a later one made up for.
+    /// Reads the journal, without attempts at a trial that a later one replaced.
     ///
     /// # Errors
     /// If it cannot be read, or a newer version has written it.
@@ -142,21 +156,27 @@ impl RunFolder {
     }
 
     /// Writes `plan.toml`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
     pub fn write_plan(&self, plan: &Plan) -> Result<(), RecordError> {
         let path = self.path.join("plan.toml");
-        let text = toml::to_string(plan).map_err(|error| {
+        let text = plan.to_toml().map_err(|error| {
             let mend = "give values that TOML can hold (whole numbers below 2^63)";
             RecordError::saying(&path, error.to_string(), mend)
         })?;
         replace(&path, text.as_bytes(), Kept::AtOnce)
     }
 
-    /// SHA-256 of the journal in hexadecimal digits; `None` where it cannot be read.
+    /// SHA-256 of the journal in hexadecimal digits; `None` if it cannot be read.
     pub fn journal_sha256(&self) -> Option<String> {
         sha256_of(File::open(self.path.join(JOURNAL)).ok()?).ok()
     }
 
     /// Writes one file of the folder, replacing it as a whole.
+    ///
+    /// # Errors
+    /// If it cannot be written.
     pub fn write_file(&self, name: &str, content: &[u8]) -> Result<(), RecordError> {
         replace(&self.path.join(name), content, Kept::InTime)
     }
@@ -173,7 +193,7 @@ pub fn folder_time(time: SystemTime) -> String {
 }
 
 fn timestamp(time: SystemTime) -> jiff::Zoned {
-    // A clock outside the years that can be written is a broken clock: the epoch says so.
+    // A clock outside the years that can be written is wrong: the epoch shows it.
     Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(TimeZone::UTC)
 }
 
@@ -208,7 +228,7 @@ pub const JOURNAL: &str = "journal.jsonl";
 /// Bytes that must be free before a run begins: a long journal and all tables fit.
 pub const FREE_BYTES_MIN: u64 = 32 << 20;
 
-/// The word for the newest run.
+/// Name of the newest run.
 pub const LATEST: &str = "latest";
 
 const SAME_SECOND_MAX: u32 = 1000;

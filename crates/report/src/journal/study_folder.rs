@@ -1,6 +1,5 @@
-//! The folder that the run of a study leaves behind: `runs/<time>-study-<name>/` with `study.json`,
-//! `report.html`, the study's own files as they were run, and the runs of its plans, each in a
-//! folder of its own.
+//! The folder of a study's run: `runs/<time>-study-<name>/` with `study.json`, `report.html`, the
+//! study's own files as they were run, and the runs of its plans, each in its own folder.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -19,8 +18,8 @@ pub struct StudyFolder {
 }
 
 impl StudyFolder {
-    /// Makes the folder of a new run of the study `name` below `runs`, with the files of the study
-    /// that it runs, each with its name and text.
+    /// Creates the folder of a new run of the study `name` in `runs`, with the files of the study,
+    /// each with its name and text.
     ///
     /// # Errors
     /// As [`RunFolder::create`].
@@ -61,7 +60,7 @@ impl StudyFolder {
                 None => format!("there is none below {} yet", runs.display()),
             };
             let there = places.iter().find(|place| place.is_dir()).unwrap_or(&places[0]);
-            let problem = format!("there is no {STUDY} here, so it is the run of no study");
+            let problem = format!("there is no {STUDY} here, so it is not the run of a study");
             RecordError::saying(there, problem, mend)
         })?;
         let absolute = path.canonicalize().map_err(|problem| RecordError::new(path, problem))?;
@@ -69,8 +68,8 @@ impl StudyFolder {
         Ok(StudyFolder { path: path.clone(), id })
     }
 
-    /// The run of a study that a word names where single runs are named as well: `latest` is one if
-    /// nothing newer is there.
+    /// The run of a study with this name, where names of single runs are allowed too: `latest` is a
+    /// study if nothing is newer.
     pub fn named(runs: &Path, path_or_id: &str) -> Option<StudyFolder> {
         let found = StudyFolder::find(runs, path_or_id).ok()?;
         let newest = RunFolder::find(runs, LATEST);
@@ -78,7 +77,7 @@ impl StudyFolder {
         (path_or_id != LATEST || !is_older).then_some(found)
     }
 
-    /// All runs of studies below `runs`, the oldest first; none where the folder is not there.
+    /// All runs of studies in `runs`, the oldest first; none if there is no such folder.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -143,24 +142,24 @@ impl StudyFolder {
         replace(&self.path.join(name), content, Kept::AtOnce)
     }
 
-    /// Keeps everybody else from going on with this run until what it returns is dropped.
+    /// Prevents other processes from continuing this run until the returned lock is dropped.
     ///
     /// # Errors
-    /// If somebody goes on with it now.
+    /// If another process continues it now.
     pub fn lock(&self) -> Result<File, RecordError> {
         let failed = |problem| RecordError::new(&self.path, problem);
         let folder = File::open(&self.path).map_err(failed)?;
         match folder.try_lock() {
             Ok(()) => Ok(folder),
             Err(TryLockError::WouldBlock) => {
-                let problem = "somebody goes on with this run of a study now";
-                Err(RecordError::saying(&self.path, problem, "wait for its end"))
+                let problem = "another process runs this study now";
+                Err(RecordError::saying(&self.path, problem, "wait until it ends"))
             }
             Err(TryLockError::Error(problem)) => Err(failed(problem)),
         }
     }
 
-    /// True while somebody goes on with it.
+    /// True while another process continues it.
     pub fn is_in_progress(&self) -> bool {
         let Ok(folder) = File::open(&self.path) else { return false };
         matches!(folder.try_lock_shared(), Err(TryLockError::WouldBlock))

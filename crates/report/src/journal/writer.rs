@@ -1,4 +1,4 @@
-//! Writes the journal of a run: one event a line, kept on disk when something ends.
+//! Writes the journal of a run: one event a line, synced to disk when a trial ends.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -12,9 +12,9 @@ use weigh_model::event::Event;
 use super::reader::{Journal, Reader};
 use super::record_error::RecordError;
 
-/// Writes the journal. Every event is handed to the operating system at once, and a finished
-/// trial is on the disk before the next one begins: a crash costs the trial in progress. As long
-/// as it lives nobody else can write to the same journal.
+/// Writes the journal. Every event is handed to the operating system at once, and a finished trial
+/// is on the disk before the next one begins: a crash loses only the trial in progress. While it
+/// exists no other process can write to the same journal.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
@@ -23,7 +23,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a new journal; refuses a file that is there already.
+    /// Begins a new journal; refuses an existing file.
+    ///
+    /// # Errors
+    /// If the file exists, or cannot be created or locked.
     pub fn create(path: &Path) -> Result<Writer, RecordError> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(|problem| RecordError::new(path, problem))?;
@@ -31,11 +34,11 @@ impl Writer {
         Ok(Writer { file, path: path.to_owned(), length_bytes: 0 })
     }
 
-    /// Goes on with a journal after its last event, and returns what stands in it. A last line
-    /// that was torn is cut off.
+    /// Continues a journal after its last event, and returns its content. A last line that was cut
+    /// off is removed.
     ///
     /// # Errors
-    /// If somebody else writes to it now, if a newer version has written it, or if it cannot be
+    /// If another process writes to it now, if a newer version has written it, or if it cannot be
     /// read or written.
     pub fn resume(path: &Path) -> Result<(Writer, Journal), RecordError> {
         let failed = |problem| RecordError::new(path, problem);
@@ -52,7 +55,7 @@ impl Writer {
             if end == whole {
                 return Ok(end);
             }
-            // The last line is an event of which only the end is missing.
+            // The last line is an event of which only the line end is missing.
             file.write_all(b"\n")?;
             Ok(end + 1)
         };
@@ -60,19 +63,25 @@ impl Writer {
         Ok((Writer { file, path: path.to_owned(), length_bytes }, journal))
     }
 
-    /// Appends one event. If it cannot be written whole, what was written of it is taken back, so
-    /// that the journal stays readable and the call may be tried again.
+    /// Appends one event. If it cannot be written completely, the written part is removed, so that
+    /// the journal stays readable and the call may be repeated.
+    ///
+    /// # Errors
+    /// If the event cannot be written.
     pub fn write(&mut self, event: &Event) -> Result<(), RecordError> {
         let written = self.append(event);
         if written.is_err() {
-            // The first error is the one to report; a torn line is tolerated by readers anyway.
+            // The first error is reported; readers tolerate a line that was cut off.
             let _ = self.file.set_len(self.length_bytes);
             let _ = self.file.seek(SeekFrom::Start(self.length_bytes));
         }
         written.map_err(|problem| RecordError::new(&self.path, problem))
     }
 
-    /// Reads everything that stands in it, also where its folder has been removed meanwhile.
+    /// Reads the whole content, also if its folder was removed in the meantime.
+    ///
+    /// # Errors
+    /// If it cannot be read.
     pub fn read_back(&mut self) -> Result<Journal, RecordError> {
         let mut read = || -> io::Result<Journal> {
             self.file.seek(SeekFrom::Start(0))?;
@@ -108,9 +117,9 @@ fn ends_something(event: &Event) -> bool {
     )
 }
 
-/// The lock goes with the process, however it ends, and shows whoever lists runs that somebody
-/// writes here; a child that it was about to start may hold it a moment longer. A file system
-/// without locks takes nothing from the record.
+/// The lock ends with the process, however that ends, and shows to lists of runs that the run is in
+/// progress; a child that is being started may hold it a moment longer. On a file system without
+/// locks the journal is written without one.
 fn lock(file: &File, path: &Path) -> Result<(), RecordError> {
     for _ in 0..LOCK_TRIES {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
@@ -119,8 +128,8 @@ fn lock(file: &File, path: &Path) -> Result<(), RecordError> {
             Err(problem) => return Err(RecordError::new(path, problem.into())),
         }
     }
-    let problem = "another weigh records into this run";
-    Err(RecordError::saying(path, problem, "wait until it has ended, or end it"))
+    let problem = "another weigh process records into this run";
+    Err(RecordError::saying(path, problem, "wait until it has ended, or stop it"))
 }
 
 /// Length of the file up to the end of its last line that has an end.
@@ -140,7 +149,7 @@ fn whole_lines_bytes(file: &mut File) -> io::Result<u64> {
     Ok(0)
 }
 
-/// A second in all.
+/// One second in total.
 const LOCK_TRIES: u32 = 40;
 
 const LOCK_PAUSE: Duration = Duration::from_millis(25);

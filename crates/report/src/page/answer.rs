@@ -1,4 +1,4 @@
-//! The question of a run in a sentence, and its answer in two, made from the verdicts.
+//! The question of a run in one sentence, and its answer in two, made from the verdicts.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::summary::{Cell, Comparison, Matrix, Summary, Verdict};
 use crate::view::interference;
 use crate::view::meeting::{Lanes, Meeting, everywhere};
 
-/// What was asked: by the plan, or else by what it weighs.
+/// The question: that of the plan, or else one made from its cases.
 pub(crate) fn question(summary: &Summary, matrix: &Matrix) -> String {
     if let Some(question) = &summary.run.plan.question {
         return question.clone();
     }
     if let Some(limit) = summary.limits.first() {
-        return format!("Where does the limit lie, by {}?", limit.axis);
+        return format!("Where is the limit, by {}?", limit.axis);
     }
     let mut names: Vec<&str> = match matrix.axes.first() {
         Some(axis) => axis.lines.iter().map(|line| line.name.as_str()).collect(),
@@ -31,16 +31,15 @@ pub(crate) fn question(summary: &Summary, matrix: &Matrix) -> String {
         None => format!("in {load}"),
     };
     match &names[..] {
-        [] => "Nothing was weighed.".to_owned(),
-        [one] => format!("How does {one} do {how}?"),
-        few if few.len() <= NAMES_MAX => format!("How do {} compare {how}?", in_words(few)),
-        many => format!("How do {} cases compare {how}?", many.len()),
+        [] => "Nothing was measured.".to_owned(),
+        [one] => format!("How does {one} perform {how}?"),
+        few if few.len() <= NAMES_MAX => format!("{} compared {how}", in_words(few)),
+        many => format!("{} cases compared {how}", many.len()),
     }
 }
 
-/// The answer: what must hold and where an axis ended, where the plan asks for it; then a sentence
-/// on time, and one on loss and cost. After a search it is what every lane's search has found and
-/// what ended it.
+/// The answer: thresholds and the end of an axis, if the plan has them; then a sentence on time,
+/// and one on loss and cost. After a search: the result of every lane and what limited it.
 pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> Vec<String> {
     if !summary.limits.is_empty() {
         let found = summary.limits.iter().flat_map(|limit| {
@@ -48,7 +47,7 @@ pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> Vec<String> {
         });
         let ended = summary.limits.iter().flat_map(|limit| {
             let ended = limit.goals.iter().filter_map(|goal| goal.ended_by.as_ref());
-            ended.map(move |ended| format!("{}: ended by {}", limit.title(), ended.sentence))
+            ended.map(move |ended| format!("{}: limited by {}", limit.title(), ended.sentence))
         });
         return found.chain(ended).map(sentence).collect();
     }
@@ -64,7 +63,7 @@ pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> Vec<String> {
     let metric = headline_metric(summary).unwrap_or("response_time_ns.p99");
     match verdict(summary, matrix, metric) {
         Ok(said) => texts.push(said),
-        // Who was answered already need not read that nothing could be said.
+        // A run with another answer needs no sentence about a missing comparison.
         Err(nothing) if texts.is_empty() => texts.push(nothing),
         Err(_) => {}
     }
@@ -72,11 +71,11 @@ pub(crate) fn answer(summary: &Summary, matrix: &Matrix) -> Vec<String> {
     texts.into_iter().map(sentence).collect()
 }
 
-/// What the verdicts of one metric say together, or why there are none. Cells are only ever
-/// compared within a guarantee, so there is a part for each.
+/// The verdicts of one metric together, or why there are none. Cells are only compared within a
+/// guarantee, so there is a part for each.
 fn verdict(summary: &Summary, matrix: &Matrix, metric: &str) -> Result<String, String> {
     if summary.cells.len() == 1 {
-        return Err(format!("{}: one case, and nothing to compare it with", spoken(metric)));
+        return Err(format!("{}: only one case, so nothing is compared", spoken(metric)));
     }
     let lanes = Lanes::of(summary, matrix);
     let parts: Vec<String> = guarantees(&summary.cells)
@@ -103,8 +102,8 @@ fn guarantees(cells: &[Cell]) -> Vec<Guarantee> {
     all
 }
 
-/// Why not one pair could be compared: what stands between those that promise the same counts
-/// more than that others do not.
+/// Why no pair could be compared: reasons between cells of the same guarantee take precedence over
+/// different guarantees.
 fn nothing_to_say(metric: &str, cells: &[Cell], comparisons: &[&Comparison]) -> String {
     if cells.iter().all(|cell| !cell.valid) {
         return format!("{}: every case is invalid, so nothing is compared", spoken(metric));
@@ -116,7 +115,7 @@ fn nothing_to_say(metric: &str, cells: &[Cell], comparisons: &[&Comparison]) -> 
     format!("{}: no two cases can be compared{because}", spoken(metric))
 }
 
-/// The lanes of one guarantee: who is ahead of whom, or how a single one goes along its axis.
+/// The lanes of one guarantee: their order, or the course of a single one along its axis.
 fn within(
     summary: &Summary,
     lanes: &Lanes,
@@ -142,8 +141,8 @@ fn within(
     Some(prefix + &said)
 }
 
-/// The one of three lanes or more that leaves all others behind at every place, if there is one:
-/// it was compared with each of them wherever they met, and every verdict stands among all.
+/// The one of three lanes or more that is ahead of all others at every place, if there is one: it
+/// was compared with each of them wherever they met, and every verdict is significant among all.
 fn winner(pairs: &[Meeting], lanes: usize, metric: &str) -> Option<String> {
     let is_more_better = metric.contains("per_s") || metric.contains("acceptance");
     let wanted = if is_more_better { Verdict::Higher } else { Verdict::Lower };
@@ -185,7 +184,7 @@ fn in_words_of(texts: &[String]) -> String {
     in_words(&texts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Where nobody leads everywhere: the clearest pairs.
+/// Without a single leader: the clearest pairs.
 fn pair_by_pair(pairs: Vec<Meeting>, metric: &str) -> String {
     let (mut pairs, refused): (Vec<_>, Vec<_>) = pairs.into_iter().partition(Meeting::is_compared);
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.decided()));
@@ -240,7 +239,7 @@ fn loss(summary: &Summary) -> String {
         text += &format!(", {} arrived late (after the timeout)", count(late));
     }
     if unknown > 0 {
-        text += &format!(", and in {unknown} nobody can know");
+        text += &format!(", and unknown in {unknown}");
     }
     text
 }
@@ -265,13 +264,13 @@ fn in_words(names: &[&str]) -> String {
     }
 }
 
-/// More names than this make no sentence.
+/// More names do not fit into a sentence.
 const NAMES_MAX: usize = 6;
 
-/// What the mark means, where there is one.
-const MARKED: &str = " (? does not stand when all comparisons are taken together)";
+/// The meaning of the mark, if there is one.
+const MARKED: &str = " (?: not significant when all comparisons are considered together)";
 
-/// Pairs that one sentence tells of.
+/// Pairs in one sentence.
 const PAIRS_MAX: usize = 3;
 
 #[cfg(test)]

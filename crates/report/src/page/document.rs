@@ -1,5 +1,5 @@
-//! What every page has around its content: it loads nothing from anywhere and says so to the
-//! browser, it draws its pictures by itself, and it is the same in light, dark and on paper.
+//! The frame of every page: it loads nothing and forbids the browser to, it draws its pictures by
+//! itself, and it works in light, dark and on paper.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,11 +16,11 @@ use serde_json::Value;
 pub struct Document<'d> {
     /// The title, as plain text.
     pub title: &'d str,
-    /// What stands in the body, as HTML.
+    /// Content of the body, as HTML.
     pub body: &'d str,
-    /// What stands there where no script runs, as plain text.
+    /// Text shown without scripts, as plain text.
     pub without_scripts: &'d str,
-    /// What the script works with: `shared`, `pictures` and whatever else it asks for.
+    /// Data of the script: `shared`, `pictures` and others.
     pub data: Value,
 }
 
@@ -47,8 +47,8 @@ impl Document<'_> {
     }
 }
 
-/// A page without a script, in a style of its own: all of it is there in print, with scripts off,
-/// and in a screenshot. `title` is plain text, `body` is HTML, `style` is CSS.
+/// A page without a script, in its own style: complete in print, with scripts off, and in a
+/// screenshot. `title` is plain text, `body` is HTML, `style` is CSS.
 pub fn still(title: &str, body: &str, style: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -81,7 +81,7 @@ pub fn figure(name: &str, title: &str, note: &str) -> String {
     )
 }
 
-/// `text` as it may stand in HTML, between tags and in quoted attributes.
+/// `text` escaped for HTML, between tags and in quoted attributes.
 pub fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;")
@@ -96,7 +96,7 @@ fn packed(data: &Value) -> String {
     STANDARD.encode(packed)
 }
 
-/// Nothing is loaded, whatever stands in the data: W3C, "Content Security Policy Level 3".
+/// Nothing is loaded, whatever the data contain: W3C, "Content Security Policy Level 3".
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 

@@ -1,4 +1,4 @@
-//! What makes the figures doubtful: in short on the first screen, with advice further down.
+//! The warnings: in short on the first screen, with advice further down.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use super::document::escape;
 use crate::summary::Summary;
 use crate::summary::cell_name::point_name;
 
-/// A doubt and the cells it is about.
+/// A warning and its cells.
 struct Shared<'a> {
     doubt: &'a WarningRecord,
     cells: Vec<&'a str>,
@@ -38,20 +38,20 @@ fn by_code(summary: &Summary) -> Vec<Vec<Shared<'_>>> {
     codes
 }
 
-/// How many cells a code is about: one may have it twice, with different figures.
+/// Number of cells of a code: one may have it twice, with different figures.
 fn cells(code: &[Shared<'_>]) -> usize {
     let names: BTreeSet<&str> = code.iter().flat_map(|s| s.cells.iter().copied()).collect();
     names.len()
 }
 
-/// The doubts of the first screen: a line a code.
+/// The warnings of the first screen: one line per code.
 pub(crate) fn short(summary: &Summary) -> String {
     let codes = by_code(summary);
     let mut html = "<section class=\"short\" aria-labelledby=\"short-title\">\n\
-                    <h2 id=\"short-title\">Doubts</h2>\n"
+                    <h2 id=\"short-title\">Warnings</h2>\n"
         .to_owned();
     if codes.is_empty() && summary.failures.is_empty() {
-        return html + "<p>None: no rule was broken.</p>\n</section>\n";
+        return html + "<p>None.</p>\n</section>\n";
     }
     html.push_str("<ul>");
     for code in codes.iter().take(SHORT_MAX) {
@@ -67,7 +67,7 @@ pub(crate) fn short(summary: &Summary) -> String {
             (number, all) => format!("{number} of {all} cases"),
         };
         let text = escape(&shared.doubt.text);
-        let more = if code.len() > 1 { " (and alike)" } else { "" };
+        let more = if code.len() > 1 { " (and similar)" } else { "" };
         let _ = write!(html, "<li{class}>{word}{text}{more} <span>{of}</span></li>");
     }
     if !summary.failures.is_empty() {
@@ -77,10 +77,10 @@ pub(crate) fn short(summary: &Summary) -> String {
     }
     let rest = codes.len().saturating_sub(SHORT_MAX);
     let more = if rest > 0 { format!("{rest} more, and what") } else { "What".to_owned() };
-    html + &format!("</ul>\n<p><a href=\"#doubts\">{more} to do about them</a></p>\n</section>\n")
+    html + &format!("</ul>\n<p><a href=\"#warnings\">{more} to do about them</a></p>\n</section>\n")
 }
 
-/// Every doubt with its advice and its cells, and what could not be done.
+/// Every warning with its advice and its cells, and what could not be done.
 pub(crate) fn full(summary: &Summary) -> String {
     let mut html = String::new();
     for code in by_code(summary) {
@@ -103,12 +103,12 @@ pub(crate) fn full(summary: &Summary) -> String {
             let _ = write!(html, "<li>{text} <span>{}</span></li>", escape(&of));
         }
         if code.len() > TEXTS_MAX {
-            let _ = write!(html, "<li>and {} more alike</li>", code.len() - TEXTS_MAX);
+            let _ = write!(html, "<li>and {} more like these</li>", code.len() - TEXTS_MAX);
         }
         html.push_str("</ul></dd>\n");
     }
     let html = match html.is_empty() {
-        true => "<p>None: no rule was broken.</p>\n".to_owned(),
+        true => "<p>None.</p>\n".to_owned(),
         false => format!("<dl>\n{html}</dl>\n"),
     };
     html + &failures(summary)

@@ -1,4 +1,4 @@
-//! Where an axis with stop rules ended, lane by lane: the answer of a plan that asks how far.
+//! Where an axis with stop rules ended, lane by lane: the answer of a plan with such an axis.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::summary::matrix::quantity;
 use crate::summary::{Cell, Matrix, Summary};
 
 /// A sentence for every axis of the plan that has stop rules, such as `along messages: mqtt qos=0
-/// ends between 1,000 and 4,000, first loss (10,600 lost)`; empty where no axis has any.
+/// ends between 1,000 and 4,000, first loss (10,600 lost)`; empty if no axis has any.
 pub(crate) fn sentences(summary: &Summary, matrix: &Matrix) -> Vec<String> {
     let axes = summary.run.plan.stop.keys();
     axes.filter_map(|axis| {
@@ -21,7 +21,7 @@ pub(crate) fn sentences(summary: &Summary, matrix: &Matrix) -> Vec<String> {
     .collect()
 }
 
-/// The cells along the axis, from the smallest value on, of everything else that differs.
+/// The cells along the axis, in rising order, for each combination of the other keys.
 fn lanes<'a>(summary: &'a Summary, matrix: &Matrix, axis: &str) -> Vec<Lane<'a>> {
     let place = format!("{}=", Matrix::short(axis));
     let mut lanes: Vec<Lane> = Vec::new();
@@ -59,7 +59,10 @@ impl Lane<'_> {
         let end = ends.filter_map(|(at, (value, cell))| Some((at, *value, held(cell)?))).next();
         match end {
             Some((0, bad, held)) => {
-                format!("{name} ends at {} already, the smallest weighed, {held}", plain(bad))
+                format!(
+                    "{name} ends at {} already, the smallest value measured, {held}",
+                    plain(bad)
+                )
             }
             Some((at, bad, held)) => {
                 let good = plain(self.places[at - 1].0);
@@ -81,5 +84,5 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// More lanes than this make no sentence.
+/// More lanes do not fit into a sentence.
 const LANES_MAX: usize = 6;

@@ -1,4 +1,4 @@
-//! The machine, the versions, the plan and what the page was made from.
+//! The machine, the versions, the plan and the source of the page.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,14 @@ use super::document::escape;
 use crate::figures::bytes;
 use crate::summary::Summary;
 
-/// What only the run's folder knows of what the page is made from.
+/// Facts about the page's source that only the run's folder knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// SHA-256 of `journal.jsonl` in hexadecimal digits; `None` where there is no file.
+    /// SHA-256 of `journal.jsonl` in hexadecimal digits; `None` if there is no file.
     pub journal_sha256: Option<String>,
 }
 
-/// A list of facts, and the plan as it can be run again.
+/// A list of facts, and the plan in a form that can be run again.
 pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
     let run = &summary.run;
     let host = &run.host;
@@ -54,7 +54,7 @@ pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
     if !targets.is_empty() {
         let _ = writeln!(html, "<p>Targets: {}.</p>", escape(&targets.join(", ")));
     }
-    let plan = toml::to_string(&run.plan).unwrap_or_default();
+    let plan = run.plan.to_toml().unwrap_or_default();
     let _ = writeln!(
         html,
         "<details class=\"plan\"><summary>The plan, as resolved (TOML)</summary>\

@@ -1,5 +1,5 @@
-//! The bounds of every lane and goal as a table, with what missed the goal beyond them and what was
-//! at its end there.
+//! The bounds of every lane and goal as a table, with the reason for missing the goal at the upper
+//! bound and the limiting resource.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::figures::count;
 use crate::summary::Summary;
 use crate::summary::limit::{Limit, LimitGoal};
 
-/// The table, and below it what the searches say beside their bounds.
+/// The table, and below it further results of the searches.
 pub(crate) fn table(summary: &Summary) -> String {
     let mut html = "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Bounds\">\
                     <table>\n<thead><tr>"
@@ -44,7 +44,7 @@ fn row(html: &mut String, limit: &Limit, goal: &LimitGoal) {
         Some(load) => format!("{load:.1}{}", limit.unit),
         None => "–".to_owned(),
     };
-    // What is not decided passed or failed in too few trials to be a bound.
+    // Without a decision: loads that passed or failed in too few trials to be a bound.
     let bound = |proven: Option<f64>, best: Option<f64>| match (proven, best) {
         (None, Some(_)) => format!("{}, not proven", load(best)),
         _ => load(proven),
@@ -75,7 +75,7 @@ fn row(html: &mut String, limit: &Limit, goal: &LimitGoal) {
     html.push_str("</tr>\n");
 }
 
-/// What the search says beside its bounds, and why it ended before it was complete.
+/// Further results of the search, and why it ended before it was complete.
 fn beside(limit: &Limit) -> Vec<String> {
     let mut said: Vec<String> =
         limit.goals.iter().filter_map(|goal| Some(goal.burst.as_ref()?.sentence.clone())).collect();
@@ -86,7 +86,7 @@ fn beside(limit: &Limit) -> Vec<String> {
     let ours = limit.goals.iter().any(|goal| goal.ended_by.as_ref().is_some_and(|by| by.is_ours));
     if ours {
         said.push(
-            "what was at its end is not the target's, so this is no limit of the target's"
+            "the limiting resource is not the target's, so this is not a limit of the target"
                 .to_owned(),
         );
     }
@@ -94,8 +94,9 @@ fn beside(limit: &Limit) -> Vec<String> {
 }
 
 const BOUNDS: &str = "<p class=\"note\">The goal was met at the lower bound and missed at the \
-                      upper one; the limit lies between. Quote the lower one, with its goal. The \
-                      width says how far apart two decided loads are; it is no error bar.</p>\n";
+                      upper one; the limit is between them. Quote the lower one, with its goal. \
+                      The width says how far apart two decided loads are; it is not an error \
+                      bar.</p>\n";
 
 const UNPROVEN: &str = "<p class=\"note\">Where an answer is not proven, the loads are those that \
                         passed and failed, in fewer or shorter trials than it asks for.</p>\n";
@@ -107,7 +108,7 @@ const HEADINGS: [&str; 9] = [
     "missed at",
     "apart",
     "outcome",
-    "comes out at the lower",
+    "throughput at the lower",
     "missed by",
-    "what was at its end",
+    "limiting resource",
 ];

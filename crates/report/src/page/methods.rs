@@ -1,8 +1,8 @@
-//! How intervals are made, next to the figures.
+//! Methods of intervals, next to the figures.
 
 use weigh_stats::Method;
 
-/// How an interval that the summary names so is made, with its source.
+/// Describes the method with this name in the summary, with its source.
 pub(crate) fn method(name: &str) -> &'static str {
     if name == crate::summary::modelled::METHOD {
         return MODELLED;
@@ -10,8 +10,9 @@ pub(crate) fn method(name: &str) -> &'static str {
     METHODS.iter().find(|(method, _)| method.name() == name).map_or("", |(_, how)| how)
 }
 
-const MODELLED: &str = "coefficients drawn again and again from what their sources leave open, \
-    those of one file correlated, and Student's t over the repetitions (JCGM 101:2008).";
+const MODELLED: &str = "draws of the coefficients within the uncertainty of their sources, those \
+                        of one file correlated, and Student's t over the repetitions (JCGM \
+                        101:2008).";
 
 /// The methods of intervals over repetitions.
 const METHODS: &[(Method, &str)] = &[

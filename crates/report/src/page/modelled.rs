@@ -1,4 +1,4 @@
-//! Modelled energy on the page: a section of its own, apart from everything that was measured.
+//! Modelled energy on the page: a separate section, apart from everything that was measured.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::summary::modelled::Modelled;
 use crate::summary::{Matrix, Summary};
 use crate::view::modelled::{columns, lines, shown};
 
-/// What a reader is told; `None` where nothing was modelled.
+/// The section; `None` if nothing was modelled.
 pub(crate) fn section(summary: &Summary, matrix: &Matrix, gallery: &Gallery) -> Option<String> {
     let modelled = summary.modelled.as_ref()?;
     let mut html =

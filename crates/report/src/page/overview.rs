@@ -12,7 +12,7 @@ use crate::view::columns::{INVALID_MARK, Row, headings, rows};
 /// The table of the terminal, sortable.
 pub(crate) fn table(summary: &Summary) -> String {
     if summary.cells.is_empty() {
-        return "<p>Nothing was weighed.</p>\n".to_owned();
+        return "<p>Nothing was measured.</p>\n".to_owned();
     }
     let mut html = "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All cases\">\
                     <table class=\"sortable\">\n<thead><tr>"
@@ -38,11 +38,10 @@ pub(crate) fn table(summary: &Summary) -> String {
             Row::Figures(cell, figures) => html.push_str(&figures_row(cell, &figures)),
         }
     }
-    html + "</tbody></table></div>\n<p class=\"note\">Sorting stays within a guarantee: that \
-            nothing is confirmed is no way of being fast. <b>!</b> invalid, not to be used. \
-            <b>d</b> delivery time, where nothing confirms. <b>s</b> service time, where the \
-            generator was too late to time from due. <b>∞</b> falls into the lost share. \
-            <b>–</b> not measured.</p>\n"
+    html + "</tbody></table></div>\n<p class=\"note\">Rows are sorted within each delivery \
+            guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
+            confirmed. <b>s</b> service time, if the generator was too late to measure from the \
+            due time. <b>∞</b> in the lost share. <b>–</b> not measured.</p>\n"
 }
 
 fn figures_row(cell: &Cell, figures: &[String]) -> String {
@@ -59,7 +58,7 @@ fn figures_row(cell: &Cell, figures: &[String]) -> String {
     row + "</tr>\n"
 }
 
-/// Every pair that was compared, metric by metric, lanes before places of an axis; the refused ones
+/// Every pair that was compared, metric by metric, lanes before places of an axis; refused pairs
 /// are counted by their reason.
 pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
     let index: BTreeMap<&str, usize> =
@@ -82,9 +81,9 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
         _ => 2,
     };
     let kinds = [
-        "Lane against lane at one place",
+        "Lane against lane",
         "With a background and without, by pairs of repetitions",
-        "From place to place",
+        "Along an axis",
     ];
     for (number, title) in kinds.into_iter().enumerate() {
         let of_kind = |comparison: &&Comparison| {
@@ -99,16 +98,15 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
     together(&summary.multiplicity) + &html + &refusals(refused)
 }
 
-/// What the table holds, and what so many verdicts mean for each of them.
+/// Explains the table, and the effect of many verdicts on each of them.
 fn together(multiplicity: &Multiplicity) -> String {
     format!(
         "<p>The left case divided by the right one, with the interval of the ratio at 95 % \
-         (Fieller). A verdict is given where the interval leaves out 1; <i>p</i> is how probable \
-         so large a difference is between equals, first by that interval, then by the ranks alone \
-         (Mann and Whitney). Cases are compared that differ in one factor only.</p>\n<p>{} \
-         comparisons, {} of them called different. Were all cases equal, {} would be called by \
-         chance; {} stand when all are taken together (Benjamini and Hochberg at 5 %), the others \
-         have a question mark.</p>\n",
+         (Fieller). A verdict is given if the interval excludes 1; <i>p</i> is the probability of \
+         at least this difference between equals, first by that interval, then by ranks (Mann and \
+         Whitney). Cases are compared that differ in one factor only.</p>\n<p>{} comparisons, {} \
+         significant ({} expected by chance); {} are significant when all are considered together \
+         (Benjamini and Hochberg at 5 %), the others have a question mark.</p>\n",
         multiplicity.compared,
         multiplicity.called,
         three_digits(multiplicity.expected_by_chance),
@@ -150,7 +148,7 @@ fn verdict_table(title: &str, all: &[&Comparison], label: impl Fn(&str) -> Strin
     let _ = write!(html, "</tr></thead><tbody>\n{rows}</tbody></table></div>");
     if all.len() > ROWS_MAX {
         let more = all.len() - ROWS_MAX;
-        let _ = write!(html, "<p class=\"note\">{more} more stand in summary.json.</p>");
+        let _ = write!(html, "<p class=\"note\">{more} more are in summary.json.</p>");
     }
     html + "</details>\n"
 }
@@ -190,7 +188,7 @@ fn ratio(ratio: Ratio) -> String {
     }
 }
 
-/// The columns of the verdicts, and which of them hold text.
+/// The columns of the verdicts, and whether they are text.
 const HEADINGS: [(&str, bool); 7] = [
     ("metric", false),
     ("left", true),
@@ -201,7 +199,7 @@ const HEADINGS: [(&str, bool); 7] = [
     ("p of ranks", false),
 ];
 
-/// More than this nobody reads.
+/// Longer tables are not readable.
 const ROWS_MAX: usize = 400;
 
 const ROWS_OPEN: usize = 30;

@@ -1,6 +1,6 @@
-//! The report as one page: the question, the answer, a picture and the doubts first; then every
-//! figure with its interval, and how it was computed. It loads nothing from anywhere and says so
-//! to the browser, so it can be mailed and kept.
+//! The report as one page: the question, the answer, a picture and the warnings first; then every
+//! figure with its interval, and how it was computed. It loads nothing and forbids the browser to,
+//! so it can be mailed and archived.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::summary::{Matrix, Summary};
 use crate::view::{interference, stalled};
 use weigh_model::metrics::{definition, unit_of};
 
-/// The page of a run. `events` are those that `summary` was made from.
+/// The page of a run. `events` are those from which `summary` was made.
 pub fn page(summary: &Summary, events: &[Event], provenance: &Provenance) -> String {
     let matrix = Matrix::new(&summary.cells);
     let gallery = Gallery::new(summary, events);
@@ -40,8 +40,7 @@ fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question:
     let outcome = match run.outcome.as_str() {
         "done" => String::new(),
         outcome => format!(
-            "<p class=\"warning\" role=\"note\">The run is {}: this is what was measured until \
-             then.</p>",
+            "<p class=\"warning\" role=\"note\">The run is {}: these are its results so far.</p>",
             escape(outcome)
         ),
     };
@@ -84,10 +83,10 @@ fn sections(
     if has(Kind::Search) {
         let answers = limits::table(summary);
         let content = answers + &figures(Kind::Search);
-        sections.push(section("limits", "Where the limit lies", &content));
+        sections.push(section("limits", "Where the limit is", &content));
     }
     if has(Kind::Loads) {
-        sections.push(section("loads", "What came out at which load", &figures(Kind::Loads)));
+        sections.push(section("loads", "Throughput by load", &figures(Kind::Loads)));
     }
     sections.push(section("overview", "All cases", &overview::table(summary)));
     let said = stalled::lines(summary, false);
@@ -96,7 +95,7 @@ fn sections(
         sections.push(section("stalled", "Stalled subscribers", &said.collect::<String>()));
     }
     if !summary.cells.is_empty() {
-        sections.push(section("metric", "One metric closely", &metric_section(summary)));
+        sections.push(section("metric", "One metric in detail", &metric_section(summary)));
     }
     if has(Kind::Curve) {
         let place = choice_section("group", "Cases", "curve");
@@ -116,7 +115,7 @@ fn sections(
     }
     if has(Kind::Flow) || has(Kind::OverTime) || has(Kind::Histogram) {
         let place = choice_section("cell", "Case", "cell");
-        sections.push(section("case", "One case closely", &place));
+        sections.push(section("case", "One case in detail", &place));
     }
     if !summary.interference.is_empty() {
         sections.push(section("beneath", "Under a background", &beneath(summary)));
@@ -125,7 +124,11 @@ fn sections(
         sections.push(section("verdicts", "Verdicts", &overview::verdicts(summary, matrix)));
     }
     sections.push(section("computed", "How every figure was computed", &computed(summary)));
-    sections.push(section("doubts", "Doubts, and what to do about them", &doubts::full(summary)));
+    sections.push(section(
+        "warnings",
+        "Warnings, and what to do about them",
+        &doubts::full(summary),
+    ));
     sections.push(section(
         "facts",
         "Machine, versions, plan",
@@ -134,10 +137,10 @@ fn sections(
     sections
 }
 
-/// What backgrounds did to the cases above them.
+/// Effect of backgrounds on the cases.
 fn beneath(summary: &Summary) -> String {
-    let mut html = "<p>A case with a second workload beneath it, less the same case without, over \
-                    pairs of repetitions that took turns; ± the interval at 95 %.</p>\n"
+    let mut html = "<p>A case with a background minus the same case without, over pairs of \
+                    repetitions in turn; ± the interval at 95 %.</p>\n"
         .to_owned();
     for (heading, sentences) in interference::blocks(summary, false) {
         let items = sentences.iter().map(|text| format!("<li>{}</li>", escape(text)));
@@ -202,7 +205,7 @@ fn computed(summary: &Summary) -> String {
     html
 }
 
-/// How the intervals of a metric were made, and why there are none, with the number of cases.
+/// Methods of the intervals of a metric, and reasons for missing ones, with the number of cases.
 fn intervals(summary: &Summary, name: &str) -> String {
     let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     for metric in summary.cells.iter().filter_map(|cell| cell.metrics.get(name)) {
@@ -221,7 +224,7 @@ fn intervals(summary: &Summary, name: &str) -> String {
     text
 }
 
-/// What the script works with.
+/// Data of the script.
 fn data(summary: &Summary, gallery: &Gallery) -> Value {
     let gallery = serde_json::to_value(gallery).unwrap_or(Value::Null);
     let what: Vec<[String; 2]> =
@@ -232,7 +235,7 @@ fn data(summary: &Summary, gallery: &Gallery) -> Value {
     })
 }
 
-/// The cell to look at first: the one that lost the largest share, else the first.
+/// The cell shown first: the one with the largest share of losses, else the first.
 fn most_lossy(summary: &Summary) -> usize {
     let share = |cell: &crate::summary::Cell| {
         cell.ledger.lost.unwrap_or(0) as f64 / cell.ledger.sent.max(1) as f64

@@ -219,7 +219,7 @@
 })().catch((error) => {
   const note = document.createElement('p');
   note.className = 'warning';
-  note.textContent = `The pictures cannot be shown (${error}): use a browser of 2023 or later, or read the JSON beside it.`;
+  note.textContent = `The pictures cannot be shown (${error}): use a browser of 2023 or later, or read summary.json.`;
   document.querySelector('header').append(note);
   throw error;
 });

@@ -1,4 +1,4 @@
-//! The pipeline on the page: the way of a message, and what each stage took of the machine.
+//! The pipeline on the page: the route of a message, and the resources of each stage.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::summary::{Cell, Matrix, Summary};
 use crate::view::stages;
 use crate::view::stages::{HEADINGS, LEGEND};
 
-/// What a reader is told; `None` where no cell went through stages.
+/// The section; `None` if no cell has stages.
 pub(crate) fn section(summary: &Summary, matrix: &Matrix, gallery: &Gallery) -> Option<String> {
     let mut html = String::new();
     for (index, cell) in summary.cells.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What the plan says must hold, on the first screen.
+//! The thresholds of the plan, on the first screen.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::document::escape;
 use crate::summary::{Answer, Summary};
 use crate::view::thresholds::sentences;
 
-/// Every threshold with a tick or a cross; empty where the plan has none.
+/// Every threshold with a tick or a cross; empty if the plan has none.
 pub(crate) fn list(summary: &Summary) -> String {
     if summary.thresholds.is_empty() {
         return String::new();
@@ -27,8 +27,8 @@ pub(crate) fn list(summary: &Summary) -> String {
     html + "</ul>\n</section>\n"
 }
 
-/// Whether they hold, as the answer says it, with the conditions that do not; `None` where the plan
-/// has none.
+/// Whether they hold, as in the answer, with the conditions that do not; `None` if the plan has
+/// none.
 pub(crate) fn verdict(summary: &Summary) -> Option<String> {
     let open = summary.thresholds.iter().filter(|threshold| !threshold.holds);
     let open: Vec<&str> = open.map(|threshold| threshold.condition.as_str()).collect();

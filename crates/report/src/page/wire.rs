@@ -1,5 +1,5 @@
-//! What was on the wire: path and offloads first, since no figure of a wire means anything without
-//! them; then bytes by layer as pictures and in figures, and one session packet by packet.
+//! The wire: path and offloads first, since figures of a wire depend on them; then bytes by layer
+//! as pictures and in figures, and one session packet by packet.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::pictures::{Gallery, Kind, Picture};
 use crate::summary::wire_bytes::{CellBytes, Whole, exact, present, scenes};
 use crate::summary::{Matrix, Summary};
 
-/// What a reader is told; `None` where no wire was listened on and no path lay between the parties.
+/// The section; `None` without a capture and a path.
 pub(crate) fn section(summary: &Summary, matrix: &Matrix, gallery: &Gallery) -> Option<String> {
     let scenes = scenes(summary);
     if scenes.is_empty() {
@@ -44,7 +44,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The figures behind a picture: a group of rows for each cell, a row for each phase.
+/// The figures of a picture: a group of rows for each cell, a row for each phase.
 fn table(summary: &Summary, matrix: &Matrix, whole: Whole) -> String {
     let cells = CellBytes::all(summary, whole);
     let layers = present(&cells);

@@ -43,8 +43,8 @@ fn picture(
     let short = Matrix::short(&axis.key);
     let mut y = scale::axis(low, high, reach);
     y["splitNumber"] = json!(5);
-    // The bundle makes the line, its name, its colour and its intervals from what all pictures
-    // share.
+    // The bundle takes the line, its name, its colour and its intervals from the data shared by all
+    // pictures.
     let series: Vec<Value> =
         lines.iter().map(|(line, _)| json!({ "$line": [metric, axis.number, line] })).collect();
     let lines_shown = if part.is_empty() { String::new() } else { format!(" Lines {part}.") };
@@ -72,7 +72,7 @@ fn picture(
     }
 }
 
-/// The axis itself: by powers of ten where its ends are far apart.
+/// The axis: logarithmic if its ends are far apart.
 fn x(axis: &Axis, short: &str) -> Value {
     let places = || axis.lines.iter().flat_map(|line| line.places.iter().map(|place| place.0));
     let low = places().fold(f64::INFINITY, f64::min);
@@ -97,4 +97,4 @@ fn of_line<'a>(
     line.places.iter().filter_map(move |(_, cell)| summary.cells[*cell].shown(metric))
 }
 
-const INFINITE: &str = " What falls into the lost share is infinite and has no point.";
+const INFINITE: &str = " A quantile in the lost share is infinite and has no point.";

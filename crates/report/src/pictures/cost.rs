@@ -1,4 +1,4 @@
-//! What a message costs in processor time, stacked by who pays.
+//! The processor time of a message, stacked by process.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::stacked::ROWS_MAX;
 use crate::summary::Summary;
 use weigh_model::metrics::unit_of;
 
-/// The pictures of the cost, where it was measured.
+/// The pictures of the cost, if it was measured.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {
     let has = |metric: &str, cell: usize| summary.cells[cell].metrics.contains_key(metric);
     let cells: Vec<usize> = (0..summary.cells.len())
@@ -55,5 +55,5 @@ const PARTS: [(&str, &str, &str); 2] = [
     ("generator_cpu_us_per_message", "generator", "$quiet"),
 ];
 
-const NOTE: &str = "Means over the repetitions, for each delivered message; the generator's share \
-                    is the instrument's own.";
+const NOTE: &str = "Means over the repetitions, for each delivered message; the generator's \
+                    share is the cost of the measurement itself.";

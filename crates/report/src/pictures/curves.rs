@@ -1,4 +1,5 @@
-//! Percentile curves as HdrHistogram plots them: a step to the right is ten times fewer messages.
+//! Percentile curves as HdrHistogram plots them: each step to the right is ten times fewer
+//! messages.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +16,15 @@ use crate::summary::lateness::is_withheld;
 use crate::summary::matrix::COLOURS;
 use crate::summary::{Matrix, Summary};
 
-/// What pictures take from the recorded times of all cells: points and bins, not the histograms,
-/// which would take a quarter of a megabyte each.
+/// Data of the recorded times of all cells: points and bins, not the histograms, which would take a
+/// quarter of a megabyte each.
 pub(crate) struct Recorded {
     cells: Vec<BTreeMap<&'static str, Times>>,
 }
 
 /// A recorded time of one cell, all repetitions together.
 pub(crate) struct Times {
-    /// How many messages were timed.
+    /// Number of messages with a time.
     pub(crate) count: u64,
     /// Messages that were lost: infinite delay.
     pub(crate) lost: u64,
@@ -36,7 +37,7 @@ pub(crate) struct Times {
 impl Recorded {
     /// Reads the recorded times, cell by cell.
     ///
-    /// A time of which median or p99 are mostly the generator's lateness is left out.
+    /// A time whose median or p99 are mostly the generator's lateness is left out.
     pub(crate) fn of(summary: &Summary, trials: &[Vec<&TrialFinished>]) -> Recorded {
         let of_cell = |(index, trials): (usize, &Vec<&TrialFinished>)| {
             let mut times = read(trials);
@@ -49,13 +50,13 @@ impl Recorded {
         Recorded { cells: trials.iter().enumerate().map(of_cell).collect() }
     }
 
-    /// What a cell has of this time.
+    /// The recorded time of a cell.
     pub(crate) fn times(&self, cell: usize, time: &str) -> Option<&Times> {
         self.cells[cell].get(time)
     }
 }
 
-/// The times that curves and histograms show: with the due time as their beginning.
+/// The times of curves and histograms: those that begin with the due time.
 pub(crate) const TIMES: [&str; 2] = ["response_time_ns", "delivery_time_ns"];
 
 fn read(trials: &[&TrialFinished]) -> BTreeMap<&'static str, Times> {
@@ -85,7 +86,7 @@ fn read(trials: &[&TrialFinished]) -> BTreeMap<&'static str, Times> {
     read
 }
 
-/// Messages that a time never saw because they were lost; error answers have a time of their own.
+/// Messages without this time because they were lost; error answers have their own time.
 fn lost(time: &str, ledger: &Ledger, has_deliveries: bool) -> u64 {
     let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
     let copies = (ledger.scheduled / ledger.messages.max(1)).max(1);
@@ -96,7 +97,8 @@ fn lost(time: &str, ledger: &Ledger, has_deliveries: bool) -> u64 {
     }
 }
 
-/// The quantiles from the median to the last that the data carry; points on a level are left out.
+/// The quantiles from the median to the last one that the data support; points on a level are left
+/// out.
 fn curve(histogram: &Histogram, lost: u64) -> Vec<(f64, u64)> {
     let reach = ((histogram.count() + lost) as f64).log10().min(NINES_MAX);
     let mut places = vec![2f64.log10()];
@@ -175,8 +177,8 @@ fn picture(
     let marks = [2f64.log10(), 1.0, 2.0, 3.0, 4.0, 5.0].into_iter();
     let marks: Vec<Value> = marks.filter(|x| *x <= reach).map(lean).collect();
     let at = if group.is_empty() { String::new() } else { format!(", {group}") };
-    let note = "A message lost is a message that waits for ever: where a curve ends early, the \
-                rest was lost or the data carry no more.";
+    let note = "The time of a lost message is infinite: where a curve ends early, the other \
+                messages were lost or the data do not support more.";
     Picture {
         name: format!("curve-{time}"),
         kind: Kind::Curve,
@@ -213,10 +215,11 @@ fn series(matrix: &Matrix, cell: usize, times: &Times) -> Value {
     })
 }
 
-/// Beyond p99.999 nobody sends enough.
+/// Beyond p99.999 there are too few messages.
 const NINES_MAX: f64 = 5.0;
 
-/// Bins of a histogram, and how narrow they get: five times what recorded times tell apart.
+/// Maximum number of bins of a histogram, and their minimum width: five times the resolution of
+/// recorded times.
 const BINS_MAX: f64 = 60.0;
 
 const BIN_MIN: f64 = 0.002;

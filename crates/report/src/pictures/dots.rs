@@ -63,8 +63,8 @@ fn picture(
 fn note(part: &str, missing: usize, repetitions: &str) -> String {
     let without = match missing {
         0 => String::new(),
-        1 => " 1 case has no such figure.".to_owned(),
-        n => format!(" {n} cases have no such figure."),
+        1 => " 1 case does not have this figure.".to_owned(),
+        n => format!(" {n} cases do not have this figure."),
     };
     let cases = if part.is_empty() { String::new() } else { format!(" Cases {part}.") };
     format!(
@@ -73,7 +73,7 @@ fn note(part: &str, missing: usize, repetitions: &str) -> String {
     )
 }
 
-/// More rows than this nobody reads in one picture.
+/// More rows are not readable in one picture.
 const ROWS_MAX: usize = 40;
 
 /// Height of a row, CSS pixels.

@@ -1,4 +1,4 @@
-//! Where the messages of a cell went: from scheduled to delivered, late, or lost and by what.
+//! Where the messages of a cell ended: from scheduled to delivered, late, or lost and the cause.
 
 use serde_json::{Value, json};
 use weigh_model::ledger::Ledger;
@@ -37,7 +37,7 @@ fn picture(cell: usize, ledger: &Ledger, matrix: &Matrix) -> Picture {
         kind: Kind::Flow,
         subject: cell.to_string(),
         part: String::new(),
-        title: format!("Where the messages of {} went", matrix.labels[cell]),
+        title: format!("Where the messages of {} ended", matrix.labels[cell]),
         note: note(ledger),
         height: (90 + 34 * leaves as u32).min(330),
         about: json!({ "total": ledger.scheduled }),
@@ -69,13 +69,13 @@ fn note(ledger: &Ledger) -> String {
             count(ledger.sent),
             share(delivered, ledger.sent)
         ),
-        None => format!("{} sent; nobody confirmed and nobody listened.", count(ledger.sent)),
+        None => format!("{} sent, without confirmation or subscriber.", count(ledger.sent)),
     };
     for (number, what) in [
         (ledger.duplicates, "arrived more than once"),
         (ledger.reordered, "arrived after a later one"),
         (ledger.corrupt, "arrived damaged"),
-        (ledger.foreign, "without our mark arrived"),
+        (ledger.foreign, "without a Weighbridge mark arrived"),
         (ledger.acked_not_delivered, "were confirmed and never delivered"),
     ] {
         if number > 0 {

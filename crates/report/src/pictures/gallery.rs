@@ -1,6 +1,6 @@
-//! Every picture of a run, as options of ECharts: made once here, drawn by `charts` on the
-//! page and on the command line alike. Options hold no colours and no functions, only their names
-//! (`"$c1"`, `"@mark"`), and refer to data that pictures share (`{"$rows": [...]}`).
+//! All pictures of a run, as options of ECharts: made once here, drawn by `charts` on the page and
+//! on the command line. Options contain no colours and no functions, only their names (`"$c1"`,
+//! `"@mark"`), and refer to data that pictures share (`{"$rows": [...]}`).
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,23 +15,24 @@ use crate::summary::headlines::{headline_metric, metrics};
 use crate::summary::trials::trials_by_cell;
 use crate::summary::{Matrix, Summary};
 
-/// All pictures of a run, and what they share.
+/// All pictures of a run, and their shared data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gallery {
-    /// Names and colours of the cells, and the figures of every metric: what options refer to.
+    /// Names and colours of the cells, and the figures of every metric: options refer to them.
     pub shared: Value,
     /// The pictures, in the order of the page.
     pub pictures: Vec<Picture>,
 }
 
 impl Gallery {
-    /// The pictures of `summary`, which was made from `events`.
+    /// The pictures of `summary`, made from `events`.
     pub fn new(summary: &Summary, events: &[Event]) -> Gallery {
         let matrix = Matrix::new(&summary.cells);
         let trials = trials_by_cell(summary, events);
         let mut pictures = search::pictures(summary);
         pictures.extend(loads::pictures(summary));
-        // Stages have pictures of their own: those of each metric would be ten times all others.
+        // Stages have their own pictures: with those of each metric there would be ten times as
+        // many.
         for metric in metrics(summary).into_iter().filter(|name| !name.starts_with("stage.")) {
             pictures.extend(axes::pictures(summary, &matrix, metric));
             pictures.extend(dots::pictures(summary, metric));
@@ -50,8 +51,8 @@ impl Gallery {
         Gallery { shared: shared::data(summary, &matrix, &metrics(summary)), pictures }
     }
 
-    /// The picture for the first screen: a search for a limit, else the metric that the answer is
-    /// about, along the first axis if there is one. `None` where nothing was weighed.
+    /// The picture for the first screen: a search for a limit, else the metric of the answer, along
+    /// the first axis if there is one. `None` if nothing was measured.
     pub fn headline(&self, summary: &Summary) -> Option<&Picture> {
         let search = self.pictures.iter().find(|picture| picture.kind == Kind::Search);
         if search.is_some() {

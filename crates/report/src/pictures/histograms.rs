@@ -1,4 +1,4 @@
-//! How often which time was seen in a cell.
+//! Histograms of the recorded times of a cell.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn picture(time: &str, cell: usize, matrix: &Matrix, times: &Times) -> Picture {
     let high = ends.1.map_or(1.0, |bin| bin.1);
     let lost = match times.lost {
         0 => String::new(),
-        lost => format!(" Beside them {} were lost.", crate::figures::count(lost)),
+        lost => format!(" In addition {} were lost.", crate::figures::count(lost)),
     };
     Picture {
         name: format!("histogram-{:03}-{time}", cell + 1),
@@ -57,7 +57,7 @@ fn picture(time: &str, cell: usize, matrix: &Matrix, times: &Times) -> Picture {
     }
 }
 
-/// Marks at round figures between the ends, which are powers of ten: more where less is between.
+/// Marks at round figures between the ends, which are powers of ten: more marks on a short axis.
 fn marks(low: f64, high: f64) -> Vec<Value> {
     let powers = (low.floor() as i32..=high.ceil() as i32).map(f64::from);
     let steps: &[f64] = match high - low {

@@ -1,5 +1,5 @@
-//! What comes out at which load: rates in and out, times, errors and the target's processor against
-//! what was offered; of a search's trials, or of a load that was raised in steps and held.
+//! Results by load: rates in and out, times, errors and the target's processor against the offered
+//! load; of a search's trials, or of a load that was raised in steps and held.
 
 use serde_json::{Value, json};
 use weigh_limit::scalability::EXTRAPOLATION_MAX;
@@ -11,7 +11,7 @@ use crate::summary::Summary;
 use crate::summary::ladder::HoldShown;
 use crate::summary::limit_curve::{PlateauShown, ScalabilityShown};
 
-/// A picture for every lane of a search and for every load in steps, of two loads or more.
+/// A picture for every lane of a search and for every load in steps, with two loads or more.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {
     let limits = summary.limits.iter().enumerate().map(|(lane, limit)| of_search(lane, limit));
     let ladders = summary.ladders.iter().enumerate().map(|(number, ladder)| {
@@ -22,9 +22,9 @@ pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {
         };
         let drawn = Drawn {
             name: format!("steps-{}", number + 1),
-            title: format!("{}: what came out of each step", ladder.cell),
+            title: format!("{}: results of each step", ladder.cell),
             note: format!(
-                "Every point is a step after its first fifth. A curve, and never an average. {said}"
+                "Every point is a step without its first fifth. A curve, not an average. {said}"
             ),
             x: "offered per second",
             holds: &ladder.holds,
@@ -45,8 +45,8 @@ fn of_search(lane: usize, limit: &Limit) -> Option<Picture> {
     if let Some(knee) = &found.knee {
         let (low, high) = knee.between;
         note += &format!(
-            "The knee (Kneedle), where the curve lies farthest from the line between its ends, is \
-             at {} ({low} to {high}): measure further and it moves. ",
+            "The knee (Kneedle), where the curve is farthest from the line between its ends, is \
+             at {} ({low} to {high}); with more loads it moves. ",
             knee.at
         );
     }
@@ -58,7 +58,7 @@ fn of_search(lane: usize, limit: &Limit) -> Option<Picture> {
     }
     let drawn = Drawn {
         name: format!("loads-{}", lane + 1),
-        title: format!("{}: what came out at which load", limit.title()),
+        title: format!("{}: results by load", limit.title()),
         note: note.trim_end().to_owned(),
         x: limit.counted(),
         holds: &limit.curve,
@@ -73,8 +73,8 @@ fn plateau_words(plateau: &PlateauShown) -> String {
         .level_between
         .map_or(String::new(), |(low, high)| format!(" ({low:.0} to {high:.0})"));
     format!(
-        "A plateau of {:.0}/s{between} begins between {} and {}; it is no capacity: nothing is \
-         said of loss or time there. ",
+        "A plateau of {:.0}/s{between} begins between {} and {}; it is not a capacity, because \
+         loss and time are not considered. ",
         plateau.level_per_s, plateau.begins.0, plateau.begins.1
     )
 }
@@ -82,8 +82,8 @@ fn plateau_words(plateau: &PlateauShown) -> String {
 fn law_words(law: &ScalabilityShown) -> String {
     format!(
         "The dashed line is the Universal Scalability Law: contention {:.4} ({:.4} to {:.4}), \
-         coherency {:.2e} ({:.2e} to {:.2e}). It describes, it is no capacity, and it ends at \
-         {:.0} connections, 1.5 times the most that were measured: beyond, measure. ",
+         coherency {:.2e} ({:.2e} to {:.2e}). It is a description, not a capacity, and ends at \
+         {:.0} connections, 1.5 times the largest number measured. ",
         law.best.1,
         law.sigma.0,
         law.sigma.1,
@@ -205,7 +205,7 @@ impl Drawn<'_> {
         line
     }
 
-    /// The law as far as it may be asked.
+    /// The law within its range.
     fn law_line(&self, law: &ScalabilityShown) -> Value {
         let (lambda, sigma, kappa) = law.best;
         let end = law.largest * EXTRAPOLATION_MAX;

@@ -1,6 +1,6 @@
-//! Every picture of a run, as options of ECharts: made once here, drawn by `charts` on the
-//! page and on the command line alike. Options hold no colours and no functions, only their names
-//! (`"$c1"`, `"@mark"`), and refer to data that pictures share (`{"$rows": [...]}`).
+//! All pictures of a run, as options of ECharts: made once here, drawn by `charts` on the page and
+//! on the command line. Options contain no colours and no functions, only their names (`"$c1"`,
+//! `"@mark"`), and refer to data that pictures share (`{"$rows": [...]}`).
 
 mod axes;
 mod cost;

@@ -1,4 +1,4 @@
-//! What a message would have taken from a battery, stacked by what it is for: modelled.
+//! Modelled battery energy of a message, stacked by use.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::stacked::ROWS_MAX;
 use crate::summary::Summary;
 use crate::summary::modelled::ModelledCell;
 
-/// The pictures of both ways to send: as weighed, and one message after a pause.
+/// The pictures of both ways to send: as measured, and one message after a pause.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {
     let Some(modelled) = &summary.modelled else { return Vec::new() };
     let mut pictures = Vec::new();
@@ -45,7 +45,7 @@ impl Way {
 
     fn title(self) -> &'static str {
         match self {
-            Way::Weighed => "Modelled energy of a message as weighed",
+            Way::Weighed => "Modelled energy of a message as measured",
             Way::Duty => "Modelled energy of a message after a pause, without idling",
         }
     }
@@ -53,7 +53,7 @@ impl Way {
     fn joules(self, cell: &ModelledCell, part: &str) -> Option<f64> {
         match self {
             Way::Weighed => cell.weighed_j.get(part).copied(),
-            // Idling between messages would hide everything else.
+            // Idling between messages would dominate the picture.
             Way::Duty if part == "idle" => Some(0.0).filter(|_| !cell.duty_j.is_empty()),
             Way::Duty => cell.duty_j.get(part).copied(),
         }
@@ -107,4 +107,4 @@ const PARTS: [(&str, &str, &str); 7] = [
     ("cpu", "processor", "$c4"),
 ];
 
-const NOTE: &str = "Means over the repetitions, joules of a message by what they are for.";
+const NOTE: &str = "Means over the repetitions, joules of a message by use.";

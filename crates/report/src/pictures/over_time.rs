@@ -1,5 +1,5 @@
-//! What happened in a cell second by second: rates, times, processors, the generator's own lag.
-//! The warm-up, which no figure counts, is shaded.
+//! The course of a cell second by second: rates, times, processors, the generator's own lag. The
+//! warm-up, which is excluded from every figure, is shaded.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) fn pictures(
         if let Event::Interval(interval) = event {
             let moments = by_trial.entry(interval.trial.as_str()).or_default();
             let before_ns = moments.last().map_or(0, |moment| moment.at_ns);
-            // A trial that was begun anew after a crash starts over.
+            // A trial that was repeated after a crash starts over.
             if interval.at_ns <= before_ns {
                 moments.clear();
             }
@@ -52,7 +52,7 @@ pub(crate) fn pictures(
     having.map(with_course).collect()
 }
 
-/// One interval of a trial; what was not measured is `None`.
+/// One interval of a trial; values that were not measured are `None`.
 #[derive(Clone, Debug, PartialEq)]
 struct Moment {
     at_ns: u64,
@@ -92,7 +92,7 @@ impl Moment {
         })
     }
 
-    /// What TCP knew of the path then.
+    /// Adds what TCP knew of the path then.
     fn know(&mut self, look: Option<&Look>) {
         let Some(look) = look else { return };
         self.values[TCP] = Some(look.round_trip_ns());
@@ -101,10 +101,10 @@ impl Moment {
     }
 }
 
-/// Leaves out a last interval that is shorter than the others: a moment in which the last answers
-/// were awaited would look as if the rate had fallen to nothing. In journals that do not say when
-/// the load ended, any such end is left out; in others only one after the load, since the rate of a
-/// shorter interval within it is right.
+/// Leaves out a last interval that is shorter than the others: a moment of waiting for the last
+/// answers would look as if the rate had fallen to 0. In journals without the end of the load, any
+/// such interval is left out; in others only one after the load, since the rate of a shorter
+/// interval within it is right.
 fn drop_short_end(moments: &mut Vec<Moment>) {
     let longest = moments.iter().map(|moment| moment.length_ns).max().unwrap_or(0);
     let knows_end = moments.iter().any(|moment| moment.is_draining);
@@ -116,8 +116,7 @@ fn drop_short_end(moments: &mut Vec<Moment>) {
     }
 }
 
-/// What an interval may tell beside its counts. Journals that do not hold it leave it open, and
-/// its panel is left out.
+/// Optional values of intervals. The panel of a value that the journal does not have is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Measured {
     p50_ns: Option<f64>,
@@ -140,7 +139,7 @@ impl Measured {
     }
 }
 
-/// How much of every cell is drawn: a large run is thinned so that the page stays small.
+/// Level of detail: a large run is thinned so that the page stays small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Detail {
     has_repetitions: bool,
@@ -148,7 +147,7 @@ struct Detail {
 }
 
 impl Detail {
-    /// Every repetition where that is little; otherwise the means, of every interval or fewer.
+    /// Every repetition if there are few points; otherwise the means, of every interval or fewer.
     fn within(points: usize, repetitions: usize) -> Detail {
         let means = points / repetitions.max(1);
         let has_repetitions = points <= POINTS_MAX;
@@ -200,7 +199,7 @@ fn picture(cell: usize, matrix: &Matrix, runs: &[&Vec<Moment>], detail: Detail) 
     }
 }
 
-/// What is shaded, from and to, seconds: the warm-up, and what came after the load.
+/// Shaded parts, from and to, seconds: the warm-up, and the time after the load.
 fn shades(runs: &[&Vec<Moment>]) -> Vec<(f64, f64)> {
     let moments = || runs.iter().flat_map(|run| run.iter());
     let end = |of: &dyn Fn(&&Moment) -> bool| {
@@ -224,19 +223,19 @@ fn note(runs: &[&Vec<Moment>], detail: Detail) -> String {
     let has = |of: &dyn Fn(&Moment) -> bool| runs.iter().any(|run| run.iter().any(of));
     match (has(&|moment| moment.is_warmup), has(&|moment| moment.is_draining)) {
         (true, true) => {
-            text += " Shaded: warm-up, which no figure counts, and the time after the load, when \
-                     only answers and deliveries were awaited.";
+            text += " Shaded: warm-up, excluded from every figure, and the time after the load, \
+                     in which only answers and deliveries were awaited.";
         }
-        (true, false) => text += " Shaded: warm-up, which no figure counts.",
+        (true, false) => text += " Shaded: warm-up, excluded from every figure.",
         (false, true) => {
-            text += " Shaded: after the load, when only answers and deliveries were awaited.";
+            text += " Shaded: after the load, in which only answers and deliveries were awaited.";
         }
         (false, false) => {}
     }
     text
 }
 
-/// Which course the rate took within the window, in how many repetitions.
+/// The course of the rate within the window, by number of repetitions.
 fn course(counts: &BTreeMap<String, u32>) -> String {
     let said: Vec<String> =
         counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
@@ -254,7 +253,7 @@ struct Panel {
     lines: &'static [Line],
 }
 
-/// One line: which of the values of a moment.
+/// One line: which value of a moment.
 struct Line {
     name: &'static str,
     value: usize,
@@ -336,8 +335,8 @@ fn means(runs: &[&Vec<Moment>], value: usize) -> Vec<(f64, Option<f64>)> {
         .collect()
 }
 
-/// Seconds and values, neighbours put together where there are too many. Where they are evenly
-/// spaced, as nearly always, only the step is written.
+/// Seconds and values, neighbours joined if there are too many. If they are evenly spaced, as
+/// nearly always, only the step is written.
 fn points(moments: &[(f64, Option<f64>)], detail: Detail) -> Value {
     let together = moments.len().div_ceil(detail.points_max).max(1);
     let chunks = moments.chunks(together).filter(|chunk| !chunk.is_empty());
@@ -358,7 +357,7 @@ fn points(moments: &[(f64, Option<f64>)], detail: Detail) -> Value {
     points.into_iter().map(|(at_s, value)| json!([lean(at_s), value])).collect()
 }
 
-/// What is drawn, from top to bottom.
+/// The panels, from top to bottom.
 const PANELS: [Panel; 8] = [
     Panel {
         title: "messages/s",
@@ -414,21 +413,20 @@ const PANELS: [Panel; 8] = [
         lines: &[Line { name: "congestion window", value: TCP + 1, colour: "$c2" }],
     },
     Panel {
-        title: "segments sent again, so far",
+        title: "segments retransmitted, so far",
         marks: "@plain",
         unit: "count",
-        lines: &[Line { name: "sent again", value: TCP + 2, colour: "$c1" }],
+        lines: &[Line { name: "retransmitted", value: TCP + 2, colour: "$c1" }],
     },
 ];
 
-/// Values of a moment.
+/// Number of values of a moment.
 const PANELS_LINES: usize = 13;
 
-/// The first of those that TCP knows: round trip, window, segments sent again.
+/// The first value from TCP: round trip, window, retransmitted segments.
 const TCP: usize = 10;
 
-/// Intervals of a whole run up to which every repetition is drawn, and up to which every
-/// interval is.
+/// Numbers of intervals of a whole run up to which every repetition, or every interval, is drawn.
 const POINTS_MAX: usize = 6_000;
 
 const THIN: f64 = 0.8;

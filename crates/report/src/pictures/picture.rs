@@ -1,4 +1,4 @@
-//! One picture: its option for the chart library and the words around it.
+//! One picture: its option for the chart library and its texts.
 
 use std::collections::BTreeSet;
 
@@ -12,59 +12,58 @@ use crate::summary::Metric;
 pub struct Picture {
     /// A name that can be a file's: `axis-load.connections-response_time_ns.p99`.
     pub name: String,
-    /// What it shows of its subject.
+    /// Its kind.
     pub kind: Kind,
-    /// What it is about: a metric's name, a cell's number, or what a group has in common.
+    /// Its subject: a metric's name, a cell's number, or what a group has in common.
     pub subject: String,
-    /// Where a subject takes several pictures, which part of it this one is, such as `1 to 40 of
-    /// 200`; empty where it is whole.
+    /// Part of its subject, if that takes several pictures, such as `1 to 40 of 200`; empty for a
+    /// whole.
     pub part: String,
-    /// What it shows, in a line.
+    /// Title, in one line.
     pub title: String,
     /// How to read it, and what was left out.
     pub note: String,
-    /// Height of what is drawn, CSS pixels; legend and title come on top.
+    /// Height of the drawing, CSS pixels; without legend and title.
     pub height: u32,
-    /// What the functions named in the option need to know: the unit, the whole.
+    /// Parameters of the functions named in the option: the unit, the whole.
     pub about: Value,
     /// The option for ECharts.
     pub option: Value,
 }
 
-/// What a picture shows.
+/// Kind of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A metric of every cell: repetitions, mean, interval.
     Dots,
-    /// A metric along a key of the plan, a line for each remaining point.
+    /// A metric along a key of the plan, one line for each combination of other keys.
     Axis,
-    /// Percentiles of a recorded time, a line a cell.
+    /// Percentiles of a recorded time, one line per cell.
     Curve,
-    /// Where the messages of a cell went.
+    /// Where the messages of a cell ended.
     Flow,
-    /// How often which time was seen in a cell.
+    /// The histogram of a time in a cell.
     Histogram,
-    /// What happened in a cell second by second.
+    /// The course of a cell second by second.
     OverTime,
-    /// What a message costs, by who pays.
+    /// The cost of a message, by process.
     Cost,
-    /// What a message would take from a battery, by what it is for: modelled.
+    /// Modelled battery energy of a message, by use.
     Modelled,
-    /// What a message or a session takes on the wire, by layer.
+    /// Bytes of a message or a session on the wire, by layer.
     Wire,
-    /// The way of a message through the stages of a pipeline.
+    /// The route of a message through the stages of a pipeline.
     Way,
     /// One session packet by packet.
     Session,
     /// A search for a limit, trial by trial.
     Search,
-    /// What came out at which load.
+    /// Results by load.
     Loads,
 }
 
-/// How many repetitions the means of these metrics rest on, as a caption says it: their intervals
-/// need three.
+/// Number of repetitions of these metrics, for a caption: intervals need three.
 pub(crate) fn of_repetitions<'m>(metrics: impl IntoIterator<Item = &'m Metric>) -> String {
     let numbers: BTreeSet<u32> = metrics.into_iter().map(|metric| metric.n).collect();
     match (numbers.first(), numbers.last()) {
@@ -79,13 +78,13 @@ pub(crate) fn of_repetitions<'m>(metrics: impl IntoIterator<Item = &'m Metric>) 
     }
 }
 
-/// The range `first..end` of `all` in words, counted from 1; empty where it is everything.
+/// The range `first..end` of `all` in words, counted from 1; empty for the whole.
 pub(crate) fn part(first: usize, end: usize, all: usize) -> String {
     if end - first == all { String::new() } else { format!("{} to {end} of {all}", first + 1) }
 }
 
 /// `value` with five significant digits: more than any picture or table shows, and less than half
-/// of what it would take in full.
+/// of the full length.
 pub fn lean(value: f64) -> Value {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { Value::from(0) } else { Value::Null };

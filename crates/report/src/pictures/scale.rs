@@ -1,12 +1,12 @@
-//! Where a scale begins and ends, and what stands on it.
+//! Ends and marks of a scale.
 
 use serde_json::{Value, json};
 
 use crate::figures::marks::{mark_at_most, next_mark, nice};
 
-/// An axis for figures from `low` to `high` (both from values, not intervals): from zero where
-/// they are of one size, by powers of ten where they are not. `reach` is the end of the widest
-/// interval: the scale follows it as far as it does not press the values together.
+/// An axis for figures from `low` to `high` (both from values, not intervals): from zero if they
+/// are of similar size, otherwise logarithmic. `reach` is the end of the widest interval: the scale
+/// includes it unless that would press the values together.
 pub fn axis(low: f64, high: f64, reach: f64) -> Value {
     if low > 0.0 && high / low > LOGARITHMIC_FROM {
         return logarithmic(low, high);
@@ -21,8 +21,8 @@ pub fn axis(low: f64, high: f64, reach: f64) -> Value {
     axis
 }
 
-/// A logarithmic axis with marks at 1, 2 and 5 times the powers of ten, or the powers alone where
-/// there are many.
+/// A logarithmic axis with marks at 1, 2 and 5 times the powers of ten, or only the powers if there
+/// are many.
 pub fn logarithmic(low: f64, high: f64) -> Value {
     let mut marks = vec![mark_at_most(low)];
     while *marks.last().unwrap_or(&high) < high {
@@ -40,8 +40,8 @@ pub fn logarithmic(low: f64, high: f64) -> Value {
     })
 }
 
-/// Leaves out the points that have no place on a logarithmic axis: 0 and below. Drawn, they would
-/// be at minus infinity, which browsers refuse to draw, with all that is connected to them.
+/// Leaves out points that a logarithmic axis cannot show: 0 and below. They would be at minus
+/// infinity, which browsers refuse to draw together with everything connected to them.
 pub fn drop_unplaceable(option: &mut Value) {
     let is_log = |axis: &Value, index: u64| {
         let own = if axis.is_array() { &axis[index as usize] } else { axis };
@@ -58,17 +58,18 @@ pub fn drop_unplaceable(option: &mut Value) {
             let has_place = |index: usize| values[index].as_f64().is_none_or(|value| value > 0.0);
             (!is_log_x || has_place(0)) && (!is_log_y || has_place(1))
         };
-        // What refers to shared data (`{"$line": ...}`) has none of its own, and must not get any.
+        // References to shared data (`{"$line": ...}`) have no data of their own, and must not get
+        // any.
         if let Some(data) = series.get_mut("data").and_then(Value::as_array_mut) {
             data.retain(is_placeable);
         }
     }
 }
 
-/// Figures that differ by more than this are drawn by powers of ten.
+/// Figures that differ by more than this factor get a logarithmic scale.
 const LOGARITHMIC_FROM: f64 = 30.0;
 
-/// How far a scale reaches beyond its largest value, at most, to show intervals.
+/// Largest ratio of the end of a scale to its largest value, to show intervals.
 const BEYOND_VALUES: f64 = 1.5;
 
 const MARKS: f64 = 5.0;

@@ -1,5 +1,5 @@
-//! A search for a limit as it went: every trial at its load, met or missed, and how the bounds came
-//! together.
+//! The course of a search for a limit: every trial at its load, met or missed, and the bounds after
+//! it.
 
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ fn picture(lane: usize, limit: &Limit, goal: usize) -> Picture {
     }
 }
 
-/// Trials by how they came out, and the bounds after each.
+/// Trials by result, and the bounds after each.
 fn series(limit: &Limit, goal: usize) -> [Value; 5] {
     let came_out = |is_missed: Option<bool>| {
         move |trial: &LimitTrial| self::is_missed(trial, goal) == is_missed

@@ -9,7 +9,7 @@ use crate::figures::{count, time};
 use crate::summary::Matrix;
 use crate::summary::trials::by_cell;
 
-/// A picture for every cell with a session that was kept packet by packet: the first of them.
+/// A picture for every cell with a recorded session: the first of them.
 pub(crate) fn pictures(
     matrix: &Matrix,
     trials: &[Vec<&TrialFinished>],
@@ -51,7 +51,7 @@ fn picture(cell: usize, session: &SessionPackets, packets_max: usize, matrix: &M
     }
 }
 
-/// The rows of a diagram: packets, and what was left out.
+/// The rows of a diagram: packets, and gaps.
 struct Shown {
     rows: Vec<Value>,
 }
@@ -105,8 +105,8 @@ fn row(packet: &SessionPacket) -> Value {
     row
 }
 
-/// What stands at the arrow: what begins in the packet, each name once with its number; else its
-/// flags, or that something goes on.
+/// Text at the arrow: what begins in the packet, each name once with its number; else its flags, or
+/// that something continues.
 fn name(packet: &SessionPacket) -> String {
     let mut names: Vec<(&str, usize)> = Vec::new();
     for name in &packet.names {
@@ -127,7 +127,7 @@ fn name(packet: &SessionPacket) -> String {
         parts.insert(0, packet.flags.clone());
     }
     if parts.is_empty() {
-        parts.push("… goes on".to_owned());
+        parts.push("… continues".to_owned());
     }
     parts.join("; ")
 }
@@ -138,19 +138,19 @@ fn note(session: &SessionPackets) -> String {
     let bytes: u64 = packets.iter().map(|packet| packet.bytes).sum();
     let end = packets.last().map_or(0, |packet| packet.at_ns);
     let mut text = format!(
-        "{} packets and {} bytes within {}, as the clients' interfaces saw them: the time after \
-         the first packet at the left; at each arrow the bytes on the wire, and how many of them \
-         the stream carried.",
+        "{} packets and {} bytes within {}, captured at the clients' interfaces. Left: the time \
+         after the first packet; at each arrow: the bytes on the wire, and the bytes of the \
+         stream in them.",
         count(packets.len() as u64 + left.0),
         count(bytes + left.1),
         time(end as f64, false)
     );
     if let Some(tls) = &session.tls {
-        text += &format!(" {tls}: what records carry cannot be read.");
+        text += &format!(" {tls}: the content of records cannot be read.");
     }
     if packets.iter().any(|packet| packet.marks.contains(&PacketMark::SentAgain)) {
-        text += " A cross: sent again later, because it was lost on the way, or what acknowledged \
-                 it was; dashed: that second time.";
+        text += " A cross: sent again later, because it was lost in transit, or its \
+                 acknowledgement was; dashed: the second time.";
     }
     if packets.iter().any(|packet| packet.marks.contains(&PacketMark::SentTooEarly)) {
         text += " Dashed, without a cross before it: sent again too early. Nothing was lost: the \

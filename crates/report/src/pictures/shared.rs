@@ -1,4 +1,4 @@
-//! What pictures and tables of a run share, so that no figure stands on the page twice.
+//! Data shared by pictures and tables of a run, so that every figure is on the page only once.
 
 use serde_json::{Map, Value, json};
 
@@ -7,11 +7,11 @@ use crate::summary::matrix::{Axis, Line};
 use crate::summary::{Matrix, Metric, Summary};
 use weigh_model::metrics::unit_of;
 
-/// `cells` (label, name, guarantee, colour, valid), `names` of all metrics, and `metrics`: for
-/// each its unit, a row `[cell, mean, low, high, [values]]` for every cell that has it, and beside
-/// each row how it was made: `[number of the words in hows, [places of outliers], [low, high] of
-/// the second interval, [median, low, high]]`, shortened from its end where there is nothing;
-/// `axes`: the lines along each.
+/// `cells` (label, name, guarantee, colour, valid), `names` of all metrics, and `metrics`: for each
+/// its unit, a row `[cell, mean, low, high, [values]]` for every cell that has it, and for each row
+/// how it was made: `[number of the words in hows, [places of outliers], [low, high] of the second
+/// interval, [median, low, high]]`, shortened from its end if values are missing; `axes`: the lines
+/// along each.
 pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value {
     let cells: Vec<Value> = summary
         .cells
@@ -53,7 +53,7 @@ fn lines(axis: &Axis) -> Value {
     axis.lines.iter().map(line).collect()
 }
 
-/// What is said of a metric beside its figures.
+/// Method and further statistics of a metric's figure.
 fn how(metric: &Metric, hows: &mut Vec<String>) -> Value {
     let words = metric.method.as_ref().or(metric.refused.as_ref()).cloned().unwrap_or_default();
     let number = hows.iter().position(|known| *known == words).unwrap_or_else(|| {

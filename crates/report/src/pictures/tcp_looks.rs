@@ -1,4 +1,4 @@
-//! What TCP knew of the path over time, put together from the rows of its connections.
+//! What TCP knew of the path over time, combined from the rows of its connections.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ pub(super) struct Look {
     retransmitted_segments: u64,
 }
 
-/// The looks of every trial, in the order of time.
+/// The samples of every trial, in the order of time.
 pub(super) fn by_trial(events: &[Event]) -> BTreeMap<&str, Vec<Look>> {
     let mut all: BTreeMap<&str, Vec<Look>> = BTreeMap::new();
     for event in events {
         let Event::TcpSample(sample) = event else { continue };
         let looks = all.entry(sample.trial.as_str()).or_default();
         match looks.last_mut() {
-            // The rows of one look are as far apart as it takes to read the table of sockets.
+            // Rows of one sample are as far apart as reading the table of sockets takes.
             Some(last) if sample.at_ns.abs_diff(last.at_ns) < ONE_LOOK_NS => last.add(sample),
             last => {
-                // A trial that was begun anew after a crash starts over.
+                // A trial that was repeated after a crash starts over.
                 if last.is_some_and(|last| sample.at_ns < last.at_ns) {
                     looks.clear();
                 }
@@ -37,7 +37,7 @@ pub(super) fn by_trial(events: &[Event]) -> BTreeMap<&str, Vec<Look>> {
     all
 }
 
-/// The last look before this moment: what TCP knew holds until it is asked again.
+/// The last sample before this moment: its values hold until the next one.
 pub(super) fn at(looks: &[Look], at_ns: u64) -> Option<&Look> {
     looks.iter().rev().find(|look| look.at_ns <= at_ns)
 }
@@ -61,13 +61,13 @@ impl Look {
         self.window_segments_sum / self.connections.max(1) as f64
     }
 
-    /// Segments sent again up to now, on all connections that are open.
+    /// Segments retransmitted so far, on all connections that are open.
     pub(super) fn retransmitted_segments(&self) -> f64 {
         self.retransmitted_segments as f64
     }
 }
 
-/// Looks are half a second apart.
+/// Samples are half a second apart.
 const ONE_LOOK_NS: u64 = 100_000_000;
 
 #[cfg(test)]

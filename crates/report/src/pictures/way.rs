@@ -1,4 +1,4 @@
-//! The way of a cell's messages through the stages of a pipeline, hop after hop: a waterfall.
+//! The route of a cell's messages through the stages of a pipeline, hop after hop: a waterfall.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::summary::{Cell, Matrix, Summary};
 use crate::view::stages;
 use crate::view::stages::Stage;
 
-/// A picture of every cell that went through stages.
+/// A picture of every cell with stages.
 pub(crate) fn pictures(summary: &Summary, matrix: &Matrix) -> Vec<Picture> {
     let cells = summary.cells.iter().enumerate();
     cells.filter_map(|(index, cell)| picture(index, cell, &matrix.labels[index])).collect()
@@ -38,7 +38,7 @@ fn picture(index: usize, cell: &Cell, label: &str) -> Option<Picture> {
         kind: Kind::Way,
         subject: index.to_string(),
         part: String::new(),
-        title: format!("The way of a message: {label}"),
+        title: format!("The route of a message: {label}"),
         note: NOTE.to_owned(),
         height: height + AXIS,
         about: json!({ "unit": "ns" }),
@@ -76,7 +76,7 @@ fn option(labels: &[String], height: u32, [begins, means, tails]: [Vec<Value>; 3
     })
 }
 
-/// What the part of a bar is called that only moves it to its place.
+/// Name of the invisible part of a bar that moves it to its place.
 const BEGINS: &str = "begins after, on average";
 
 const MEAN: &str = "mean";
@@ -86,10 +86,10 @@ const TAIL: &str = "p99";
 /// Height of a row, CSS pixels.
 const ROW: u32 = 34;
 
-/// Height of what stands below the rows, CSS pixels.
+/// Height of the axis below the rows, CSS pixels.
 const AXIS: u32 = 34;
 
 const NOTE: &str = "From the moment a message was due to its commit, hop after hop: each bar \
-                    begins where the means of those before it end, so the means add up to the \
+                    begins where the means of the previous ones end, so the means add up to the \
                     mean delivery time. The thin bar is the hop that 99 % of messages do not \
                     exceed; these do not add up. Means over the repetitions.";

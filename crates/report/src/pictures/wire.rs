@@ -1,4 +1,4 @@
-//! What a message and a session take on the wire, stacked by layer.
+//! Bytes of a message and of a session on the wire, stacked by layer.
 
 use serde_json::{Value, json};
 use weigh_model::metrics::{LAYERS, PHASES};
@@ -7,7 +7,7 @@ use super::picture::{Kind, Picture, part};
 use crate::summary::Summary;
 use crate::summary::wire_bytes::{COLOURS, CellBytes, Whole, present};
 
-/// The pictures of both, where a wire was listened on.
+/// The pictures of both, if there was a capture.
 pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {
     [Whole::Message, Whole::Session]
         .into_iter()
@@ -30,7 +30,7 @@ pub(crate) fn pictures(summary: &Summary) -> Vec<Picture> {
 /// One scale with a bar for each cell.
 struct Panel {
     title: &'static str,
-    /// The phases whose bytes are stacked in it, by their place.
+    /// The phases whose bytes it stacks, by index.
     phases: &'static [usize],
 }
 
@@ -97,14 +97,14 @@ fn note(whole: Whole) -> &'static str {
     match whole {
         Whole::Message => {
             "Means over the repetitions: bytes at the clients' interfaces from Ethernet up, both \
-             directions, divided by messages, those of the warm-up among them. Inside TLS packets \
-             and records are sorted by its handshake, content by the codecs: there the phases \
-             of short sessions say little, their sum is exact."
+             directions, divided by messages, warm-up included. Inside TLS, packets and records \
+             are assigned to phases by its handshake, content by the codecs: phases of short \
+             sessions are not exact there, their sum is."
         }
         Whole::Session => {
             "Means over the repetitions: bytes at the clients' interfaces from Ethernet up, both \
-             directions, divided by connections, those of subscribers among them. Each phase has a \
-             scale of its own."
+             directions, divided by connections, those of subscribers included. Each phase has \
+             its own scale."
         }
     }
 }
@@ -124,7 +124,7 @@ fn bars(at: usize, layer: usize, panel: &Panel, cells: &[CellBytes]) -> Value {
     })
 }
 
-/// The sum in figures at the end of each bar.
+/// The total at the end of each bar.
 fn totals(at: usize, panel: &Panel, cells: &[CellBytes]) -> Value {
     let total = |cell: &CellBytes| -> f64 {
         (0..LAYERS.len()).map(|layer| stacked(panel, cell, layer)).sum()
@@ -141,7 +141,7 @@ fn totals(at: usize, panel: &Panel, cells: &[CellBytes]) -> Value {
     })
 }
 
-/// To a thousandth of a byte: nothing is rounded that a reader could add up.
+/// To a thousandth of a byte, so that rounded parts still add up.
 fn thousandths(bytes: f64) -> Value {
     let rounded = (bytes * 1e3).round() / 1e3;
     if rounded.fract() == 0.0 { Value::from(rounded as u64) } else { Value::from(rounded) }

@@ -20,8 +20,11 @@ use super::{
 pub struct NotARun;
 
 impl Summary {
-    /// Sums up a run, finished or not. A trial that stands in the events twice (a resumed run)
-    /// counts once, and a failure that was mended later not at all.
+    /// Summarises a run, finished or not. A trial that occurs twice in the events (a resumed run)
+    /// counts once, and a failure that was repeated successfully is ignored.
+    ///
+    /// # Errors
+    /// If the events do not begin with that of a run.
     pub fn from_events(events: &[Event]) -> Result<Summary, NotARun> {
         let started = events.iter().find_map(|event| match event {
             Event::RunStarted(started) => Some(&**started),
@@ -36,7 +39,7 @@ impl Summary {
         let modelled = modelled::add(&mut cells, events, (started, &trials));
         let limits = limits::from_events(events);
         let ladders = ladder::ladders(&cells, &started.plan.load, events);
-        // The loads of a search are compared by the search, and by nobody else.
+        // The loads of a search are compared only by the search.
         let is_search = !limits.is_empty();
         let mut comparisons = match is_search {
             true => Vec::new(),
@@ -64,16 +67,20 @@ impl Summary {
         })
     }
 
-    /// Whether all thresholds of the plan hold; true without any.
-    pub fn thresholds_hold(&self) -> bool {
-        self.answer() == Answer::Holds
-    }
-
-    /// What all thresholds of the plan come to: one that failed counts more than one that could
-    /// not be decided.
+    /// The result of all thresholds of the plan: a failed one takes precedence over an undecided
+    /// one.
     pub fn answer(&self) -> Answer {
         let answers = self.thresholds.iter().map(Threshold::answer);
         answers.min().unwrap_or(Answer::Holds)
+    }
+
+    /// Reads a document that [`Summary::to_json`] wrote. Compiled here once, not in each crate
+    /// that reads summaries.
+    ///
+    /// # Errors
+    /// If it is not JSON, or not a summary.
+    pub fn from_json(text: &[u8]) -> serde_json::Result<Summary> {
+        serde_json::from_slice(text)
     }
 
     /// The document as it is written and printed, with a line break at its end.

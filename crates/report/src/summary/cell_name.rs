@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use weigh_model::trial::Point;
 
-/// The keys whose values are not the same in all points of one protocol, and the pattern where
-/// it is not the same in all: beside the protocol they tell every two points apart.
+/// The keys whose values differ between points of one protocol, and the pattern if it differs
+/// between any: with the protocol they distinguish every two points.
 pub(crate) fn varied_keys<'a>(points: &[&'a Point]) -> BTreeSet<&'a str> {
     let keys: BTreeSet<&str> =
         points.iter().flat_map(|point| point.keys().map(String::as_str)).collect();
@@ -26,8 +26,8 @@ pub(crate) fn point_name(point: &Point) -> String {
     name(point, &BTreeSet::new())
 }
 
-/// Protocol, the pattern where it varies, the protocol's own keys and whatever else varies in
-/// the run, and the target: `mqtt deliver qos=1 on reference`.
+/// Protocol, the pattern if it varies, the protocol's own keys and other keys that vary in the run,
+/// and the target: `mqtt deliver qos=1 on reference`.
 pub(crate) fn name(point: &Point, varied: &BTreeSet<&str>) -> String {
     let protocol = point.get("protocol").map_or_else(|| "?".to_owned(), plain);
     let own = format!("{protocol}.");
@@ -45,7 +45,7 @@ pub(crate) fn name(point: &Point, varied: &BTreeSet<&str>) -> String {
     name + " on " + &point.get("target").map_or_else(|| "reference".to_owned(), plain)
 }
 
-/// The key whose value needs no name to be understood.
+/// The key whose value is clear without its name.
 const PATTERN: &str = "load.pattern";
 
 /// A value of a point as it is typed.

@@ -1,4 +1,4 @@
-//! Groups the trials of a run by their point of the matrix and sums each group up.
+//! Groups the trials of a run by their point of the matrix and summarises each group.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,7 @@ use super::energy::Energies;
 use super::metric::Metric;
 use super::{course, lateness, lint};
 
-/// One cell for every point among `trials`, in the order of the plan: trials run in an order of
-/// their own.
+/// One cell for every point among `trials`, in the order of the plan: trials run in another order.
 pub(crate) fn build(
     trials: &[&TrialFinished],
     failures: &[Failure],
@@ -58,7 +57,7 @@ pub(crate) fn build(
     cells
 }
 
-/// A point as a text that tells it from others: keys are in order in it.
+/// A point as a unique text: its keys are in order.
 fn text_of(point: &impl Serialize) -> String {
     serde_json::to_string(point).unwrap_or_default()
 }
@@ -109,8 +108,8 @@ fn metrics(trials: &[&TrialFinished], energies: &Energies<'_>) -> BTreeMap<Strin
     metrics
 }
 
-/// How many values stand behind the metric `name` in the repetition with the fewest: those of its
-/// recorded time, and the lost messages, which are infinite ones.
+/// Number of values of the metric `name` in the repetition with the fewest: those of its recorded
+/// time, and the lost messages, which are infinite.
 fn samples_min(trials: &[&TrialFinished], name: &str) -> Option<u64> {
     let (time, _) = name.rsplit_once('.')?;
     let having = trials.iter().filter(|trial| trial.metrics.contains_key(name));
@@ -119,8 +118,8 @@ fn samples_min(trials: &[&TrialFinished], name: &str) -> Option<u64> {
     having.filter_map(samples).min()
 }
 
-/// How many values each recorded time has in the repetition with the fewest, with the lost messages
-/// where they are infinite ones.
+/// Number of values of each recorded time in the repetition with the fewest, including lost
+/// messages if they are infinite.
 fn samples(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
     let mut least: BTreeMap<String, u64> = BTreeMap::new();
     for (trial, (name, own)) in
@@ -143,8 +142,8 @@ fn granted(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
     least
 }
 
-/// The doubts of all repetitions, each once (with the figures of the first that has it), and
-/// those that only the whole cell can have.
+/// The warnings of all repetitions, each once (with the figures of the first that has it), and
+/// those of the whole cell.
 fn doubts(
     trials: &[&TrialFinished],
     ledger: &Ledger,
@@ -175,7 +174,8 @@ fn doubts(
             code: "trial-failed".to_owned(),
             severity: Severity::Doubt,
             text: format!("a repetition could not be done: {}", failure.error),
-            advice: "mend it and resume the run; the figures rest on the other repetitions"
+            advice: "fix the cause and resume the run (weigh run --resume); figures use only the \
+                     other repetitions"
                 .to_owned(),
         });
     }
@@ -185,7 +185,7 @@ fn doubts(
     doubts
 }
 
-/// The words of a text that are not figures.
+/// The words of a text without its figures.
 fn without_figures(text: &str) -> Vec<&str> {
     let is_figure = |word: &&str| {
         let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());

@@ -13,36 +13,36 @@ pub struct Comparison {
     pub left: String,
     /// Name of the right cell.
     pub right: String,
-    /// What tells the two apart: `lane` for protocol, target and settings at one place of all
-    /// axes, `background` for a case with a second workload beneath it (left) and without (right),
-    /// or the key of the axis along which they are neighbours (`load.connections`).
+    /// The factor in which the two differ: `lane` for protocol, target and settings at one place of
+    /// all axes, `background` for a case with a background (left) and without (right), or the key
+    /// of the axis along which they are neighbours (`load.connections`).
     #[serde(default)]
     pub factor: String,
-    /// Left over right; null where the two must not be put in one ratio. Of a case with a
-    /// background and without it the interval is that for pairs of repetitions.
+    /// Left over right; null if the two must not form a ratio. For a case with a background and
+    /// without it, the interval is that of pairs of repetitions.
     pub ratio: Option<Ratio>,
-    /// `lower`, `higher`, `too close to call`, `practically equal` or `refused`: left as seen from
+    /// `lower`, `higher`, `too close to call`, `practically equal` or `refused`: left relative to
     /// right.
     pub verdict: Verdict,
-    /// Why it was refused, or why it is too close to call although the interval leaves out 1; else
+    /// Why it was refused, or why it is too close to call although the interval excludes 1; else
     /// null.
     pub reason: Option<String>,
-    /// How probable so large a difference is between equals, by the interval of the ratio; null
-    /// where there is none.
+    /// The probability of at least this difference between equals, by the interval of the ratio;
+    /// null if there is none.
     #[serde(default)]
     pub p: Option<f64>,
-    /// The same by the ranks alone (Mann and Whitney); null where it was refused.
+    /// The probability by ranks (Mann and Whitney); null if it was refused.
     #[serde(default)]
     pub rank_p: Option<f64>,
-    /// The shift of left against right (Hodges and Lehmann); null where it was refused.
+    /// The shift of left against right (Hodges and Lehmann); null if it was refused.
     #[serde(default)]
     pub shift: Option<Shift>,
-    /// By how much left is above right, over repetitions that took turns; with a background and
-    /// without it only.
+    /// By how much left is above right, over repetitions in turn; with a background and without it
+    /// only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
-    /// Whether a `lower` or `higher` stands when all comparisons of the run are taken together
-    /// (Benjamini and Hochberg at 5 %); false for other verdicts.
+    /// Whether a `lower` or `higher` is significant when all comparisons of the run are considered
+    /// together (Benjamini and Hochberg at 5 %); false for other verdicts.
     #[serde(default)]
     pub stands: bool,
 }
@@ -70,8 +70,8 @@ pub struct Shift {
     pub high: Option<f64>,
 }
 
-/// By how much left is above right, in the metric's unit: the mean over pairs of repetitions that
-/// took turns.
+/// By how much left is above right, in the metric's unit: the mean over pairs of repetitions in
+/// turn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// The difference.
@@ -80,11 +80,11 @@ pub struct Difference {
     pub low: Option<f64>,
     /// Upper end of the interval at 95 %; null with fewer than 3 pairs.
     pub high: Option<f64>,
-    /// How many pairs there are.
+    /// Number of pairs.
     pub pairs: u32,
 }
 
-/// What can be said of left, as seen from right.
+/// Verdict on left, relative to right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
     /// The interval of the ratio is below 1.
@@ -93,7 +93,7 @@ pub enum Verdict {
     /// The interval of the ratio is above 1.
     #[serde(rename = "higher")]
     Higher,
-    /// The interval of the ratio contains 1, or leaves it out only because of the generator's
+    /// The interval of the ratio contains 1, or excludes it only because of the generator's
     /// lateness.
     #[serde(rename = "too close to call")]
     TooClose,
@@ -117,8 +117,8 @@ impl From<comparison::Verdict> for Verdict {
 }
 
 impl Verdict {
-    /// The same, but an effect that is certainly below 1 % is none, whether the interval of `ratio`
-    /// leaves out 1 or not.
+    /// This verdict, or `PracticallyEqual` if the effect is certainly below 1 %, whether the
+    /// interval of `ratio` excludes 1 or not.
     pub(crate) fn or_equal(self, ratio: Option<Ratio>) -> Verdict {
         match ratio {
             Some(Ratio { low: Some(low), high: Some(high), .. })
@@ -130,7 +130,7 @@ impl Verdict {
         }
     }
 
-    /// The words in which it is reported.
+    /// The words in reports.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Lower => "lower",
@@ -142,19 +142,19 @@ impl Verdict {
     }
 }
 
-/// What many comparisons together mean for each of them.
+/// The effect of many comparisons on each of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Multiplicity {
     /// Comparisons with a verdict.
     pub compared: u32,
     /// Those of them that are `lower` or `higher`.
     pub called: u32,
-    /// How many would be called by chance were all cells equal: one in twenty.
+    /// Number expected by chance if all cells were equal: one in twenty.
     pub expected_by_chance: f64,
-    /// Those that stand when all are taken together: at most one in twenty of them is expected to
-    /// be false.
+    /// Those that are significant when all are considered together: at most one in twenty of them
+    /// is expected to be false.
     pub standing: u32,
 }
 
-/// An effect below this share of 1 is none in practice.
+/// A smaller effect, as a share of 1, is irrelevant in practice.
 const EQUAL: f64 = 0.01;

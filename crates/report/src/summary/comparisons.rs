@@ -1,4 +1,4 @@
-//! Compares cells that differ in one factor in the headline metrics, like with like only.
+//! Compares cells that differ in one factor in the headline metrics, within a guarantee.
 
 use serde_json::Value;
 use weigh_model::arrival::Arrival;
@@ -15,9 +15,9 @@ use super::pairs::{BACKGROUND, pairs};
 use super::{interference, lint};
 use crate::figures::time;
 
-/// The pairs of `cells` that differ in one factor in every headline metric that both have.
-/// Delivery time stands in where one of the two has no response time, or consumers that ask, and
-/// service time where those of one are invalid.
+/// The pairs of `cells` that differ in one factor in every headline metric that both have. Delivery
+/// time is used if one of the two has no response time, or consumers that poll; service time if
+/// response times of one are invalid.
 pub(crate) fn build(cells: &[Cell], plan: &Plan, trials: &[&TrialFinished]) -> Vec<Comparison> {
     let mut all = Vec::new();
     for pair in pairs(cells) {
@@ -37,16 +37,16 @@ pub(crate) fn build(cells: &[Cell], plan: &Plan, trials: &[&TrialFinished]) -> V
     all
 }
 
-/// True for a cell whose consumers ask.
+/// True for a cell whose consumers poll.
 pub(crate) fn polls(cell: &Cell) -> bool {
     cell.metrics.contains_key("polls")
 }
 
-/// Whether two cells that have `metric` are compared in it, beside what else they have.
+/// Whether two cells that have `metric` are compared in it, considering their other metrics.
 pub(crate) fn is_shown(metric: &str, cells: [&Cell; 2]) -> bool {
     let has_response = |cell: &Cell| cell.metrics.contains_key("response_time_ns.p99");
     match metric.split('.').next() {
-        // The median is told where one of the two waits for consumers that ask.
+        // The median is shown if one of the two waits for consumers that poll.
         _ if metric == "delivery_time_ns.p50" => cells.into_iter().any(polls),
         Some("delivery_time_ns") => {
             !cells.into_iter().all(has_response) || cells.into_iter().any(polls)
@@ -59,7 +59,7 @@ pub(crate) fn is_shown(metric: &str, cells: [&Cell; 2]) -> bool {
     }
 }
 
-/// Marks those that stand when all are taken together, and counts.
+/// Marks comparisons that are significant when all are considered together, and counts.
 pub(crate) fn together(all: &mut [Comparison]) -> Multiplicity {
     let probabilities: Vec<f64> = all.iter().filter_map(|comparison| comparison.p).collect();
     let stand = standing(&probabilities, CHANCE);
@@ -124,16 +124,16 @@ fn weigh(comparison: &mut Comparison, left: &Cell, right: &Cell) {
     }
 }
 
-/// A difference that is there only because the generator was late.
+/// A difference that exists only because the generator was late.
 pub(crate) struct OnLag {
-    /// How probable it is between equals without that lateness.
+    /// Its probability between equals without that lateness.
     pub p: Option<f64>,
-    /// Why it is not called.
+    /// Why there is no verdict.
     pub reason: String,
 }
 
-/// Whether the `verdict` on left and right is lost where the lateness of the higher side is taken
-/// away; `sides` are their repetitions, and `again` compares them once more.
+/// Whether the `verdict` on left and right is lost without the lateness of the higher side; `sides`
+/// are their repetitions, and `again` compares them once more.
 pub(crate) fn on_lag(
     metric: &str,
     verdict: Verdict,
@@ -153,20 +153,25 @@ pub(crate) fn on_lag(
     (Verdict::from(weighed.verdict) != verdict).then(|| OnLag {
         p: weighed.p,
         reason: format!(
-            "up to {} of {} is the generator's lateness: without it the two are not told apart",
+            "up to {} of {} is the generator's lateness: without it there is no significant \
+             difference",
             time(lag, false),
             cells[higher].name
         ),
     })
 }
 
-/// Why the two must not be put in one ratio; `None` if they may.
+/// Why the two must not form a ratio; `None` if they may.
 fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String> {
     if let Some(reason) = lint::pair::refusal(metric, left, right, plan) {
         return Some(reason);
     }
     if is_open(left, plan) != is_open(right, plan) {
-        return Some("one arrival is open, the other closed: their times differ in kind".into());
+        return Some(
+            "one arrival process is open, the other closed: their times are not \
+                     comparable"
+                .into(),
+        );
     }
     for cell in [left, right] {
         if is_withheld(cell, metric) {
@@ -174,14 +179,14 @@ fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String
             return Some(format!("more than half of it is the generator's lateness in {name}"));
         }
         if let Some(doubt) = cell.spoilt_by(metric) {
-            return Some(format!("{} is invalid ({}): see its doubts", cell.name, doubt.code));
+            return Some(format!("{} is invalid ({}): see its warnings", cell.name, doubt.code));
         }
     }
     let lost = |cell: &&Cell| cell.metrics[metric].values.iter().any(Option::is_none);
     if let Some(cell) = [left, right].into_iter().find(lost) {
-        return Some(format!("{} falls into the lost share of {}", metric, cell.name));
+        return Some(format!("{} is in the lost share of {}", metric, cell.name));
     }
-    // Fewer than three repetitions have a reason of their own.
+    // Fewer than three repetitions have their own reason.
     let beyond = |cell: &Cell| {
         let metric = &cell.metrics[metric];
         metric.refused.clone().filter(|_| metric.n > 2)
@@ -196,6 +201,6 @@ fn is_open(cell: &Cell, plan: &Plan) -> bool {
     arrival.as_ref().unwrap_or(&plan.load.arrival).is_open()
 }
 
-/// The share of equals that a single comparison calls different, and of those that stand that is
-/// expected to be false.
+/// The share of equal pairs that a single comparison calls different, and the expected share of
+/// false ones among those significant together.
 const CHANCE: f64 = 0.05;

@@ -1,4 +1,4 @@
-//! Whether a trial came to rest: the course of its rate, interval by interval, in the measured
+//! Whether a trial was steady: the course of its rate, interval by interval, in the measured
 //! window.
 
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ pub(crate) struct Courses<'a> {
     by_trial: BTreeMap<&'a str, Vec<&'a Interval>>,
 }
 
-/// How many repetitions took which course.
+/// Number of repetitions by course.
 type Counts = BTreeMap<String, u32>;
 
 impl<'a> Courses<'a> {
-    /// Collects the measured intervals of every trial; those of one that was begun anew after a
+    /// Collects the measured intervals of every trial; those of a trial that was repeated after a
     /// crash start over.
     pub(crate) fn of(events: &'a [Event]) -> Courses<'a> {
         let mut by_trial: BTreeMap<&str, Vec<&Interval>> = BTreeMap::new();
@@ -35,8 +35,8 @@ impl<'a> Courses<'a> {
         Courses { by_trial }
     }
 
-    /// How many of a cell's trials took which course; empty where a load is not meant to be
-    /// steady, or nothing was counted interval by interval.
+    /// Number of a cell's trials by course; empty if a load is not meant to be steady, or nothing
+    /// was counted interval by interval.
     pub(crate) fn counts(&self, trials: &[&TrialFinished], plan: &Plan) -> Counts {
         let mut counts = Counts::new();
         let Some(first) = trials.first() else { return counts };
@@ -62,8 +62,8 @@ impl<'a> Courses<'a> {
     }
 }
 
-/// The doubt where most repetitions, two at least, were not at rest in the same or in different
-/// ways. One in twenty flat series is taken for something else, so a single one says nothing.
+/// The warning if most repetitions, two at least, were not steady in the same or in different ways.
+/// One in twenty flat series is classified as something else, so a single one is not significant.
 pub(crate) fn doubt(counts: &Counts) -> Option<Warning> {
     let all: u32 = counts.values().sum();
     let restless = [State::WarmUp, State::SlowDown, State::NotSteady].map(|state| {
@@ -76,7 +76,7 @@ pub(crate) fn doubt(counts: &Counts) -> Option<Warning> {
 }
 
 /// Messages per second of successive windows of equal length after the warm-up: delivered ones, or
-/// confirmed or sent ones where nobody counted deliveries. `None` where there were none. Windows
+/// confirmed or sent ones if deliveries were not counted. `None` if there were none. Windows
 /// are joined until one holds [`MESSAGES_MIN`] messages on average, so that the course is that of
 /// the rate and not of single messages.
 fn rates(intervals: &[&Interval], window_s: Option<f64>) -> Option<Vec<f64>> {
@@ -96,8 +96,8 @@ fn rates(intervals: &[&Interval], window_s: Option<f64>) -> Option<Vec<f64>> {
     Some(windows.chunks_exact(joined).map(rate).collect())
 }
 
-/// Windows of one length. Where nobody knew how long a trial would be, its later intervals are
-/// longer: then earlier ones are joined until they are as long as those of the last quarter.
+/// Windows of one length. If the length of a trial was not known in advance, its later intervals
+/// are longer: then earlier ones are joined until they are as long as those of the last quarter.
 fn even(windows: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     let usual = |part: &[(u64, f64)]| {
         let mut lengths: Vec<f64> = part.iter().map(|(_, seconds)| *seconds).collect();
@@ -119,8 +119,8 @@ fn even(windows: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     evened
 }
 
-/// The whole intervals of the measured window and their lengths in seconds: without the warm-up,
-/// without what drained after the window, and without a last one that is shorter than the others.
+/// The whole intervals of the measured window and their lengths in seconds: without warm-up,
+/// draining, and a last one that is shorter than the others.
 fn measured<'a>(intervals: &[&'a Interval], window_s: Option<f64>) -> Vec<(&'a Interval, f64)> {
     let mut before_ns = 0;
     let mut start_ns = None;
@@ -148,13 +148,14 @@ fn measured<'a>(intervals: &[&'a Interval], window_s: Option<f64>) -> Vec<(&'a I
 /// An interval of less than this share of the others' length is not whole.
 const WHOLE: f64 = 0.9;
 
-/// Intervals that grow with the trial double in length; one that a pause made long is no sign.
+/// Intervals that grow with the trial double in length; a single one that a pause lengthened does
+/// not count.
 const GROWN: f64 = 1.5;
 
-/// Fewer windows are too short to tell: the classes are known to be right from 20 on.
+/// Fewer windows are too short to classify: the classes are known to be right from 20 on.
 const WINDOWS_MIN: usize = 20;
 
-/// Messages that a window holds on average, so that counting them is accurate to a fifth.
+/// Messages per window on average, so that their count is accurate to a fifth.
 const MESSAGES_MIN: f64 = 25.0;
 
 /// The word for a trial of too few windows.

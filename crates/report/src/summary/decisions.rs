@@ -1,5 +1,5 @@
-//! What was decided while a run went on, and what interrupted it: said beside the figures that it
-//! is about, because it tells how far they can be trusted.
+//! Decisions during a run, and interruptions: warnings on the figures concerned, because they
+//! affect how far these can be trusted.
 
 use weigh_model::condition::LOST;
 use weigh_model::event::{AxisEnded, Event, RunResumed, RunStarted};
@@ -10,7 +10,7 @@ use super::cell::Cell;
 use super::figure_text::figure_text;
 use crate::figures::{count, three_digits};
 
-/// Adds to `cells` what was decided about them in the run that `started`.
+/// Adds warnings on decisions to `cells` of the run that `started`.
 pub(crate) fn tell(cells: &mut [Cell], events: &[Event], started: &RunStarted) {
     for event in events {
         match event {
@@ -43,7 +43,7 @@ fn axis_ended(cells: &mut [Cell], ended: &AxisEnded) {
     of_point(cells, &point).for_each(|cell| add(cell, &doubt));
 }
 
-/// What the condition met, in the unit of its metric.
+/// The figure that met the condition, in the unit of its metric.
 fn figure(ended: &AxisEnded) -> String {
     let metric = ended.condition.parse::<Condition>().map(|condition| condition.metric);
     match metric.as_deref() {
@@ -68,7 +68,7 @@ fn of_point<'c>(cells: &'c mut [Cell], point: &'c Point) -> impl Iterator<Item =
     cells.iter_mut().filter(move |cell| cell.point == *point)
 }
 
-/// A resumed run may say the same thing twice.
+/// A resumed run may repeat a warning.
 fn add(cell: &mut Cell, doubt: &Warning) {
     let record = doubt.record();
     if !cell.doubts.contains(&record) {

@@ -1,5 +1,5 @@
-//! The result of a run as one document, `weigh/summary/1`: what `summary.json` holds and `--json`
-//! prints. It is made from the run's events alone, so a replayed journal gives the same.
+//! The result of a run as one document, `weigh/summary/1`: the content of `summary.json` and of
+//! `--json`. It is made only from the run's events, so a replayed journal gives the same.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,25 +30,25 @@ pub struct Summary {
     pub cells: Vec<Cell>,
     /// Pairs of cells that differ in one factor only, metric by metric.
     pub comparisons: Vec<Comparison>,
-    /// What so many comparisons together mean for each of them.
+    /// The effect of many comparisons on each of them.
     #[serde(default)]
     pub multiplicity: Multiplicity,
-    /// What the plan says must hold, and whether it does; empty where it says nothing.
+    /// The thresholds of the plan, and whether they hold; empty without thresholds.
     #[serde(default)]
     pub thresholds: Vec<Threshold>,
-    /// What a search for a limit has found, one entry per lane; absent where none was asked for.
+    /// The results of a search for a limit, one entry per lane; absent without a search.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
-    /// The curves of loads that were raised in steps and held; absent where none was.
+    /// The curves of loads that were raised in steps and held; absent without such loads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ladders: Vec<Ladder>,
-    /// What lay beneath the cells that had a second workload beneath them; absent where none had.
+    /// The backgrounds of cells; absent without backgrounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<Interference>,
-    /// What energy was modelled for, and what that rests on; absent where nobody asked.
+    /// Device and basis of modelled energy; absent if it was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modelled: Option<Modelled>,
-    /// Sentences of a published study and whether they held; empty outside studies.
+    /// Claims of a published study and whether they hold; empty outside studies.
     pub claims: Vec<serde_json::Value>,
     /// Trials that could not be done.
     pub failures: Vec<Failure>,
@@ -63,7 +63,7 @@ pub struct Run {
     pub started: String,
     /// The version of Weighbridge.
     pub version: String,
-    /// `done`, `interrupted`, `failed`, or `unfinished` where the journal has no last line.
+    /// `done`, `interrupted`, `failed`, or `unfinished` if the journal has no last line.
     pub outcome: String,
     /// The machine.
     #[schemars(with = "HostShape")]
@@ -71,14 +71,14 @@ pub struct Run {
     /// The plan as resolved.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub plan: Plan,
-    /// The meter of energy, or why there was none; absent where nobody looked for one.
+    /// The energy meter, or why there was none; absent if it was not requested.
     #[schemars(with = "Option<MeterShape>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<MeterChosen>,
 }
 
 impl Summary {
-    /// Returns why not every answer of a search is proven, in one line; `None` where each is.
+    /// Returns why not every answer of a search is proven, in one line; `None` if all are.
     pub fn unproven(&self) -> Option<String> {
         let goals =
             || self.limits.iter().flat_map(|limit| limit.goals.iter().map(move |own| (limit, own)));

@@ -1,8 +1,8 @@
-//! What meters of energy said of a run's trials: their figures, their doubts, and the intervals
-//! that the meter's own uncertainty widens.
+//! Measured energy of a run's trials: figures, warnings, and intervals widened by the meter's own
+//! uncertainty.
 //!
 //! A log that was read after the run gives figures that no `trial_finished` has; so all of them are
-//! taken from what stands in `energy_measured`, the last for each trial.
+//! taken from `energy_measured`, the last one for each trial.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use weigh_model::warnings::WarningRecord;
 
 use super::metric::{BudgetLine, Metric};
 
-/// What the meters of a run said.
+/// Energy measurements of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Energies<'e> {
     of_trials: BTreeMap<&'e str, &'e EnergyMeasured>,
     is_asked: bool,
-    /// Why the log of a meter outside could not be used.
+    /// Why the log of an external meter could not be used.
     refused: Option<&'e str>,
 }
 
 impl<'e> Energies<'e> {
-    /// Of a run with these events.
+    /// Collects them from the events of a run.
     pub fn of(events: &'e [Event]) -> Energies<'e> {
         let mut energies = Energies::default();
         for event in events {
@@ -49,14 +49,13 @@ impl<'e> Energies<'e> {
         figures.filter(|(name, _)| !trial.metrics.contains_key(*name))
     }
 
-    /// What makes the energy of a trial doubtful. That there is none is of interest to whoever
-    /// asked for it.
+    /// Warnings on the energy of a trial. A missing meter gives one only if energy was requested.
     pub fn doubts(&self, trial: &TrialFinished) -> Vec<WarningRecord> {
         let Some(own) = self.of_trials.get(trial.trial.as_str()) else { return Vec::new() };
         let mut doubts = own.doubts.clone();
         if let (Some(reason), true) = (&own.absent, doubts.is_empty()) {
             let reason = self.refused.unwrap_or(reason);
-            let advice = "mend it, and repeat the run with the meter in place all the time";
+            let advice = "fix the meter, and repeat the run with it in place all the time";
             let doubt = Warning::Energy(ENERGY_ABSENT, format!("no energy: {reason}"), advice);
             doubts.push(doubt.record());
         }
@@ -64,9 +63,9 @@ impl<'e> Energies<'e> {
         doubts
     }
 
-    /// Widens the intervals of a cell's energies by what the meter adds to the spread of its
-    /// repetitions: standard uncertainties are added as squares, and two of them on either side
-    /// are taken as 95 % (JCGM 100, 6.3.3).
+    /// Widens the intervals of a cell's energies by the meter's uncertainty in addition to the
+    /// spread of its repetitions: standard uncertainties are added as squares, and two of them on
+    /// either side are taken as 95 % (JCGM 100, 6.3.3).
     pub fn widen(&self, metrics: &mut BTreeMap<String, Metric>, trials: &[&TrialFinished]) {
         for (name, metric) in metrics.iter_mut().filter(|(name, _)| is_measured(name)) {
             let lines = self.lines(name, metric, trials);
@@ -89,8 +88,8 @@ impl<'e> Energies<'e> {
         }
     }
 
-    /// The lines of the meter: what is the same in every repetition as its mean, what is not as
-    /// that of the mean of independent ones.
+    /// The meter's lines: errors common to every repetition as their mean, others as that of the
+    /// mean of independent ones.
     fn lines(&self, name: &str, metric: &Metric, trials: &[&TrialFinished]) -> Vec<BudgetLine> {
         let mut lines: Vec<(BudgetLine, Vec<f64>)> = Vec::new();
         let mut values = metric.values.iter();
@@ -121,7 +120,7 @@ impl<'e> Energies<'e> {
     }
 }
 
-/// A line's size as a share of the metric's value; `None` where it says nothing of it.
+/// A line's size as a share of the metric's value; `None` if it does not apply to it.
 fn share(name: &str, line: &EnergyBudgetLine, own: &EnergyMeasured) -> Option<f64> {
     let (size, whole) = match name.contains("above_idle") {
         true => (line.above_idle_j, own.above_idle_j?),
@@ -139,7 +138,7 @@ pub(crate) fn of(line: &EnergyBudgetLine) -> BudgetLine {
     }
 }
 
-/// What the repetitions' own spread adds.
+/// The line of the repetitions' own spread.
 fn spread(metric: &Metric) -> Option<BudgetLine> {
     let deviation = metric.deviation.filter(|deviation| *deviation > 0.0)?;
     Some(BudgetLine {
@@ -155,7 +154,7 @@ fn is_measured(name: &str) -> bool {
     name.starts_with("energy_") && !name.contains("voltage") && !name.contains("idle_power")
 }
 
-/// The meter of a run, as its journal says.
+/// The meter of a run, from its journal.
 pub(crate) fn meter(events: &[Event]) -> Option<MeterChosen> {
     events.iter().rev().find_map(|event| match event {
         Event::MeterChosen(own) => Some((**own).clone()),
@@ -163,7 +162,7 @@ pub(crate) fn meter(events: &[Event]) -> Option<MeterChosen> {
     })
 }
 
-/// What is said of an interval that the meter has widened.
+/// Text for an interval that the meter has widened.
 const WIDENED: &str = ", widened by the meter's budget";
 
 /// Two standard uncertainties cover 95 % (JCGM 100, 6.3.3).

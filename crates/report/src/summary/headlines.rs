@@ -1,4 +1,4 @@
-//! The metrics of a summary in the order in which a reader wants them.
+//! The metrics of a summary in the order of their importance to readers.
 
 use super::comparison::Verdict;
 use super::document::Summary;
@@ -20,8 +20,7 @@ pub const HEADLINES: &[&str] = &[
 ];
 
 /// The metric of the first screen: the first in this order that half of the cells have and may
-/// show, and in which something was compared; where nothing was in any of them, the first that
-/// they have.
+/// show, and in which something was compared; without any comparison, the first that they have.
 pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
     let having = |metric: &str| {
         let has_value =
@@ -39,8 +38,7 @@ pub(crate) fn headline_metric(summary: &Summary) -> Option<&'static str> {
 }
 
 /// Names of the metrics that are shown one by one: the headlines in their order, then the others.
-/// What the wire carried by phase and layer is left out, and how much of a time is the generator's
-/// lateness: tables have it all.
+/// Bytes by phase and layer, and the generator's share of a time, are left out: tables have them.
 pub(crate) fn metrics(summary: &Summary) -> Vec<&str> {
     let is_part = |name: &&str| TOGETHER.iter().any(|start| name.starts_with(start));
     let all = summary.cells.iter().flat_map(|cell| cell.metrics.keys().map(String::as_str));

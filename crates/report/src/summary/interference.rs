@@ -1,5 +1,5 @@
-//! What a second workload beneath a case did to it: loaded trials against those of the baseline
-//! that they took turns with, and the proof that the background was there.
+//! The effect of a background on a case: trials with it against those of the baseline in turn, and
+//! the proof that the background was there.
 
 use std::collections::BTreeMap;
 
@@ -15,33 +15,33 @@ use super::comparison::{Comparison, Difference, Ratio, Verdict};
 use super::lateness::lag_name;
 use super::shape::LedgerShape;
 
-/// What lay beneath one cell.
+/// The background of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interference {
     /// Name of the cell.
     pub cell: String,
-    /// Name of the cell that differs in nothing but having no background; null where it was not
-    /// weighed. The differences stand in `comparisons`, with the factor `background`.
+    /// Name of the cell that differs only in having no background; null if it was not measured. The
+    /// differences are in `comparisons`, with the factor `background`.
     pub baseline: Option<String>,
-    /// What the background was, in words.
+    /// Description of the background.
     pub background: String,
-    /// What its target said of itself.
+    /// How its target identified itself.
     pub target: String,
-    /// The share of the measured window in which it sent at least half of what it offers: the
-    /// least over the repetitions.
+    /// The share of the measured window in which it sent at least half of its offered load: the
+    /// minimum over the repetitions.
     pub overlap_ratio: f64,
-    /// What it offers, messages per second; null for closed loops.
+    /// Offered rate, messages per second; null for closed loops.
     pub offered_per_s: Option<f64>,
-    /// What it sent in the measured window, messages per second: the mean over the repetitions.
+    /// Rate sent in the measured window, messages per second: the mean over the repetitions.
     pub sent_per_s: f64,
     /// True if its generator shared a core with the measured one.
     pub shares_core: bool,
-    /// Where its own messages went, from its first to its last: the sum over the repetitions.
+    /// The ledger of its own messages, from its first to its last: the sum over the repetitions.
     #[schemars(with = "LedgerShape")]
     pub ledger: Ledger,
 }
 
-/// What lay beneath these cells, by the trials that count.
+/// The backgrounds of these cells, by the trials that count.
 pub(crate) fn from_events(
     cells: &[Cell],
     events: &[Event],
@@ -85,8 +85,8 @@ pub(crate) fn from_events(
     cells.iter().enumerate().filter_map(of_cell).collect()
 }
 
-/// Weighs loaded against baseline by pairs of repetitions: both are of one round, so that what
-/// drifts from round to round is in both.
+/// Compares trials with the background with the baseline by pairs of repetitions: both are of one
+/// round, so that drift between rounds cancels out.
 pub(crate) fn weigh(
     comparison: &mut Comparison,
     [left, right]: [&Cell; 2],
@@ -130,7 +130,7 @@ pub(crate) fn weigh(
     comparison.p = weighed.p;
     if hangs {
         let reason =
-            "without the generator's lateness in the higher one the two are not told apart";
+            "without the generator's lateness in the higher one there is no significant difference";
         (comparison.verdict, comparison.reason) = (Verdict::TooClose, Some(reason.to_owned()));
     }
 }

@@ -1,5 +1,5 @@
-//! Whether a condition holds of a cell: it does, it does not, or what was measured cannot decide
-//! it. Thresholds, `--fail-if` and goals of a search all ask here.
+//! Decides whether a condition holds for a cell: yes, no, or undecided. Used by thresholds,
+//! `--fail-if` and goals of a search.
 
 use weigh_model::Condition;
 use weigh_model::condition::{LOSS_RATIO, LOST, quantile_of, quantile_word, resolve};
@@ -17,13 +17,13 @@ use weigh_model::metrics::unit_of;
 pub(crate) struct Seen {
     /// The flat name of the figure: the headline latency is resolved.
     pub(crate) metric: String,
-    /// The figure. What the target did lies between `value - lag` and `value`.
+    /// The figure. The target's part is between `value - lag` and `value`.
     pub(crate) figure: Figure,
-    /// Why the figure is not given on its own: the generator was late by too large a part of it.
+    /// Why the figure is not reported: too large a part of it is the generator's lateness.
     pub(crate) withheld: Option<String>,
 }
 
-/// What `cell` says of `metric`, or why that cannot decide anything.
+/// The value of `metric` in `cell`, or why it cannot decide anything.
 pub(crate) fn seen(cell: &Cell, metric: &str) -> Result<Seen, String> {
     let metric = resolve(metric, |name| cell.metrics.contains_key(name)).into_owned();
     if (metric == LOST || metric == LOSS_RATIO) && cell.ledger.sent == 0 {
@@ -43,8 +43,8 @@ pub(crate) fn seen(cell: &Cell, metric: &str) -> Result<Seen, String> {
     }
 }
 
-/// Where only the generator's lag stands against a time from the due time, the target took between
-/// that time without the lag and that time: a limit outside of both is decided.
+/// If only the generator's lag prevents the use of a time from the due time, the target's time is
+/// between that time without the lag and that time: a limit outside of both is decided.
 fn at_most(cell: &Cell, metric: &str) -> Option<Figure> {
     if lag_name(metric).is_none() || !cell.valid {
         return None;
@@ -55,7 +55,7 @@ fn at_most(cell: &Cell, metric: &str) -> Option<Figure> {
     Some(Figure { value, low: own.low, high: own.high, lag })
 }
 
-/// Why a quantile cannot be told from the messages that there were.
+/// Why a quantile cannot be computed from this number of messages.
 fn too_few(cell: &Cell, metric: &str) -> Option<String> {
     let (q, word) = (quantile_of(metric)?, quantile_word(metric)?);
     let (family, _) = metric.split_once('.')?;
@@ -71,8 +71,8 @@ fn too_few(cell: &Cell, metric: &str) -> Option<String> {
     })
 }
 
-/// What `condition` comes to in `cell`. The estimate decides, whatever its interval, but where a
-/// limit lies within the generator's own lag nothing is decided.
+/// The result of `condition` in `cell`. The estimate decides, whatever its interval, but if a limit
+/// is within the generator's own lag nothing is decided.
 pub(crate) fn judge(condition: &Condition, cell: &Cell) -> (Answer, Judged) {
     let seen = match seen(cell, &condition.metric) {
         Ok(seen) => seen,
@@ -98,13 +98,13 @@ pub(crate) fn judge(condition: &Condition, cell: &Cell) -> (Answer, Judged) {
     (answer, judged)
 }
 
-/// How much of a figure may be the generator's.
+/// The part of a figure that may be the generator's.
 fn lag_words(metric: &str, lag: f64) -> String {
     let lag = if unit_of(metric) == "ns" { time(lag, false) } else { three_digits(lag) };
     format!("up to {lag} of it is the generator's own lag, and the limit is within that")
 }
 
-/// Quantiles that fewer messages carry.
+/// Quantiles that need fewer messages.
 const OTHERS: [(f64, &str); 5] =
     [(0.999, "p99.9"), (0.99, "p99"), (0.95, "p95"), (0.9, "p90"), (0.5, "p50")];
 

@@ -1,6 +1,6 @@
-//! Step and hold: a load that was raised in steps and held at each, as a curve of what went in,
-//! what came out, how late, with how many errors, at which use of the target's processor. The
-//! curve may have a plateau. Never an average: the mean over a ramp is a number about the ramp.
+//! Step and hold: a load that was raised in steps and held at each, as a curve of rates in and out,
+//! times, errors and the target's processor. The curve may have a plateau. It is never averaged:
+//! the mean over a ramp does not describe any load.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ use super::limit_curve::PlateauShown;
 pub struct Ladder {
     /// The cell's name.
     pub cell: String,
-    /// What was held, in the order of the load.
+    /// The holds, in the order of the load.
     pub holds: Vec<HoldShown>,
-    /// Where the output no longer follows the load. A description, never a capacity.
+    /// The plateau, where the output no longer follows the load. A description, never a capacity.
     pub plateau: Option<PlateauShown>,
     /// Why there is none.
     pub no_plateau: Option<String>,
@@ -30,23 +30,23 @@ pub struct Ladder {
 /// One load that was held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldShown {
-    /// What was offered: messages per second, or what else the axis counts.
+    /// Offered load: messages per second, or the unit of the axis.
     pub offered: f64,
-    /// Windows, or trials, that the figures are means of.
+    /// Number of windows, or trials, of the means.
     pub windows: usize,
-    /// Messages per second that went in.
+    /// Messages per second sent.
     pub input_per_s: Option<f64>,
-    /// Messages per second that came out.
+    /// Messages per second received.
     pub output_per_s: Option<f64>,
-    /// The 99 % quantile of response time, or of delivery time where nothing confirms.
+    /// The 99 % quantile of response time, or of delivery time if nothing is confirmed.
     pub time_ns_p99: Option<f64>,
-    /// Error answers over what was sent.
+    /// Error answers divided by sent messages.
     pub errors_ratio: Option<f64>,
     /// Use of the target's cores, percent.
     pub target_cpu_percent: Option<f64>,
 }
 
-/// The curves of all cells whose load came in steps.
+/// The curves of all cells whose load has steps.
 pub(crate) fn ladders(cells: &[Cell], base: &Load, events: &[Event]) -> Vec<Ladder> {
     let steps = cells.iter().filter_map(|cell| {
         let own = |key: &str| cell.point.get(key).cloned();
@@ -61,7 +61,7 @@ pub(crate) fn ladders(cells: &[Cell], base: &Load, events: &[Event]) -> Vec<Ladd
     steps.filter_map(|(cell, spans)| ladder(cell, &spans, events)).collect()
 }
 
-/// A step: what it offers, and when it begins and ends within the measured window, nanoseconds.
+/// A step: its offered load, and its begin and end within the measured window, nanoseconds.
 struct Span {
     offered: f64,
     from_ns: u64,
@@ -121,7 +121,7 @@ fn ladder(cell: &Cell, spans: &[Span], events: &[Event]) -> Option<Ladder> {
     })
 }
 
-/// The windows of a step after it has settled: they lie in its last four fifths.
+/// The windows of a step after it has settled: those in its last four fifths.
 fn within<'e>(span: &Span, intervals: &[&'e Interval]) -> Vec<&'e Interval> {
     let begin = |interval: &Interval| interval.at_ns - interval.length_ns.unwrap_or(0);
     let Some(window) = intervals.first().map(|first| begin(first)) else { return Vec::new() };
@@ -138,7 +138,7 @@ fn per_s(count: u64, interval: &Interval) -> Option<f64> {
     Some(count as f64 * 1e9 / length as f64)
 }
 
-/// What was confirmed; where nothing confirms, what was delivered.
+/// Confirmed messages; delivered ones if nothing is confirmed.
 fn done(interval: &Interval) -> u64 {
     if interval.delivered > 0 { interval.delivered } else { interval.acknowledged }
 }

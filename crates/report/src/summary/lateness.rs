@@ -1,6 +1,6 @@
-//! How much of a cell's times from the due time is the generator's own lateness, and what follows
-//! for each figure: nothing, the figure with its share, or no figure at all. Judged here once for
-//! tables, page, comparisons, conditions, goals and studies
+//! The part of a cell's times from the due time that is the generator's own lateness, and the
+//! consequence for each figure: none, the figure with its share, or no figure at all. Decided here
+//! once for tables, page, comparisons, conditions, goals and studies
 //! (`docs/decisions/0040-lag-is-an-error-bar.md`).
 
 use weigh_model::Warning;
@@ -12,20 +12,20 @@ use super::cell::Cell;
 use super::metric::Metric;
 use crate::figures::time;
 
-/// What the generator's lateness means for a figure, nanoseconds.
+/// Effect of the generator's lateness on a figure, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lateness {
-    /// Too little to matter, or the figure holds none.
+    /// Too small to matter, or the figure has none.
     Negligible,
-    /// The figure stands with so much of it said.
+    /// The figure is reported with this share.
     Material(f64),
-    /// More than half of the figure: it must not be used.
+    /// More than half of the figure: it is not reported.
     Dominant(f64),
 }
 
 impl Lateness {
-    /// What it means for the figure `metric` of `cell`. What is not known of a figure is judged by
-    /// the doubts of its record.
+    /// The effect on the figure `metric` of `cell`. If the lateness of a figure is unknown, the
+    /// warnings of its record decide.
     pub fn of(cell: &Cell, metric: &str) -> Lateness {
         let value = cell.metrics.get(metric).and_then(|own| own.value);
         let (Some(value), Some(lag)) = (value, lag_ns(cell, metric)) else {
@@ -35,7 +35,7 @@ impl Lateness {
         Lateness::judged(value, lag, ends)
     }
 
-    /// The rule: a figure, how much of it is lateness, and the figure's interval at 95 %.
+    /// The rule: a figure, its lateness, and the figure's interval at 95 %.
     pub fn judged(value: f64, lag: f64, ends: Option<(f64, f64)>) -> Lateness {
         let is_within_interval = ends.is_some_and(|(low, high)| lag < (high - low) / 2.0);
         match () {
@@ -47,7 +47,7 @@ impl Lateness {
         }
     }
 
-    /// The part of the figure that is said beside it; 0 where nothing is.
+    /// The part that is reported with the figure; 0 if none is.
     pub fn said_ns(self) -> f64 {
         match self {
             Lateness::Material(lag) => lag,
@@ -56,9 +56,9 @@ impl Lateness {
     }
 }
 
-/// How much of the figure `metric` of `cell` is the generator's lateness, nanoseconds; `None` where
-/// the figure has none or nobody knows. In records of earlier versions it is the time from due to
-/// sent, which is the generator's alone where no message waited for the window.
+/// Generator's lateness in the figure `metric` of `cell`, nanoseconds; `None` if the figure has
+/// none or it is unknown. In records of earlier versions it is the time from due to sent, which is
+/// the generator's alone if no message waited for the window.
 pub fn lag_ns(cell: &Cell, metric: &str) -> Option<f64> {
     let value = |name: &str| cell.metrics.get(name).and_then(|own| own.value);
     let [recorded, from_sent] = names(metric)?;
@@ -74,7 +74,7 @@ pub fn lag_ns(cell: &Cell, metric: &str) -> Option<f64> {
 }
 
 /// The lateness of a quantile that is not kept: the larger one of the kept quantiles on either side
-/// of it, where those are known.
+/// of it, if those are known.
 fn beside(cell: &Cell, recorded: &str) -> Option<f64> {
     let (time, part) = recorded.split_once('.')?;
     let q = quantile_of(recorded).filter(|_| part.starts_with('p'))?;
@@ -85,8 +85,8 @@ fn beside(cell: &Cell, recorded: &str) -> Option<f64> {
     below.into_iter().chain(above).reduce(f64::max)
 }
 
-/// The figure of every repetition without the generator's lateness; `None` where there is none to
-/// take away.
+/// The figure of every repetition without the generator's lateness; `None` if there is none to
+/// subtract.
 pub(crate) fn without_lag(cell: &Cell, metric: &str) -> Option<Vec<f64>> {
     let mean = lag_ns(cell, metric).filter(|lag| *lag > 0.0)?;
     let [recorded, from_sent] = names(metric)?;
@@ -103,14 +103,14 @@ pub(crate) fn without_lag(cell: &Cell, metric: &str) -> Option<Vec<f64>> {
     Some(values.iter().zip(each).map(|(value, lag)| (value - lag.max(0.0)).max(0.0)).collect())
 }
 
-/// True if `doubt` takes the figure `metric` of `cell` away because the generator was late.
+/// True if `doubt` makes the figure `metric` of `cell` invalid because the generator was late.
 fn takes_away(doubt: &WarningRecord, cell: &Cell, metric: &str) -> bool {
     if names(metric).is_none() {
         return false;
     }
     let is_old = doubt.severity == Severity::InvalidTimes;
     match lag_ns(cell, metric) {
-        // Only the doubt of the record is known.
+        // Only the warning of the record is known.
         None => is_old,
         Some(_) => {
             (is_old || doubt.code == CODE)
@@ -124,17 +124,17 @@ pub(crate) fn is_withheld(cell: &Cell, metric: &str) -> bool {
     cell.doubts.iter().any(|doubt| takes_away(doubt, cell, metric))
 }
 
-/// The figure that stands in place of a withheld one: the same from sending on.
+/// The figure that replaces one that is not reported: the same time from sending on.
 pub(crate) fn instead(metric: &str) -> Option<String> {
     names(metric).map(|[_, from_sent]| from_sent)
 }
 
-/// The metric that says how much of the figure `metric` is lateness.
+/// The metric with the lateness in the figure `metric`.
 pub(crate) fn lag_name(metric: &str) -> Option<String> {
     names(metric).map(|[recorded, _]| recorded)
 }
 
-/// What is withheld in a cell; `None` if nothing is.
+/// The warning on figures of a cell that are not reported; `None` if all are.
 pub(crate) fn doubt(cell: &Cell) -> Option<Warning> {
     let mut parts = Vec::new();
     for (name, said) in
@@ -155,8 +155,7 @@ pub(crate) fn doubt(cell: &Cell) -> Option<Warning> {
     (!parts.is_empty()).then(|| Warning::GeneratorLag(parts.join(", ") + &more))
 }
 
-/// Takes out the doubts of earlier versions that said the same of a whole cell where each figure is
-/// judged by itself.
+/// Removes warnings of earlier versions about a whole cell if each figure is judged separately.
 pub(crate) fn drop_outdated(cell: &mut Cell) {
     let figures = || cell.metrics.iter().filter(|(name, _)| names(name).is_some());
     let is_known = figures().all(|(name, own)| own.value.is_none() || lag_ns(cell, name).is_some());
@@ -177,23 +176,23 @@ fn names(metric: &str) -> Option<[String; 2]> {
     Some([lag, from_sent].map(|name| format!("{name}.{part}")))
 }
 
-/// The code of the doubt that names what is withheld.
+/// The code of the warning on figures that are not reported.
 const CODE: &str = "generator-lag";
 
-/// Below this share of a figure nothing is said.
+/// Below this share of a figure lateness is not reported.
 const NEGLIGIBLE: f64 = 0.05;
 
-/// Above this share of a figure it is withheld.
+/// Above this share of a figure it is not reported.
 const DOMINANT: f64 = 0.5;
 
-/// What is looked at for the doubt, in the order in which it is said.
+/// The statistics checked for the warning, in the order of its text.
 const PARTS: [&str; 7] = ["p50", "p99", "max", "mean", "p90", "p95", "p999"];
 
 const PARTS_SAID: usize = 3;
 
 impl Cell {
-    /// The doubt for which `metric` of this cell must not be used, if there is one: one that spoils
-    /// everything, or the generator's lateness where that is more than half of the figure.
+    /// The warning that makes `metric` of this cell invalid, if there is one: one on the whole
+    /// result, or the generator's lateness if that is more than half of the figure.
     pub fn spoilt_by(&self, metric: &str) -> Option<&WarningRecord> {
         self.doubts.iter().find(|doubt| self.is_spoilt(doubt, metric))
     }
@@ -203,7 +202,7 @@ impl Cell {
         self.metrics.get(metric).filter(|_| !is_withheld(self, metric))
     }
 
-    /// Whether a figure of this cell is not to be taken because of this doubt of it.
+    /// Whether this warning makes a figure of this cell invalid.
     pub fn is_spoilt(&self, doubt: &WarningRecord, metric: &str) -> bool {
         doubt.severity == Severity::Invalid || takes_away(doubt, self, metric)
     }

@@ -11,35 +11,35 @@ use super::ladder::HoldShown;
 use super::limit_beside::{BurstShown, Moved};
 use super::limit_curve::Described;
 
-/// What the search in one lane has found.
+/// The result of the search in one lane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The lane: plan keys with dots, and their values.
     pub point: Point,
-    /// What the target is, as it told itself; empty before the first trial.
+    /// How the target identified itself; empty before the first trial.
     pub target: String,
-    /// Along what was searched: `rate`, `connections`, `burst`, `subscribers`, `message-size`.
+    /// The axis: `rate`, `connections`, `burst`, `subscribers`, `message-size`.
     pub axis: String,
     /// The unit of loads, as in `2994/s`.
     pub unit: String,
-    /// The smallest and the largest load that were allowed.
+    /// The smallest and the largest load of the search.
     pub allowed: (f64, f64),
     /// One answer for every goal, in their order.
     pub goals: Vec<LimitGoal>,
-    /// Why the search ended: `complete`, `budget`, `invalid`, `too-many-trials`, or `running` where
-    /// it was interrupted.
+    /// Why the search ended: `complete`, `budget`, `invalid`, `too-many-trials`, or `running` if it
+    /// was interrupted.
     pub stop: String,
-    /// The same in a sentence.
+    /// Why the search ended, in a sentence.
     pub stopped: String,
-    /// All trials in their order: the search as it went.
+    /// All trials in their order: the course of the search.
     pub trials: Vec<LimitTrial>,
-    /// What they took altogether, seconds.
+    /// Their total time, seconds.
     pub time_used_s: f64,
-    /// What the curve looks like around the limit. A description, never a capacity.
+    /// The shape of the curve around the limit. A description, never a capacity.
     pub described: Described,
-    /// What came out at which load: means over all trials at a load.
+    /// Results by load: means over all trials at a load.
     pub curve: Vec<HoldShown>,
-    /// What a second generator did; absent where none was tried.
+    /// The effect of a second generator; absent if none was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_generator: Option<Moved>,
 }
@@ -49,51 +49,51 @@ pub struct Limit {
 pub struct LimitGoal {
     /// Its name.
     pub name: String,
-    /// The goal as it was searched for: durations, loss ratio, exceed ratio, width, conditions.
+    /// The goal: durations, loss ratio, exceed ratio, width, conditions.
     pub asked: Value,
     /// `decided`, `at-granularity`, `never-met`, `holds-at-max`, `withdrawn` or `undecided`.
     pub outcome: String,
     /// The answer in a sentence.
     pub sentence: String,
-    /// `capacity_per_s` on an axis of rates, else `capacity_connections` and so on; empty where the
+    /// `capacity_per_s` on an axis of rates, else `capacity_connections` and so on; empty if the
     /// goal has no lower bound, or lost it.
     pub metrics: BTreeMap<String, Capacity>,
     /// The largest load at which the goal was met.
     pub lower: Option<f64>,
     /// The smallest load at which it was missed.
     pub upper: Option<f64>,
-    /// Why it was missed there, as the last trial at that load has it.
+    /// Why it was missed there, in the last trial at that load.
     pub missed_by: Option<String>,
     /// (upper - lower) / upper.
     pub width: Option<f64>,
-    /// Messages per second to be expected at the lower bound; on an axis of rates only.
+    /// Messages per second expected at the lower bound; on an axis of rates only.
     pub conditional_throughput_per_s: Option<f64>,
-    /// What short trials let expect beyond that, lower and upper: a hint, no bound.
+    /// Bounds expected from short trials, lower and upper: a hint, not a bound.
     pub expected: (Option<f64>, Option<f64>),
-    /// The largest load that passed, in trials of whatever length: the lower bound where it is
-    /// proven, else the best answer there is.
+    /// The largest load that passed, in trials of any length: the lower bound if it is proven, else
+    /// the best answer so far.
     #[serde(default)]
     pub passed: Option<f64>,
-    /// The smallest load above it that failed, likewise.
+    /// The smallest load above it that failed, in trials of any length.
     #[serde(default)]
     pub failed: Option<f64>,
-    /// Why the answer is not proven: what ended the search, or what is left of it. Absent where it
-    /// is proven.
+    /// Why the answer is not proven: what ended the search, or what is left of it. Absent if it is
+    /// proven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unproven: Option<String>,
-    /// Trials that are missing until it is proven, if the target goes on as it did.
+    /// Trials that are missing until it is proven, if the target continues to behave as it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_missing: Option<usize>,
-    /// What those take, seconds.
+    /// Time of those trials, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_missing_s: Option<f64>,
     /// Trials that were run for this goal.
     pub trials: usize,
-    /// What those took, seconds.
+    /// Time of those trials, seconds.
     pub time_used_s: f64,
-    /// Which resource was at its end beyond the limit.
+    /// The limiting resource.
     pub ended_by: Option<EndedBy>,
-    /// On an axis of bursts what arrival and drain make of the bounds; absent else.
+    /// On an axis of bursts, the queue that the bounds imply; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<BurstShown>,
 }
@@ -105,23 +105,23 @@ pub struct Capacity {
     pub value: f64,
     /// The lower bound.
     pub low: f64,
-    /// The upper bound; null where even the largest load was met or none was decided.
+    /// The upper bound; null if even the largest load was met or none was decided.
     pub high: Option<f64>,
 }
 
-/// Which resource was at its end, with the evidence.
+/// The limiting resource, with the evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndedBy {
-    /// The trial that was looked at: one that missed the goal at the upper bound, or the one that
+    /// The trial that was analysed: one that missed the goal at the upper bound, or the one that
     /// stopped the search.
     pub trial: String,
-    /// Causes with their evidence, the likeliest first; or what had room left.
+    /// Causes with their evidence, the likeliest first; or resources that were not the limit.
     pub sentence: String,
-    /// The likeliest cause; null where it cannot be told.
+    /// The likeliest cause; null if it is unknown.
     pub resource: Option<String>,
-    /// True if that is the instrument's own: then the limit is not the target's.
+    /// True if it belongs to the generator: then the limit is not the target's.
     pub is_ours: bool,
-    /// What was observed there.
+    /// What was observed in the trial.
     pub evidence: Value,
 }
 
@@ -136,15 +136,15 @@ pub struct LimitTrial {
     pub duration_s: f64,
     /// Messages that arrived in time.
     pub forwarded: u64,
-    /// Messages that did not.
+    /// Messages that did not arrive in time.
     pub lost: u64,
-    /// Messages per second that came out.
+    /// Messages per second that arrived.
     pub throughput_out_per_s: Option<f64>,
-    /// By goal: why it missed it; null where it met it. Empty if the trial is invalid.
+    /// By goal: why it missed it; null if it met it. Empty if the trial is invalid.
     pub missed: Vec<Option<String>>,
     /// By goal: the bounds after it.
     pub bounds: Vec<(Option<f64>, Option<f64>)>,
-    /// `completed`, or how it ended else.
+    /// `completed`, or how it ended otherwise.
     pub end: String,
 }
 
@@ -162,7 +162,7 @@ impl Limit {
         title
     }
 
-    /// What its loads count.
+    /// The unit that its loads count.
     pub fn counted(&self) -> &str {
         match self.axis.as_str() {
             "rate" => "messages per second",

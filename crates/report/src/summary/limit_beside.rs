@@ -1,5 +1,5 @@
-//! What stands beside the bounds of a search: what a second generator did to the output, and what a
-//! burst's bounds say of the queue behind it.
+//! Further results of a search: the effect of a second generator on the output, and the queue that
+//! a burst's bounds imply.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,30 +11,30 @@ use weigh_model::event::{Event, SecondGenerator, TrialFinished};
 use weigh_model::trial::Point;
 use weigh_stats::Ratio;
 
-/// What a second generator beside the first did to the output, at a load beyond the limit.
+/// The effect of a second generator on the output, at a load above the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Moved {
     /// `stays`: the plateau is not the generator's. `rises`: it was. `falls`, or `cannot-tell`.
     pub verdict: String,
-    /// The same in a sentence, with its figures.
+    /// The verdict in a sentence, with its figures.
     pub sentence: String,
-    /// What was offered each time, in the unit of the axis.
+    /// Offered load of each trial, in the unit of the axis.
     pub load: f64,
-    /// Messages per second that came out with one generator, run by run.
+    /// Messages per second of output with one generator, trial by trial.
     pub one_per_s: Vec<f64>,
-    /// The same with two, both together.
+    /// Messages per second of output with two generators together.
     pub two_per_s: Vec<f64>,
     /// Output with two over output with one: low, value, high at 95 %.
     pub ratio: Option<(f64, f64, f64)>,
     /// The largest share of a core that a thread of the one used, percent.
     pub one_cpu_percent: Option<f64>,
-    /// The same of the two.
+    /// The largest share of a core that a thread of the two used, percent.
     pub two_cpu_percent: Option<f64>,
     /// True if both had to share a core.
     pub shares_core: bool,
 }
 
-/// What the events say of a second generator in this lane; `None` if none was tried.
+/// The result of a second generator in this lane; `None` if none was tried.
 pub(crate) fn moved(lane: &Point, axis: AxisKind, events: &[Event]) -> Option<Moved> {
     let asked = events.iter().find_map(|event| match event {
         Event::SecondGenerator(asked) if asked.lane == *lane => Some(&**asked),
@@ -46,7 +46,7 @@ pub(crate) fn moved(lane: &Point, axis: AxisKind, events: &[Event]) -> Option<Mo
     let sentence = match &asked.error {
         Some(error) => format!("a second generator was given up: {error}"),
         None => format!(
-            "{said}: offered {:.0}{}, {:.0}/s came out of one generator and {:.0}/s of two{}",
+            "{said}: offered {:.0}{}, {:.0}/s arrived from one generator and {:.0}/s from two{}",
             asked.load,
             axis.unit(),
             mean(&asked.one_per_s),
@@ -68,24 +68,28 @@ pub(crate) fn moved(lane: &Point, axis: AxisKind, events: &[Event]) -> Option<Mo
     })
 }
 
-/// Two generators on one core that is full are no more than one.
+/// Two generators on one full core do not offer more than one.
 fn judged(asked: &SecondGenerator, movement: &Movement) -> (&'static str, &'static str) {
     let is_full = asked.one_cpu_percent.is_some_and(|percent| percent >= GENERATOR_FULL_PERCENT);
     match movement {
         Movement::Stays(_) if asked.shares_core && is_full => {
-            ("cannot-tell", "a second generator on the same full core tells nothing")
+            ("cannot-tell", "a second generator on the same full core shows nothing")
         }
-        Movement::Stays(_) => {
-            ("stays", "a second generator moves nothing, so the plateau is not the generator's")
-        }
+        Movement::Stays(_) => (
+            "stays",
+            "a second generator does not change the output, so the plateau is not the \
+                       generator's",
+        ),
         Movement::Rises(_) => {
-            ("rises", "with a second generator more comes out: the limit was the generator's")
+            ("rises", "with a second generator more arrives: the limit was the generator's")
         }
-        Movement::Falls(_) => {
-            ("falls", "with a second generator less comes out: the target suffers from it")
-        }
+        Movement::Falls(_) => (
+            "falls",
+            "with a second generator less arrives: the additional load slows the \
+                       target down",
+        ),
         Movement::CannotTell(_) => {
-            ("cannot-tell", "whether a second generator moves the plateau cannot be told")
+            ("cannot-tell", "it is undecided whether a second generator changes the output")
         }
     }
 }
@@ -104,21 +108,21 @@ fn shares(movement: &Movement) -> String {
     }
 }
 
-/// What a burst of the size of the bounds came from and went to.
+/// Rates of a burst with the size of the bounds, and the queue that they imply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BurstShown {
-    /// How fast it arrived, messages per second; null if all of it was due at once.
+    /// Arrival rate, messages per second; null if all of it was due at once.
     pub arrival_per_s: Option<f64>,
-    /// How fast the consumer drained it, messages per second, from its beginning to the last
+    /// Rate at which the consumer drained it, messages per second, from its beginning to the last
     /// message that arrived.
     pub drain_per_s: f64,
     /// The queue that the bounds imply, messages: it takes the lower one and not the upper one.
     pub queue: (u64, Option<u64>),
-    /// The same in a sentence.
+    /// The implied queue in a sentence.
     pub sentence: String,
 }
 
-/// What a trial at one of the bounds says of the burst.
+/// Rates of the burst in a trial at one of the bounds.
 pub(crate) fn burst(
     trial: &TrialFinished,
     is_at_once: bool,
@@ -134,9 +138,9 @@ pub(crate) fn burst(
         None => "arriving at once".to_owned(),
     };
     let sentence = match (rates.waiting_share() > 0.0, queue.1) {
-        (false, _) => format!("{came}, drained as fast as that: no queue need hold it"),
+        (false, _) => format!("{came}, drained at the same rate: no queue is needed"),
         (true, Some(most)) => format!(
-            "{came}, drained at {drained:.0}/s: as a queue of {} to {most} messages would have it",
+            "{came}, drained at {drained:.0}/s: consistent with a queue of {} to {most} messages",
             queue.0
         ),
         (true, None) => format!(
@@ -147,7 +151,7 @@ pub(crate) fn burst(
     Some(BurstShown { arrival_per_s: arrival, drain_per_s: drained, queue, sentence })
 }
 
-/// Beyond what any memory takes: nothing is drained while the burst arrives.
+/// Faster than any memory: nothing is drained while the burst arrives.
 const AT_ONCE_PER_S: f64 = 1e12;
 
 #[cfg(test)]
@@ -173,7 +177,7 @@ mod tests {
         let same = [3005.0, 3000.0, 2998.0];
         let stays = asked(same, 40.0, true);
         assert_eq!(stays.verdict, "stays");
-        assert!(stays.sentence.contains("offered 4500/s, 3000/s came out"), "{}", stays.sentence);
+        assert!(stays.sentence.contains("offered 4500/s, 3000/s arrived"), "{}", stays.sentence);
         assert_eq!(asked(same, 99.0, false).verdict, "stays");
         assert_eq!(asked(same, 99.0, true).verdict, "cannot-tell");
         assert_eq!(asked([4500.0, 4490.0, 4499.0], 99.0, true).verdict, "rises");

@@ -1,5 +1,5 @@
-//! What the loads of a search say about the curve around the limit: plateau, knee, scalability law.
-//! Shown only where the loads that happened to be measured suffice, and never as a capacity.
+//! The shape of the curve around the limit: plateau, knee, scalability law. Shown only if the
+//! measured loads suffice, and never as a capacity.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,17 +9,17 @@ use weigh_limit::knee::{self, Shape};
 use weigh_limit::scalability::{Fit, Noise};
 use weigh_stats::bootstrap::Bootstrap;
 
-/// What the curve looks like; each with the reason where it is not shown.
+/// The shape of the curve; each part with the reason if it is not shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Described {
-    /// Where the output no longer follows the load: it bends between these two loads, on this
-    /// level. On an axis of rates.
+    /// The plateau, where the output no longer follows the load: it bends between these two loads,
+    /// at this level. On an axis of rates.
     pub plateau: Option<PlateauShown>,
-    /// Where throughput against connections lies farthest from a line (Kneedle).
+    /// The load at which throughput against connections is farthest from a line (Kneedle).
     pub knee: Option<KneeShown>,
     /// The Universal Scalability Law through throughput against connections.
     pub scalability: Option<ScalabilityShown>,
-    /// Why what is missing is not shown.
+    /// Why parts are not shown.
     pub not_shown: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct Described {
 pub struct PlateauShown {
     /// It begins between these two loads.
     pub begins: (f64, f64),
-    /// Messages per second that come out on it.
+    /// Messages per second of output on it.
     pub level_per_s: f64,
     /// Its interval at 95 %.
     pub level_between: Option<(f64, f64)>,
@@ -46,7 +46,7 @@ pub struct KneeShown {
 /// The parameters of the law with their intervals at 95 %.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScalabilityShown {
-    /// Lambda, sigma and kappa that fit best.
+    /// The best lambda, sigma and kappa.
     pub best: (f64, f64, f64),
     /// Throughput of one connection, messages per second.
     pub lambda: (f64, f64),
@@ -54,7 +54,7 @@ pub struct ScalabilityShown {
     pub sigma: (f64, f64),
     /// Coherency.
     pub kappa: (f64, f64),
-    /// The largest number of connections measured: it says nothing beyond 1.5 times this.
+    /// The largest number of connections measured: the law is not used beyond 1.5 times this.
     pub largest: f64,
 }
 
@@ -104,8 +104,8 @@ fn along_connections(
         .collect();
     match Fit::new(&points, Noise::Proportional, bootstrap) {
         Ok(fit) if fit.sigma.low <= 0.0 && fit.kappa.low <= 0.0 => {
-            let why = "scalability law: from these loads neither contention nor coherency can be \
-                       told from none";
+            let why = "scalability law: from these loads neither contention nor coherency is \
+                       significantly different from 0";
             described.not_shown.push(why.to_owned());
         }
         Ok(fit) => {
@@ -122,5 +122,5 @@ fn along_connections(
     }
 }
 
-/// A description needs no more: the Monte-Carlo error of an end is about 3 % of the width.
+/// Enough for a description: the Monte Carlo error of an end is about 3 % of the width.
 const RESAMPLES: usize = 1_000;

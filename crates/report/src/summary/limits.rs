@@ -1,5 +1,5 @@
-//! The limits that a run has searched for: the search of every lane is played again from what the
-//! journal says it was told, so the answer is that of the events alone.
+//! The limits of a run: the search of every lane is replayed with the results in the journal, so
+//! the answer depends only on the events.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ use super::limit::{Capacity, EndedBy, Limit, LimitGoal, LimitTrial};
 use super::limit_beside::BurstShown;
 use super::{limit_beside, limit_curve};
 
-/// The limits of the run whose events these are, in the order in which their searches began.
-/// Whatever a damaged journal has lost ends a search there.
+/// The limits of the run with these events, in the order in which their searches began. A damaged
+/// journal ends a search at the damage.
 pub(crate) fn from_events(events: &[Event]) -> Vec<Limit> {
     let begun = events.iter().filter_map(|event| match event {
         Event::SearchBegun { lane, search, .. } => Some((lane, search)),
@@ -38,7 +38,7 @@ pub(crate) fn from_events(events: &[Event]) -> Vec<Limit> {
         .collect()
 }
 
-/// A result that a search was told, and the trial behind it.
+/// A result that a search received, and its trial.
 struct Told<'e> {
     id: &'e str,
     result: TrialResult,
@@ -99,7 +99,7 @@ fn play(search: Search, told: &[Told<'_>]) -> Selector {
         match Selector::replay(search.clone(), results().take(count)) {
             Ok(selector) => return selector,
             Err(weigh_limit::ReplayError::Result { index, .. }) if index < count => count = index,
-            // The search was sound when it began; an unsound one has no trials.
+            // The search was valid when it began; an invalid one has no trials.
             Err(_) => count = 0,
         }
     }
@@ -123,7 +123,7 @@ fn goal_of(index: usize, answer: &Answer, told: &[Told<'_>]) -> LimitGoal {
     let is_missed = upper.is_some() && !has_died;
     let of_ours = ended_by.as_ref().filter(|ended| ended.is_ours && is_missed);
     let of_ours = of_ours.and_then(|ended| ended.resource.as_ref());
-    let of_ours = of_ours.map(|resource| format!("{resource} ended it, and not the target"));
+    let of_ours = of_ours.map(|resource| format!("the limit is {resource}, not the target"));
     LimitGoal {
         name: found.goal.name.clone(),
         asked: serde_json::to_value(&found.goal).unwrap_or_default(),
@@ -153,7 +153,7 @@ fn missed_by(index: usize, upper: Option<f64>, answer: &Answer) -> Option<String
     at_upper.filter_map(|record| record.missed.get(index)?.clone()).next()
 }
 
-/// The burst at the upper bound, or at the lower one where nothing larger was tried.
+/// The burst at the upper bound, or at the lower one if nothing larger was tried.
 fn burst(found: &GoalAnswer, answer: &Answer, told: &[Told<'_>]) -> Option<BurstShown> {
     if answer.axis != AxisKind::Burst {
         return None;
@@ -166,7 +166,7 @@ fn burst(found: &GoalAnswer, answer: &Answer, told: &[Told<'_>]) -> Option<Burst
     limit_beside::burst(trial, is_at_once, bounds)
 }
 
-/// What ended it: seen in the last trial that missed the goal at the upper bound, or in the one
+/// The limiting resource: from the last trial that missed the goal at the upper bound, or the one
 /// that stopped the search.
 fn ended_by(
     index: usize,
@@ -209,8 +209,8 @@ fn ended_by(
     })
 }
 
-/// The generator's lateness in the response time and that time, at the quantile where it is the
-/// largest share. Records of earlier versions have the largest lag beside the mean.
+/// The generator's lateness in the response time and that time, at the quantile with the largest
+/// share. Records of earlier versions have the largest lag with the mean.
 fn lateness(trial: &TrialFinished) -> Option<(Nanos, Nanos)> {
     let metric = |name: &str| trial.metrics.get(name).copied().filter(|value| value.is_finite());
     let pair = |part: &&str| {
@@ -223,7 +223,7 @@ fn lateness(trial: &TrialFinished) -> Option<(Nanos, Nanos)> {
     largest.or_else(old).map(|(lag, time)| (Nanos(lag as u64), Nanos(time as u64)))
 }
 
-/// Why the target's queue was not observed, where somebody could have asked.
+/// Why the target's queue was not observed, although its counters could have been read.
 fn unasked(attribution: &Attribution, trial: &TrialFinished) -> String {
     let queue = &Resource::TargetQueue;
     let is_unknown = matches!(attribution, Attribution::CannotTell { not_observed, .. }
@@ -234,7 +234,7 @@ fn unasked(attribution: &Attribution, trial: &TrialFinished) -> String {
     }
 }
 
-/// What was observed in a trial that has a record.
+/// Observations of a trial that has a record.
 fn evidence(
     told: &Told<'_>,
     axis: AxisKind,
@@ -244,9 +244,9 @@ fn evidence(
     let trial = told.finished?;
     let metric = |name: &str| trial.metrics.get(name).copied().filter(|value| value.is_finite());
     let time = |name: &str| metric(name).map(|value| Nanos(value as u64));
-    // Where no goal speaks of times, a late generator spoils nothing that was asked.
+    // Without a goal on times, a late generator does not make the trial invalid.
     let is_timed = speaks_of_times && matches!(stop, Stop::Invalid(_));
-    // Where nothing was lost, nothing was dropped.
+    // Without losses nothing was dropped.
     let counts = trial.server.is_some()
         || trial.counters.contains_key("dropped")
         || trial.ledger.lost == Some(0);
@@ -304,7 +304,7 @@ fn trial_of((record, told): (&TrialRecord, &Told<'_>)) -> LimitTrial {
     }
 }
 
-/// Messages per second that came out, by load, ascending: one value for each trial.
+/// Messages per second of output, by load, ascending: one value for each trial.
 fn curve(told: &[Told<'_>]) -> Vec<(f64, Vec<f64>)> {
     let mut curve: Vec<(f64, Vec<f64>)> = Vec::new();
     for told in told.iter().filter(|told| told.result.end == TrialEnd::Completed) {
@@ -318,7 +318,7 @@ fn curve(told: &[Told<'_>]) -> Vec<(f64, Vec<f64>)> {
     curve
 }
 
-/// The same and all that was seen beside it, means over the trials of a load.
+/// Output and other figures, means over the trials of a load.
 fn seen(told: &[Told<'_>]) -> Vec<HoldShown> {
     let mut loads: Vec<f64> = told.iter().map(|told| told.result.load).collect();
     loads.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! How the cells of a run lie: which keys of the plan are axes, which cells make a line along
-//! them, and which colour and label each cell has in all pictures.
+//! The structure of a run's cells: which keys of the plan are axes, which cells make a line along
+//! them, and the colour and label of each cell in all pictures.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::cell::{Cell, is_reference};
 /// The cells of a run in their order along the axes of the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Matrix {
-    /// The keys along which something can be drawn, the one with most places first.
+    /// The axes of pictures, the one with most places first.
     pub(crate) axes: Vec<Axis>,
     /// A short name for every cell, unique in the run.
     pub(crate) labels: Vec<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Axis {
     pub(crate) key: String,
     /// The unit of its values (`ns`, `B`, `1/s`), empty for plain numbers.
     pub(crate) unit: &'static str,
-    /// A line for each remaining point.
+    /// One line for each combination of the other keys.
     pub(crate) lines: Vec<Line>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Group {
 }
 
 impl Matrix {
-    /// Looks for the axes among `cells`.
+    /// Finds the axes among `cells`.
     pub(crate) fn new(cells: &[Cell]) -> Matrix {
         let labels = labels(cells);
         let axes = axes(cells, &labels);
@@ -68,13 +68,13 @@ impl Matrix {
         Matrix { axes, labels, colours, groups }
     }
 
-    /// The key as it stands in the names of cells (`connections`).
+    /// The key as in the names of cells (`connections`).
     pub(crate) fn short(key: &str) -> &str {
         key.strip_prefix("load.").unwrap_or(key)
     }
 }
 
-/// A point as a text that tells it from others, for look-ups.
+/// A point as a unique text, for look-ups.
 pub(crate) fn point_key(point: &Point) -> String {
     serde_json::to_string(point).unwrap_or_default()
 }
@@ -90,7 +90,7 @@ fn labels(cells: &[Cell]) -> Vec<String> {
     shortened(cells.iter().map(label).collect())
 }
 
-/// Labels without the words `key=value` that stand in all of them.
+/// Labels without the words `key=value` that all of them have.
 fn shortened(labels: Vec<String>) -> Vec<String> {
     if labels.len() < 2 {
         return labels;
@@ -124,7 +124,7 @@ fn places(axis: &Axis) -> Vec<f64> {
     values
 }
 
-/// True where `key` is a place for quantities and `value` is one: only such keys are axes.
+/// True if `key` is for quantities and `value` is one: only such keys are axes.
 pub(crate) fn is_quantity(key: &str, value: &Value) -> bool {
     QUANTITIES.iter().any(|prefix| key.starts_with(prefix)) && number_and_unit(value).is_some()
 }
@@ -162,7 +162,7 @@ fn axis(key: &str, cells: &[Cell], labels: &[String]) -> Option<Axis> {
     has_two.then(|| Axis { number: 0, key: key.to_owned(), unit, lines })
 }
 
-/// A value of the plan as a number in its base unit, and that.
+/// A value of the plan as a number in its base unit, and its unit.
 fn number_and_unit(value: &Value) -> Option<(f64, &'static str)> {
     if let Some(number) = value.as_f64() {
         return Some((number, ""));
@@ -179,7 +179,7 @@ fn number_and_unit(value: &Value) -> Option<(f64, &'static str)> {
     Some((number.parse().ok()?, "1/s"))
 }
 
-/// A label without the words that say `key=value`.
+/// A label without the words `key=value`.
 fn without(label: &str, key: &str, value: &Value) -> String {
     let plain = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let word = format!("{}={plain}", Matrix::short(key));
@@ -220,10 +220,10 @@ fn groups(cells: &[Cell], axis: Option<&Axis>) -> Vec<Group> {
     groups
 }
 
-/// How many colours the bundle has for lines.
+/// Number of colours in the bundle for lines.
 pub(crate) const COLOURS: usize = 8;
 
-/// Where the plan keeps quantities; everything else is a choice.
+/// Tables of the plan with quantities; everything else is a choice.
 const QUANTITIES: [&str; 5] = ["load.", "path.", "background.", "device.", "target."];
 
 #[cfg(test)]

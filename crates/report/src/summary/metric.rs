@@ -1,5 +1,5 @@
-//! One metric of a cell: its value with an interval that says how it was made, or why there is
-//! none, and what a reader needs beside it to trust either.
+//! One metric of a cell: its value with an interval and its method, or why there is none, and
+//! further statistics to judge them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,11 +12,11 @@ use weigh_model::metrics::{quantile_of, unit_of};
 /// One line of a metric's uncertainty budget (JCGM 100, clause 4).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetLine {
-    /// What it comes from: `repetitions`, `meter gain`, `sampling`.
+    /// Source of the uncertainty: `repetitions`, `meter gain`, `sampling`.
     pub source: String,
     /// Standard uncertainty in the metric's unit.
     pub standard_uncertainty: f64,
-    /// True if repeating does not lessen it.
+    /// True if repetitions do not reduce it.
     pub is_systematic: bool,
     /// Where its size is from.
     pub basis: String,
@@ -25,27 +25,27 @@ pub struct BudgetLine {
 /// One metric of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
-    /// The mean over the repetitions; null where one of them is: a quantile in the lost share.
+    /// The mean over the repetitions; null if one of them is: a quantile in the lost share.
     pub value: Option<f64>,
-    /// Lower end of the interval at 95 %, not below 0 where the metric cannot be; null where there
-    /// is none, such as with fewer than 3 repetitions.
+    /// Lower end of the interval at 95 %, not below 0 if the metric cannot be; null if there is
+    /// none, such as with fewer than 3 repetitions.
     pub low: Option<f64>,
-    /// Upper end of the interval at 95 %; null where there is none.
+    /// Upper end of the interval at 95 %; null if there is none.
     pub high: Option<f64>,
-    /// How the interval was made, such as `t over runs, corrected for skewness`; null where there
-    /// is none.
+    /// Method of the interval, such as `t over runs, corrected for skewness`; null if there is
+    /// none.
     #[serde(default)]
     pub method: Option<String>,
-    /// Why there is no interval; absent where there is one.
+    /// Why there is no interval; absent if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// A second way to the interval, where one should be looked at: with fewer than 10
-    /// repetitions, and with lopsided ones.
+    /// A second interval, if one should be checked: with fewer than 10 repetitions, and with skewed
+    /// ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Bounds>,
-    /// The unit of all of them.
+    /// The unit of all values.
     pub unit: String,
-    /// How many repetitions gave a value.
+    /// Number of repetitions with a value.
     pub n: u32,
     /// The value of every repetition, in the order of repetitions.
     pub values: Vec<Option<f64>>,
@@ -55,26 +55,26 @@ pub struct Metric {
     /// The median over the repetitions; absent with fewer than 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median: Option<Median>,
-    /// Whether the repetitions look normal; absent where there is too little to test.
+    /// Whether the repetitions look normal; absent with too few values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normality: Option<Normality>,
-    /// Repetitions, from 0, whose value stands apart from the others (Tukey's fences). They are
-    /// part of every figure; absent where there are none.
+    /// Repetitions, from 0, whose value is an outlier (Tukey's fences). They are part of every
+    /// figure; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<u32>,
-    /// What makes it uncertain, the largest first; absent where only the repetitions do.
+    /// Sources of uncertainty, the largest first; absent if the repetitions are the only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<BudgetLine>,
 }
 
-/// An interval and how it was made.
+/// An interval and its method.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     /// Lower end at 95 %.
     pub low: f64,
     /// Upper end at 95 %.
     pub high: f64,
-    /// How it was made.
+    /// Method of the interval.
     pub method: String,
 }
 
@@ -92,9 +92,9 @@ pub struct Median {
 /// Whether values look normal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Normality {
-    /// Shapiro and Wilk's p: small if they do not.
+    /// Shapiro and Wilk's p: small if they do not look normal.
     pub p: f64,
-    /// Their skewness; 0 is symmetrical.
+    /// Skewness; 0 is symmetrical.
     pub skewness: f64,
 }
 
@@ -104,25 +104,25 @@ impl Bounds {
         Bounds { low, high, method: method.name().to_owned() }
     }
 
-    /// Cut off at `floor`: what lies beyond is no possible value. The coverage stays what it was,
-    /// since the part that is left out never held the true one.
+    /// Cut off at `floor`: values below it are not possible. The coverage is unchanged, since the
+    /// part that is left out never contained the true value.
     fn not_below(self, floor: f64) -> Bounds {
         Bounds { low: self.low.max(floor), ..self }
     }
 }
 
 impl Metric {
-    /// Sums up the values of a cell's repetitions, counted from 0; infinite ones become null. The
-    /// interval of a quantity that cannot be negative, such as a time or a rate, ends at 0
+    /// Summarises the values of a cell's repetitions, counted from 0; infinite ones become null.
+    /// The interval of a quantity that cannot be negative, such as a time or a rate, ends at 0
     /// (decision 7).
     pub fn new(name: &str, values: &[f64]) -> Metric {
         let values: Vec<(u32, f64)> = (0..).zip(values.iter().copied()).collect();
         Metric::of(name, &values, None)
     }
 
-    /// Sums up the values of repetitions, each with its number. `samples_min` is how many values
-    /// stand behind that of the repetition with the fewest, where that is known: a quantile that
-    /// they cannot bear gets no interval (rule L17).
+    /// Summarises the values of repetitions, each with its number. `samples_min` is the number of
+    /// values in the repetition with the fewest, if known: a quantile that needs more gets no
+    /// interval (rule L17).
     pub(crate) fn of(name: &str, values: &[(u32, f64)], samples_min: Option<u64>) -> Metric {
         let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         let mut metric = Metric {
@@ -161,23 +161,23 @@ impl Metric {
         metric
     }
 
-    /// The places of the outliers in `values`: not every repetition need have the metric.
+    /// The indices of the outliers in `values`: not every repetition need have the metric.
     pub(crate) fn outlier_places(&self) -> Vec<usize> {
         let values: Option<Vec<f64>> = self.values.iter().copied().collect();
         values.map_or_else(Vec::new, |values| Rule::TukeyFences.flags(&values))
     }
 }
 
-/// The values that a metric can have, if it was seen with these: not below 0 where it cannot be
-/// negative, and not above 1 where it is a share of a whole.
+/// The possible values of the metric, given these: not below 0 if it cannot be negative, and not
+/// above 1 if it is a share of a whole.
 pub fn possible(name: &str, values: &[f64]) -> (f64, f64) {
     let is_share = SHARES.contains(&name) && values.iter().all(|value| *value <= 1.0);
     (floor(name, values), if is_share { 1.0 } else { f64::INFINITY })
 }
 
-/// The least value that the metric can have. Times, rates, shares, sizes and counts are not
-/// negative; a one-way time between two clocks and what has no known unit may be, and so may
-/// whatever was seen to be.
+/// The smallest possible value of the metric. Times, rates, shares, sizes and counts are not
+/// negative; a one-way time between two clocks and metrics without a known unit may be, and so may
+/// any metric with negative values.
 fn floor(name: &str, values: &[f64]) -> f64 {
     let is_share = name.split('.').any(|part| part.ends_with("ratio"));
     let is_signed = name.starts_with("one_way_time_ns") || (unit_of(name) == "1" && !is_share);
@@ -185,7 +185,7 @@ fn floor(name: &str, values: &[f64]) -> f64 {
     if is_bounded { 0.0 } else { f64::NEG_INFINITY }
 }
 
-/// Why the quantile that `name` ends with cannot be told from so few values.
+/// Why the quantile that `name` ends with cannot be computed from this number of values.
 fn thin_tail(name: &str, samples_min: Option<u64>) -> Option<Refusal> {
     let (q, have) = (quantile_of(name)?, samples_min?);
     let needed = values_needed(q);
@@ -196,8 +196,8 @@ fn thin_tail(name: &str, samples_min: Option<u64>) -> Option<Refusal> {
 const SHARES: [&str; 4] =
     ["acceptance_ratio", "loss_ratio", "errors_ratio", "mqtt_stresser_receive_ratio"];
 
-/// What stands in place of an interval where a repetition has no finite value.
-const IN_LOSS: &str = "it falls into the lost share, which has no upper bound";
+/// Text instead of an interval if a repetition has no finite value.
+const IN_LOSS: &str = "in the lost share, which has no upper bound";
 
 /// The interval of a figure.
 pub(crate) fn ends(metric: &Metric) -> Option<(f64, f64)> {

@@ -1,5 +1,5 @@
 //! From the events of a run to its [`Summary`]: cells with estimates, comparisons, thresholds,
-//! limits and broken rules. Everything that is shown or exported is made from it.
+//! limits and broken rules. All output is made from it.
 
 mod build;
 pub mod cell;

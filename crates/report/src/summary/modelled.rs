@@ -1,6 +1,6 @@
-//! Energy as modelled: what a device with a radio would have taken for what was weighed. Made from
-//! the coefficients and the activity that stand in the journal, and never put in one column or one
-//! ratio with what a meter measured.
+//! Modelled energy: what a device with a radio would have taken for the measured load. Made from
+//! the coefficients and the activity in the journal, and never in one column or one ratio with
+//! measured energy.
 
 use std::collections::BTreeMap;
 
@@ -21,26 +21,26 @@ use super::matrix::point_key;
 use super::metric::Metric;
 use super::pairs::pairs;
 
-/// What modelled figures of a run rest on, and what they say of pairs of cells.
+/// Basis of modelled figures of a run, and their comparisons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Modelled {
-    /// For whom, in a line: `Raspberry Pi 2 B over 3G (UMTS), 2009`.
+    /// Device and radio, in a line: `Raspberry Pi 2 B over 3G (UMTS), 2009`.
     pub title: String,
     /// The name of the device.
     pub device: String,
     /// The name of the radio; null without one.
     pub radio: Option<String>,
-    /// What its battery is taken for; null without one.
+    /// Assumptions about its battery; null without one.
     pub battery: Option<String>,
     /// Seconds between messages of the duty cycle.
     pub every_s: f64,
-    /// How often the coefficients were drawn for the intervals.
+    /// Number of draws of the coefficients for the intervals.
     pub draws: u64,
     /// The seed of these draws.
     pub seed: u64,
     /// Every coefficient with its source.
     pub coefficients: Vec<Sourced>,
-    /// Cells by cell: what their energy is for and what it hangs on.
+    /// Cell by cell: use of energy and sources of uncertainty.
     pub cells: Vec<ModelledCell>,
     /// Pairs of cells, both with the same coefficients.
     pub comparisons: Vec<ModelledRatio>,
@@ -51,36 +51,36 @@ pub struct Modelled {
 pub struct Sourced {
     /// Its name: `3g tail_power`.
     pub name: String,
-    /// As it was published: `0.62 W`.
+    /// As published: `0.62 W`.
     pub published: String,
     /// Half the width of its interval at 95 %.
     pub uncertainty: String,
-    /// Where it was published.
+    /// Source of the publication.
     pub source: String,
-    /// Whether anybody has looked it up or measured it again.
+    /// Whether the value was verified or measured again.
     pub verification: String,
 }
 
-/// What the modelled energy of a cell is for and what it hangs on.
+/// Use of the modelled energy of a cell, and sources of its uncertainty.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelledCell {
     /// The cell's name.
     pub cell: String,
-    /// Why it has no modelled figure; null where it has.
+    /// Why it has no modelled figure; null if it has.
     pub absent: Option<String>,
-    /// True if each message had a connection of its own.
+    /// True if each message had its own connection.
     pub is_fresh: bool,
-    /// What keeps its connection between two messages of the duty cycle, in a sentence; null where
+    /// What keeps its connection between two messages of the duty cycle, in a sentence; null if
     /// nothing has to.
     #[serde(default)]
     pub keep_alives: Option<String>,
-    /// Joules of a message as weighed, by what they are for.
+    /// Joules of a message as measured, by use.
     pub weighed_j: BTreeMap<String, f64>,
-    /// Joules of a message in the duty cycle; empty where a message takes longer than that.
+    /// Joules of a message in the duty cycle; empty if a message takes longer than that.
     pub duty_j: BTreeMap<String, f64>,
-    /// What share of the variance of the energy as weighed comes from where, the largest first.
+    /// Shares of the variance of the energy as measured by source, the largest first.
     pub weighed_budget: Vec<Contribution>,
-    /// The same of a message in the duty cycle, beyond idling.
+    /// Shares of the variance of a message's energy in the duty cycle, above idling.
     pub duty_budget: Vec<Contribution>,
 }
 
@@ -89,7 +89,7 @@ pub struct ModelledCell {
 pub struct Contribution {
     /// A coefficient, or `run to run`.
     pub name: String,
-    /// Its share, from 0 to 1, as if the sources had nothing to do with each other.
+    /// Its share, from 0 to 1, as if the sources were independent.
     pub share: f64,
 }
 
@@ -104,11 +104,11 @@ pub struct ModelledRatio {
     pub right: String,
     /// Left over right, with an interval over coefficients that both share.
     pub ratio: Ratio,
-    /// Left as seen from right; `too close to call` where the interval contains 1 or is not there.
+    /// Left relative to right; `too close to call` if the interval contains 1 or is missing.
     pub verdict: Verdict,
 }
 
-/// Adds modelled figures to `cells` and says what they rest on; `None` where nobody asked.
+/// Adds modelled figures to `cells` and returns their basis; `None` if they were not requested.
 pub(crate) fn add(
     cells: &mut [Cell],
     events: &[Event],
@@ -154,7 +154,7 @@ pub(crate) fn add(
     })
 }
 
-/// What each repetition of a cell did; or why that cannot be known.
+/// The work of each repetition of a cell; or why it is unknown.
 fn works(
     cell: &Cell,
     trials: &[&TrialFinished],
@@ -174,7 +174,7 @@ fn works(
     works.and_then(|works| if works.is_empty() { Err(NO_MESSAGE.to_owned()) } else { Ok(works) })
 }
 
-/// Why nothing is known of what a trial's devices did.
+/// Why the work of a trial's devices is unknown.
 fn unknown(trial: &TrialFinished) -> String {
     let is_heard = trial.metrics.contains_key("wire.packets");
     if is_heard { UNTOLD.to_owned() } else { UNHEARD.to_owned() }
@@ -195,7 +195,8 @@ fn of_cell<'t>(cell: &Cell, trials: &[&'t TrialFinished]) -> Vec<&'t TrialFinish
     own
 }
 
-/// The figures among the metrics of the cell, with their intervals in place of those over runs.
+/// Adds the figures to the metrics of the cell, with their own intervals instead of those over
+/// runs.
 fn put(cell: &mut Cell, answer: &Answer) {
     for (quantity, figure) in &answer.figures {
         let of_runs = Metric::new(quantity.metric(), &figure.values);
@@ -214,7 +215,7 @@ fn put(cell: &mut Cell, answer: &Answer) {
     }
 }
 
-/// What a reader must know before he believes the figures of this cell.
+/// Adds warnings on the figures of this cell.
 fn doubt(cell: &mut Cell, basis: &EnergyBasis, works: &[Work]) {
     let Some(radio) = &basis.radio else { return };
     let mut add = |code: &str, text: String, advice: String| {
@@ -226,11 +227,11 @@ fn doubt(cell: &mut Cell, basis: &EnergyBasis, works: &[Work]) {
         add(
             "modelled-without-path",
             format!(
-                "energy over {} is modelled from messages that no such path delayed: they took \
-                 less time than they would",
+                "energy over {} is modelled from messages that were measured without such a \
+                 path: they took less time",
                 radio.title
             ),
-            format!("weigh with --path {own}"),
+            format!("measure with --path {own}"),
         );
     }
     let largest =
@@ -273,7 +274,7 @@ fn of_answer(cell: &Cell, answer: &Answer, works: &[Work]) -> ModelledCell {
     }
 }
 
-/// What keeps the connection of a cell, where its messages share one.
+/// What keeps the connection of a cell, if its messages share one.
 fn keep_alives(works: &[Work], answer: &Answer) -> Option<String> {
     let joules = answer.duty.map(|duty| duty.keep_alive).filter(|joules| *joules > 0.0)?;
     let joules = crate::figures::three_digits(joules);
@@ -283,7 +284,7 @@ fn keep_alives(works: &[Work], answer: &Answer) -> Option<String> {
             "the protocol's keep-alive of {own_s} s, or the network's limit where that is shorter; \
              set the keep-alive longer to save them"
         ),
-        false => "the network forgets connections that are silent for longer".to_owned(),
+        false => "the network drops connections that are silent for longer".to_owned(),
     };
     Some(format!("keep-alives between two messages take {joules} J: {why}"))
 }
@@ -301,7 +302,7 @@ fn absent(cell: &Cell, reason: &str) -> ModelledCell {
     }
 }
 
-/// Pairs of cells that differ in one factor, in the figures that people ask for.
+/// Pairs of cells that differ in one factor, in the most important figures.
 fn compared(
     cells: &[Cell],
     works: &[Result<Vec<Work>, String>],
@@ -333,8 +334,8 @@ fn compared(
     found
 }
 
-/// An interval that leaves out 1 says something only where the effect is larger than what the
-/// model can be right about.
+/// An interval that excludes 1 is significant only if the effect is larger than the accuracy of the
+/// model.
 fn verdict(value: f64, ends: Option<(f64, f64)>) -> Verdict {
     if (value - 1.0).abs() < EFFECT_MIN {
         return Verdict::TooClose;
@@ -353,7 +354,8 @@ fn title(basis: &EnergyBasis) -> String {
     }
 }
 
-/// What a label is taken for: charge alone is no energy, and a label may rate the cell or a socket.
+/// Assumptions about the battery's label: a charge alone is not an energy, and a label may rate the
+/// cell or a socket.
 fn battery(basis: &EnergyBasis) -> Option<String> {
     let battery = basis.battery?;
     let watt_hours = battery.energy_j() / JOULES_PER_WATT_HOUR;
@@ -393,26 +395,26 @@ fn sources(basis: &EnergyBasis) -> Vec<Sourced> {
 const COMPARED: [Quantity; 4] =
     [Quantity::MahPerSession, Quantity::Lifetime, Quantity::WakePerMessage, Quantity::Days];
 
-/// A smaller effect is no difference: published models of NB-IoT meet measurements to 5 % at best
-/// (Sorensen et al. 2021) and 21 % at worst (Andres-Maldonado et al. 2019); 1 % is what is left of
-/// that where both sides share the model (chosen).
+/// A smaller effect is not a difference: published models of NB-IoT meet measurements to 5 % at
+/// best (Sorensen et al. 2021) and 21 % at worst (Andres-Maldonado et al. 2019); 1 % remains if
+/// both sides share the model (chosen).
 const EFFECT_MIN: f64 = 0.01;
 
-/// How the intervals were made.
+/// Method of the intervals.
 pub(crate) const METHOD: &str = "Monte Carlo over coefficients and runs";
 
 const CPU_US: &str = "generator_cpu_us_per_message";
 
-/// How long a message on a kept connection waits for its confirmation, the best that there is.
+/// Times that a message on a kept connection waits for its confirmation, the best one first.
 const EXCHANGES: [&str; 2] = ["service_time_ns.mean", "response_time_ns.mean"];
 
-const UNHEARD: &str = "its wire was not listened on: a radio carries headers too, so that what the \
-                       codecs counted would be too little; add --wire";
+const UNHEARD: &str = "there was no packet capture: a radio carries headers too, so that the \
+                       counts of the codecs would be too small; add --wire";
 
-const UNTOLD: &str = "its connections could not all be told apart: open fewer than 10,000 (-n)";
+const UNTOLD: &str = "its connections could not all be identified: open fewer than 10,000 (-n)";
 
-const NO_CPU: &str = "the generator's processor time is not known";
+const NO_CPU: &str = "the generator's processor time is unknown";
 
-const NO_MESSAGE: &str = "no device sent a message over a connection of its own";
+const NO_MESSAGE: &str = "no device sent a message over its own connection";
 
 const JOULES_PER_WATT_HOUR: f64 = 3600.0;

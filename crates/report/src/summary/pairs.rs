@@ -1,4 +1,4 @@
-//! Which cells are compared: those that differ in one factor only. Why, and why not all pairs:
+//! Selects the cells that are compared: those that differ in one factor only. Reasons:
 //! `docs/decisions/0011-which-cells-are-compared.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use weigh_model::trial::Point;
 use super::cell::Cell;
 use super::matrix::{is_quantity, point_key};
 
-/// Two cells to be compared, by their numbers, and the factor in which they differ.
+/// Two cells to be compared, by their indices, and the factor in which they differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Pair {
     pub(crate) left: usize,
@@ -18,10 +18,10 @@ pub(crate) struct Pair {
     pub(crate) factor: String,
 }
 
-/// The factor of cells that stand at one place of all axes: protocol, target, settings.
+/// The factor of cells at one place of all axes: protocol, target, settings.
 pub const LANE: &str = "lane";
 
-/// The factor of a case with a background and without: the plan key that says so.
+/// The factor of a case with a background and without: its plan key.
 pub const BACKGROUND: &str = "background";
 
 /// The values of that key.
@@ -48,13 +48,13 @@ pub(crate) fn pairs(cells: &[Cell]) -> Vec<Pair> {
     pairs
 }
 
-/// Where a point stands: along the axes, and with what beneath it.
+/// The place of a point: along the axes, and its background.
 fn place(point: &Point, axes: &BTreeSet<&str>) -> String {
     let beneath = point.keys().map(String::as_str).filter(|key| is_beneath(key));
     split(point, &axes.iter().copied().chain(beneath).collect()).0
 }
 
-/// Every cell with a background beside the one that differs in nothing but having none.
+/// Every cell with a background, and the one that differs only in having none.
 pub(crate) fn baselines(cells: &[Cell]) -> Vec<Pair> {
     let state = |cell: &Cell| cell.point.get(BACKGROUND).and_then(Value::as_str).map(str::to_owned);
     let rest = |cell: &Cell| -> Point {
@@ -74,13 +74,12 @@ pub(crate) fn baselines(cells: &[Cell]) -> Vec<Pair> {
     of_state(ON).filter_map(pair).collect()
 }
 
-/// True for a key that says what lies beneath a case.
+/// True for a key of a background.
 fn is_beneath(key: &str) -> bool {
     key == BACKGROUND || key.starts_with("background.")
 }
 
-/// The cells of one place: each with each, or, where they are many, each with the first of its
-/// guarantee.
+/// The cells of one place: all pairs, or, if there are many, each with the first of its guarantee.
 fn lanes(cells: &[Cell], place: &[usize]) -> Vec<Pair> {
     let pair = |left: usize, right: usize| Pair { left, right, factor: LANE.to_owned() };
     if place.len() <= LANES_MAX {
@@ -107,7 +106,7 @@ fn grouped(cells: &[Cell], key: impl Fn(&Point) -> String) -> BTreeMap<String, V
     groups
 }
 
-/// The part of a point along `axes`, and the rest of it.
+/// The part of a point along `axes`, and the other keys.
 fn split(point: &Point, axes: &BTreeSet<&str>) -> (String, String) {
     let part = |is_in: bool| -> Point {
         let keys = point.iter().filter(|(key, _)| axes.contains(key.as_str()) == is_in);
@@ -116,7 +115,7 @@ fn split(point: &Point, axes: &BTreeSet<&str>) -> (String, String) {
     (point_key(&part(true)), point_key(&part(false)))
 }
 
-/// The keys of quantities that are not the same in all cells.
+/// The keys of quantities that differ between cells.
 fn axes(cells: &[Cell]) -> BTreeSet<&str> {
     let mut first: BTreeMap<&str, &Value> = BTreeMap::new();
     let mut varied = BTreeSet::new();
@@ -132,7 +131,7 @@ fn axes(cells: &[Cell]) -> BTreeSet<&str> {
     varied
 }
 
-/// The cells of a line beside each other, the smaller place on the left.
+/// Neighbours of a line, the smaller place on the left.
 fn neighbours(cells: &[Cell], mut line: Vec<usize>, axis: &str) -> Vec<Pair> {
     let place = |cell: &usize| {
         cells[*cell]
@@ -147,7 +146,7 @@ fn neighbours(cells: &[Cell], mut line: Vec<usize>, axis: &str) -> Vec<Pair> {
     line.windows(2).map(pair).collect()
 }
 
-/// Where quantities change together, such as connections and rate of a zip, no single one of them
+/// If quantities change together, such as connections and rate of a zip, no single one of them
 /// makes a line: they are one factor, in the order of the plan.
 fn along_all_axes(cells: &[Cell], axes: &BTreeSet<&str>) -> Vec<Pair> {
     let mut pairs = Vec::new();

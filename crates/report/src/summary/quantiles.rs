@@ -1,5 +1,5 @@
-//! Quantiles that a condition asks for and no trial keeps: computed from its recorded times, by the
-//! same rules as those that are kept.
+//! Quantiles of conditions that trials do not keep: computed from recorded times, by the rules of
+//! those that are kept.
 
 use weigh_model::condition::{Condition, quantile_of, resolve};
 use weigh_model::event::{Event, TrialFinished};
@@ -7,8 +7,8 @@ use weigh_model::ledger::Cause;
 use weigh_stats::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
-/// Adds to `trial` the quantiles that `conditions` speak of and that it does not have yet. What the
-/// recorded times cannot carry stays absent.
+/// Adds to `trial` the quantiles of `conditions` that it does not have yet. Those that the recorded
+/// times do not support stay absent.
 pub fn add<'c>(trial: &mut TrialFinished, conditions: impl IntoIterator<Item = &'c Condition>) {
     for condition in conditions {
         let named = resolve(&condition.metric, |name| trial.metrics.contains_key(name));
@@ -22,7 +22,7 @@ pub fn add<'c>(trial: &mut TrialFinished, conditions: impl IntoIterator<Item = &
     }
 }
 
-/// The same for every finished trial of a journal.
+/// Adds them to every finished trial of a journal.
 pub(crate) fn add_to_all(events: &mut [Event], conditions: &[Condition]) {
     for event in events {
         if let Event::TrialFinished(trial) = event {
@@ -43,8 +43,8 @@ fn of_trial(trial: &TrialFinished, metric: &str, q: f64) -> Option<f64> {
     Some(value.map_or(f64::INFINITY, |value| value as f64))
 }
 
-/// Lost messages that the recorded time never saw: they are infinite ones. A quantile that is kept
-/// and infinite says that there were some; the ledger says how many.
+/// Lost messages that are not in the recorded time: they are infinite. An infinite kept quantile
+/// shows that there were some; their number is in the ledger.
 fn lost_of(trial: &TrialFinished, time: &str) -> u64 {
     let ledger = &trial.ledger;
     let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
@@ -52,7 +52,7 @@ fn lost_of(trial: &TrialFinished, time: &str) -> u64 {
     match time {
         "delivery_time_ns" => ledger.lost.unwrap_or(0),
         "response_time_ns" if has_deliveries => {
-            // The ledger counts pairs of message and subscriber, a response is one a message.
+            // The ledger counts pairs of message and subscriber, response times count messages.
             let answered = trial.samples.get(time).copied().unwrap_or(0).max(1);
             let copies = (ledger.acknowledged as f64 / answered as f64).round().max(1.0);
             let unanswered = ledger.sent.saturating_sub(ledger.acknowledged + errors);

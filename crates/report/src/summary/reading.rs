@@ -1,5 +1,5 @@
-//! What a cell says under the name of a figure, and whether anybody may judge by it: the one door
-//! through which thresholds, diff, goals, tables, the page and studies read a figure.
+//! The value of a figure in a cell, and whether it may be used: read by thresholds, diff, goals,
+//! tables, the page and studies.
 
 use weigh_model::condition::{LOSS_RATIO, LOST};
 
@@ -7,12 +7,12 @@ use super::cell::Cell;
 use super::lateness::Lateness;
 use crate::figures::time;
 
-/// A figure of a cell, or why there is none to judge by.
+/// A figure of a cell, or why there is none to use.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reading {
     /// A figure to judge by.
     Known(Figure),
-    /// There is a figure, and it must not be used: why.
+    /// A figure that must not be used, and why.
     Withheld(String),
     /// There is no figure: why.
     Absent(String),
@@ -21,19 +21,19 @@ pub enum Reading {
 /// A figure to judge by, in the unit of its metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// The mean over repetitions; infinite for a quantile that falls into the lost share.
+    /// The mean over repetitions; infinite for a quantile in the lost share.
     pub value: f64,
     /// Lower end of its interval at 95 %.
     pub low: Option<f64>,
     /// Upper end of its interval at 95 %.
     pub high: Option<f64>,
-    /// How much of `value` is the generator's own lateness, where that is material; else 0. What
-    /// the target did lies between `value - lag` and `value`.
+    /// The generator's own lateness in `value`, if that is material; else 0. The target's part is
+    /// between `value - lag` and `value`.
     pub lag: f64,
 }
 
 impl Reading {
-    /// What `cell` says under the name `metric`: a flat name, or one of the ledger's.
+    /// Reads `metric` of `cell`: a flat name, or one of the ledger's.
     pub fn of(cell: &Cell, metric: &str) -> Reading {
         if let Some(doubt) = cell.spoilt_by(metric) {
             return Reading::Withheld(format!("{}: {}", doubt.code, doubt.text));
@@ -41,7 +41,7 @@ impl Reading {
         if metric == LOST || metric == LOSS_RATIO {
             return of_ledger(cell, metric);
         }
-        // No doubt of the record names a quantile that only a condition asks for.
+        // Warnings of the record do not name quantiles that only a condition uses.
         if let Lateness::Dominant(lag) = Lateness::of(cell, metric) {
             return Reading::Withheld(format!("{} of it is the generator's lag", time(lag, false)));
         }
@@ -57,13 +57,13 @@ impl Reading {
     }
 }
 
-/// Losses are those of the ledger.
+/// Losses are from the ledger.
 fn of_ledger(cell: &Cell, metric: &str) -> Reading {
     let known = |value| Reading::Known(Figure { value, low: None, high: None, lag: 0.0 });
     match cell.ledger.lost {
         Some(lost) if metric == LOST => known(lost as f64),
         Some(lost) if cell.ledger.sent > 0 => known(lost as f64 / cell.ledger.sent as f64),
         Some(_) => Reading::Absent("nothing was sent".to_owned()),
-        None => Reading::Absent("nobody knows what arrived".to_owned()),
+        None => Reading::Absent("arrivals are not observed".to_owned()),
     }
 }

@@ -1,5 +1,5 @@
-//! What the model's types look like in JSON, for the schema of the summary: the model itself
-//! knows no schemas. The tests hold every shape against what the model really writes.
+//! The JSON form of the model's types, for the schema of the summary: the model itself has no
+//! schemas. The tests compare every form with the model's output.
 
 use std::collections::BTreeMap;
 
@@ -18,34 +18,34 @@ pub(crate) struct HostShape {
     cores: u32,
     /// Memory in bytes.
     memory_bytes: u64,
-    /// Frequency governor; empty where the kernel tells none.
+    /// Frequency governor; empty if the kernel does not report it.
     governor: String,
     /// Clock source of the kernel.
     clock_source: String,
     /// TCP congestion control.
     congestion_control: String,
-    /// `kvm`, `none` and so on; empty where it cannot be told.
+    /// `kvm`, `none` and so on; empty if it is unknown.
     virtualisation: String,
 }
 
-/// The meter of energy of a run.
+/// The energy meter of a run.
 #[derive(JsonSchema)]
 #[schemars(rename = "Meter")]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct MeterShape {
-    /// What was asked for, as after `--meter`.
+    /// The value of `--meter`.
     asked: String,
-    /// The meter; absent where there is none.
+    /// The meter; absent if there is none.
     meter: Option<String>,
     /// What it measures.
     covers: Option<String>,
     /// Why there is none.
     absent: Option<String>,
-    /// True if somebody asked for energy.
+    /// True if the plan asks for energy.
     is_asked: bool,
 }
 
-/// Where every message went; all but `messages` counts pairs of message and subscriber.
+/// The ledger; everything except `messages` counts pairs of message and subscriber.
 #[derive(JsonSchema)]
 #[schemars(rename = "Ledger")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -60,31 +60,31 @@ pub(crate) struct LedgerShape {
     sent: u64,
     /// Confirmed by the server.
     acknowledged: u64,
-    /// Arrived whole and in time; null where nobody could know.
+    /// Arrived whole and in time; null if arrivals are not observed.
     delivered: Option<u64>,
     /// First arrived after the timeout.
     late: u64,
-    /// Never arrived; null where nobody could know.
+    /// Never arrived; null if arrivals are not observed.
     lost: Option<u64>,
-    /// Arrivals of messages that were there before.
+    /// Further arrivals of messages that had arrived before.
     duplicates: u64,
     /// Arrived after a later one of the same producer.
     reordered: u64,
-    /// Arrivals with our mark and a failing check.
+    /// Arrivals with a Weighbridge mark whose check fails.
     corrupt: u64,
-    /// Arrivals without our mark.
+    /// Arrivals without a Weighbridge mark.
     foreign: u64,
-    /// Confirmed by the server, and nobody got it.
+    /// Confirmed by the server, but not delivered.
     acked_not_delivered: u64,
-    /// The server said that nobody subscribes to it.
+    /// The server reported no subscribers.
     no_subscriber: u64,
     /// All arrivals.
     received: u64,
-    /// The lost ones by cause.
+    /// Lost messages by cause.
     causes: BTreeMap<CauseShape, u64>,
-    /// The unsent ones by cause.
+    /// Unsent messages by cause.
     not_sent_causes: BTreeMap<NotSentCauseShape, u64>,
-    /// Where the lost ones were seen last, by stage; absent where there are no stages.
+    /// Lost messages by the stage that saw them last; absent without stages.
     last_seen: Option<BTreeMap<String, u64>>,
 }
 
@@ -114,22 +114,22 @@ pub(crate) enum NotSentCauseShape {
     Interrupted,
 }
 
-/// What makes a result doubtful.
+/// A warning on a result.
 #[derive(JsonSchema)]
 #[schemars(rename = "Doubt")]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct DoubtShape {
     /// The rule's code or a kebab-case name.
     code: String,
-    /// How much it takes away.
+    /// Severity of the warning.
     severity: SeverityShape,
-    /// What was seen.
+    /// What was found.
     text: String,
     /// What to do about it.
     advice: String,
 }
 
-/// How much a doubt takes away.
+/// Severity of a warning.
 #[derive(JsonSchema)]
 #[schemars(rename = "Severity", rename_all = "kebab-case")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -152,7 +152,7 @@ pub(crate) enum GuaranteeShape {
     Exactly,
 }
 
-/// Holds what the types say against what lies in `schemas/`, or writes it there.
+/// Compares the types with the files in `schemas/`, or writes them there.
 #[cfg(test)]
 pub(crate) fn assert_stored(name: &str, current: &str) {
     let path = format!("{}/../../schemas/{name}", env!("CARGO_MANIFEST_DIR"));

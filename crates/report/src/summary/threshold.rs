@@ -1,9 +1,10 @@
-//! The result of a condition that the plan sets.
+//! The result of a threshold of the plan.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The three answers to a condition, and to all conditions of a run together: the gravest first.
+/// The three results of a condition, and of all conditions of a run together: the most severe
+/// first.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -11,31 +12,31 @@ use serde::{Deserialize, Serialize};
 pub enum Answer {
     /// It does not hold.
     Failed,
-    /// What was measured cannot decide it.
+    /// The measurements do not decide it.
     Undecided,
     /// It holds.
     Holds,
 }
 
-/// A threshold of the plan and what became of it.
+/// A threshold of the plan and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Threshold {
     /// The condition as it was written.
     pub condition: String,
-    /// The flat name of the figure that it is about.
+    /// The flat name of its figure.
     pub metric: String,
-    /// Whether it holds of every cell; by the estimates, whatever their intervals.
+    /// Whether it holds for every cell; by the estimates, whatever their intervals.
     pub holds: bool,
     /// Why it cannot be decided at all: there is no cell, or it cannot be judged here; absent
     /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The cells of which it does not hold, in the order of the plan.
+    /// The cells for which it does not hold, in the order of the plan.
     pub failed: Vec<Judged>,
-    /// The cells of which it cannot be decided, and why.
+    /// The cells for which it is undecided, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<Judged>,
-    /// The cells of which it holds or fails too close to call: their interval includes the limit.
+    /// The cells for which it holds or fails too close to call: their interval includes the limit.
     pub close: Vec<Judged>,
 }
 
@@ -44,14 +45,14 @@ pub struct Threshold {
 pub struct Judged {
     /// The cell's name.
     pub cell: String,
-    /// Its figure; null where it was not measured and where it is infinite.
+    /// Its figure; null if it was not measured and if it is infinite.
     pub figure: Option<f64>,
-    /// Lower end of the figure's interval; null where there is none.
+    /// Lower end of the figure's interval; null if there is none.
     pub low: Option<f64>,
-    /// Upper end of the figure's interval; null where there is none.
+    /// Upper end of the figure's interval; null if there is none.
     pub high: Option<f64>,
-    /// Why there is no figure, or none that decides: `not measured`, `in the lost share`,
-    /// `not done` or a sentence; absent where the figure decides.
+    /// Why there is no figure, or none that decides: `not measured`, `in the lost share`, `not
+    /// done` or a sentence; absent if the figure decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

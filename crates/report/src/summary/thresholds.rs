@@ -1,4 +1,4 @@
-//! What the plan says must hold, judged cell by cell.
+//! The thresholds of the plan, judged cell by cell.
 
 use weigh_model::Condition;
 use weigh_model::condition::{self, LOSS_RATIO, LOST, resolve};
@@ -12,27 +12,13 @@ use super::limit::{Limit, LimitGoal, LimitTrial};
 use super::threshold::{Answer, Judged, Threshold};
 
 impl Threshold {
-    /// What it comes to over all cells.
+    /// Its result over all cells.
     pub fn answer(&self) -> Answer {
         match () {
             () if !self.failed.is_empty() => Answer::Failed,
             () if self.holds => Answer::Holds,
             () => Answer::Undecided,
         }
-    }
-
-    /// Why it could not be decided, with the first cell of which that is so.
-    pub fn why_undecided(&self) -> Option<String> {
-        if let Some(reason) = &self.reason {
-            return Some(reason.clone());
-        }
-        let first = self.undecided.first()?;
-        let more = match self.undecided.len() - 1 {
-            0 => String::new(),
-            more => format!(" (and in {more} more)"),
-        };
-        let reason = first.reason.as_deref().unwrap_or(NOT_MEASURED);
-        Some(format!("{}: {reason}{more}", first.cell))
     }
 }
 
@@ -41,8 +27,8 @@ pub(crate) fn judge(plan: &Plan, cells: &[Cell], failures: &[Failure]) -> Vec<Th
     plan.thresholds.iter().map(|condition| one(condition, cells, failures)).collect()
 }
 
-/// All thresholds of a search for limits: they are about the capacity that was found, and about the
-/// load at the lower bound. Other loads are tried to see them fail.
+/// All thresholds of a search for limits: they apply to the capacity that was found, and to the
+/// load at the lower bound. Other loads are meant to fail.
 pub(crate) fn judge_search(
     plan: &Plan,
     (cells, limits): (&[Cell], &[Limit]),
@@ -92,7 +78,7 @@ fn one(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Threshold
     threshold.conclude()
 }
 
-/// Why the condition cannot be decided of anything.
+/// Why the condition cannot be decided at all.
 fn why_not_at_all(condition: &Condition, cells: &[Cell], failures: &[Failure]) -> Option<String> {
     if matches!(condition.limit, condition::Limit::Change(_)) {
         return Some("a change is judged against another run: use weigh diff --fail-if".to_owned());
@@ -101,7 +87,7 @@ fn why_not_at_all(condition: &Condition, cells: &[Cell], failures: &[Failure]) -
 }
 
 impl Threshold {
-    /// Of a condition of which nothing is known yet.
+    /// A condition without results yet.
     pub(crate) fn about(condition: &Condition) -> Threshold {
         Threshold {
             condition: condition.to_string(),
@@ -114,7 +100,7 @@ impl Threshold {
         }
     }
 
-    /// Takes in what the condition comes to in `cell`.
+    /// Adds the result of the condition in `cell`.
     pub(crate) fn note(&mut self, condition: &Condition, cell: &Cell) {
         let (answer, judged) = judging::judge(condition, cell);
         if answer != Answer::Undecided && is_close(condition, &judged) {
@@ -127,8 +113,8 @@ impl Threshold {
         }
     }
 
-    /// Takes in what the condition comes to of a capacity: of every load between its bounds, or it
-    /// is undecided.
+    /// Adds the result of the condition for a capacity: for every load between its bounds, or it is
+    /// undecided.
     fn note_capacity(&mut self, condition: &Condition, limit: &Limit, goal: &LimitGoal) {
         let found = goal.metrics.get(&condition.metric);
         let ends = found.map(|own| (own.low, own.high.unwrap_or(f64::INFINITY)));
@@ -146,15 +132,15 @@ impl Threshold {
         }
     }
 
-    /// The same, with what all cells together come to.
+    /// Sets the result of all cells together.
     pub(crate) fn conclude(self) -> Threshold {
         let holds = self.failed.is_empty() && self.undecided.is_empty() && self.reason.is_none();
         Threshold { holds, ..self }
     }
 }
 
-/// The number that stands under `name`, however doubtful: what a stop rule of an axis looks at.
-/// `None` where nothing was measured.
+/// The value of `name`, even if it is questionable: a stop rule of an axis uses it. `None` if it
+/// was not measured.
 pub(crate) fn figure_of(cell: &Cell, name: &str) -> Option<f64> {
     let name = resolve(name, |name| cell.metrics.contains_key(name));
     let lost = || cell.ledger.lost.map(|lost| lost as f64);
@@ -166,8 +152,7 @@ pub(crate) fn figure_of(cell: &Cell, name: &str) -> Option<f64> {
     }
 }
 
-/// Whether the interval holds values for which the condition holds and others for which it does
-/// not.
+/// Whether the condition holds for some values in the interval and not for others.
 fn is_close(condition: &Condition, judged: &Judged) -> bool {
     let (condition::Limit::Value(limit), Some(low), Some(high)) =
         (condition.limit, judged.low, judged.high)
@@ -177,12 +162,10 @@ fn is_close(condition: &Condition, judged: &Judged) -> bool {
     low < high && low <= limit && limit <= high
 }
 
-/// What the figures of a search for limits begin with.
+/// Prefix of the figures of a search for limits.
 const CAPACITY: &str = "capacity_";
 
 pub(crate) const NOT_DONE: &str = "not done";
-
-const NOT_MEASURED: &str = "not measured";
 
 #[cfg(test)]
 mod tests {
@@ -254,7 +237,7 @@ mod tests {
         assert_eq!(judged("first loss", &[slow()]).failed, []);
         let unknown = judged("loss == 0", &[cell("unknown", &[1e6], None)]);
         assert_eq!(unknown.answer(), Answer::Undecided);
-        assert!(unknown.undecided[0].reason.as_ref().unwrap().contains("nobody knows"));
+        assert!(unknown.undecided[0].reason.as_ref().unwrap().contains("not observed"));
     }
 
     #[test]
@@ -262,7 +245,7 @@ mod tests {
         let some = judged("response_time p(95) < 5ms", &[fast(), cell("without", &[], Some(0))]);
         assert_eq!((some.answer(), some.holds), (Answer::Undecided, false));
         assert_eq!(some.undecided[0].reason.as_deref(), Some("not measured"));
-        assert_eq!(some.why_undecided().as_deref(), Some("without: not measured"));
+        assert_eq!(some.undecided[0].cell, "without");
         let worse = judged("response_time p(95) < 5ms", &[slow(), cell("without", &[], Some(0))]);
         assert_eq!(worse.answer(), Answer::Failed, "one that fails counts more");
         let lost = cell("lossy", &[1e6, f64::INFINITY, 1e6], Some(5));

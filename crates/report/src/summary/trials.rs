@@ -24,7 +24,7 @@ pub(crate) fn trials_by_cell<'a>(
     trials
 }
 
-/// The first session of each cell that has one, by the cell's place.
+/// The first session of each cell that has one, by the cell's index.
 pub(crate) fn by_cell<'a>(
     trials: &[Vec<&TrialFinished>],
     events: &'a [Event],

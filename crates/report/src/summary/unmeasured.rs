@@ -1,5 +1,5 @@
-//! Cells in which nothing was measured: no message was due, none was sent, or none arrived. That is
-//! a result only where it is said loudly: nothing measured is no pass.
+//! Cells in which nothing was measured: no message was due, none was sent, or none arrived. It is
+//! reported prominently, so that it does not pass for a good result.
 
 use serde_json::Value;
 use weigh_model::Pattern;
@@ -10,18 +10,18 @@ use super::document::Summary;
 use super::lint::asked::Asked;
 use crate::figures::count;
 
-/// A cell without a single message that came through, and why.
+/// A cell in which no message succeeded, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmeasured {
     /// The cell's name.
     pub cell: String,
-    /// What happened, with what to type.
+    /// The reason, with what to type.
     pub why: String,
 }
 
 impl Summary {
-    /// The cells in which nothing was measured. A search tries loads that nothing answers, so it
-    /// has none.
+    /// The cells in which nothing was measured. A search offers loads that get no answer, so it has
+    /// none.
     pub fn unmeasured(&self) -> Vec<Unmeasured> {
         if !self.limits.is_empty() {
             return Vec::new();
@@ -35,7 +35,7 @@ impl Summary {
         let asked = Asked::of(&cell.point, &self.run.plan);
         if asked.pattern == Pattern::Hold {
             let held = cell.metrics.get("connections_held").and_then(|own| own.value);
-            return (held == Some(0.0)).then(|| "not one connection stood".to_owned());
+            return (held == Some(0.0)).then(|| "no connection was established".to_owned());
         }
         let ledger = &cell.ledger;
         if ledger.scheduled == 0 {
@@ -45,7 +45,7 @@ impl Summary {
         if ledger.sent == 0 {
             return Some(format!("none of {} due messages was sent", count(ledger.scheduled)));
         }
-        // Where nothing confirms and nobody listens, nobody can know.
+        // Without confirmations and subscribers, delivery is unknown.
         if ledger.delivered? > 0 || ledger.late > 0 {
             return None;
         }
@@ -67,11 +67,11 @@ impl Summary {
             .collect();
         let causes =
             if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
-        Some(format!("none of {sent} sent messages came through{causes}"))
+        Some(format!("none of {sent} sent messages arrived{causes}"))
     }
 }
 
-/// A cause as the journal writes it.
+/// A cause as in the journal.
 fn name_of(cause: &Cause) -> String {
     match serde_json::to_value(cause) {
         Ok(Value::String(name)) => name,

@@ -1,4 +1,4 @@
-//! What a message and a session take on the wire, by phase and by layer: made from the metrics
+//! Bytes of a message and of a session on the wire, by phase and by layer: made from the metrics
 //! `wire.phases.PHASE.layers.LAYER_bytes` of every repetition, each divided by the messages or the
 //! connections of that repetition.
 
@@ -9,7 +9,7 @@ use weigh_model::metrics::{LAYERS, PHASES};
 use super::cell::Cell;
 use super::document::Summary;
 
-/// What bytes are divided by.
+/// Divisor of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
     /// Messages handed over, warm-up included.
@@ -21,7 +21,7 @@ pub(crate) enum Whole {
 /// The means over the repetitions of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CellBytes {
-    /// The place of the cell in the summary.
+    /// The index of the cell in the summary.
     pub(crate) cell: usize,
     /// Bytes by phase and layer, in the order of [`PHASES`] and [`LAYERS`].
     pub(crate) bytes: [[f64; LAYERS.len()]; PHASES.len()],
@@ -30,7 +30,7 @@ pub(crate) struct CellBytes {
 }
 
 impl CellBytes {
-    /// The cells whose wire was listened on.
+    /// The cells with a capture.
     pub(crate) fn all(summary: &Summary, whole: Whole) -> Vec<CellBytes> {
         let cells = summary.cells.iter().enumerate();
         cells.filter_map(|(place, cell)| CellBytes::of(place, cell, whole)).collect()
@@ -56,7 +56,7 @@ impl CellBytes {
                 found.bytes[at][layer_at] = mean(&name).unwrap_or(0.0);
             }
         }
-        // A journal from before bytes were told apart by phase and layer has nothing to show.
+        // A journal from before bytes were counted by phase and layer has nothing to show.
         (found.total() > 0.0).then_some(found)
     }
 
@@ -72,7 +72,7 @@ impl CellBytes {
 }
 
 impl Whole {
-    /// The metric that counts them.
+    /// The metric with their number.
     fn number(self) -> &'static str {
         match self {
             Whole::Message => "wire.messages",
@@ -80,7 +80,7 @@ impl Whole {
         }
     }
 
-    /// One of them in a word.
+    /// Name of one.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Whole::Message => "message",
@@ -89,13 +89,13 @@ impl Whole {
     }
 }
 
-/// The layers that one of these cells has bytes in, by their place in [`LAYERS`].
+/// The layers in which one of these cells has bytes, by their index in [`LAYERS`].
 pub(crate) fn present(cells: &[CellBytes]) -> Vec<usize> {
     let has = |layer: &usize| cells.iter().any(|cell| cell.layer(*layer) > 0.0);
     (0..LAYERS.len()).filter(has).collect()
 }
 
-/// A mean number of bytes in full: whole ones where they are whole, else two decimals.
+/// A mean number of bytes in full: without decimals if it is whole, else with two.
 pub(crate) fn exact(bytes: f64) -> String {
     let hundredths = (bytes * 100.0).round() as u64;
     let mut text = crate::figures::count(hundredths / 100);
@@ -105,11 +105,11 @@ pub(crate) fn exact(bytes: f64) -> String {
     text
 }
 
-/// What lay between the parties of a cell and the state of the wire that was listened on, in a
-/// sentence: no figure of a wire means anything without it. `None` where there was nothing.
+/// The path between the parties of a cell and the state of the capture, in a sentence: figures of a
+/// wire depend on them. `None` if there was neither.
 pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
     let of = |key: &str| cell.scene.get(key).map(String::as_str);
-    let library = of("library").map(|name| format!("spoken by a library ({name})"));
+    let library = of("library").map(|name| format!("client library: {name}"));
     let watched = watched_words(cell);
     if cell.scene.keys().all(|key| key == "library" || key.starts_with("target.watched")) {
         let parts: Vec<String> = library.into_iter().chain(watched).collect();
@@ -121,7 +121,7 @@ pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
             of("path.up").unwrap_or_default(),
             of("path.down").unwrap_or_default()
         ),
-        None if of("carrier").is_some() => "hosts, and nothing but a wire between them".to_owned(),
+        None if of("carrier").is_some() => "hosts with only a wire between them".to_owned(),
         None => "plain loopback".to_owned(),
     }];
     parts.extend(of("path.steps").map(str::to_owned));
@@ -138,13 +138,13 @@ pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
     Some(parts.join("; "))
 }
 
-/// Who looked at a target that somebody else runs, and how well.
+/// What was observed of an external server, and how accurately.
 fn watched_words(cell: &Cell) -> Option<String> {
     let of = |key: &str| cell.scene.get(key).map(String::as_str);
-    let mut text = format!("target watched: {}", of("target.watched")?);
+    let mut text = format!("target observed: {}", of("target.watched")?);
     for (key, before, after) in [
         ("target.watched.cores", "of", "cores"),
-        ("target.watched.clock_bound", "moments to within", "of ours"),
+        ("target.watched.clock_bound", "times accurate to", "of Weighbridge's"),
         ("target.watched.agent_cpu", "at the cost of", "there"),
     ] {
         if let Some(value) = of(key) {
@@ -154,7 +154,7 @@ fn watched_words(cell: &Cell) -> Option<String> {
     Some(text)
 }
 
-/// The scenes of a run, each once with the cells that it is of; none of these where it is of all.
+/// The scenes of a run, each once with its cells (none if it applies to all).
 pub(crate) fn scenes(summary: &Summary) -> Vec<(String, Vec<&str>)> {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     for cell in &summary.cells {

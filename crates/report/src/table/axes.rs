@@ -1,5 +1,5 @@
-//! The table of a run with many cells: a metric at a time, the places of an axis as rows and the
-//! lanes as columns. A row a cell would fill screen after screen.
+//! The table of a run with many cells: one metric at a time, the places of an axis as rows and the
+//! lanes as columns. One row per cell would fill many screens.
 
 use comfy_table::CellAlignment;
 
@@ -11,8 +11,8 @@ use crate::summary::{Cell, Matrix, Metric, Summary, cell_name};
 use crate::terminal::{Style, drawn, ruled};
 use crate::view::columns::{ELSEWHERE, INVALID_MARK, LAG_MARK, title};
 
-/// A table for each headline figure that the run has, and for each guarantee; `None` where no axis
-/// has lines.
+/// A table for each headline figure of the run, and for each guarantee; `None` if no axis has
+/// lines.
 pub(crate) fn tables(summary: &Summary, matrix: &Matrix, style: Style) -> Option<String> {
     let grid = Grid::of(summary, matrix)?;
     let parts = grid.by_guarantee();
@@ -40,7 +40,7 @@ pub(crate) fn tables(summary: &Summary, matrix: &Matrix, style: Style) -> Option
 struct Grid<'a> {
     axis: String,
     lanes: Vec<String>,
-    /// Of every place its name and, by lane, its cell.
+    /// The name of every place and, by lane, its cell.
     rows: Vec<(String, Vec<Option<&'a Cell>>)>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// The lanes of one guarantee, of reference servers and of real ones, each for itself.
+    /// The lanes of one guarantee, of reference servers and of real ones separately.
     fn by_guarantee(&self) -> Vec<(String, Grid<'a>)> {
         let group = |lane: usize| {
             let first = self.rows.iter().find_map(|(_, cells)| cells[lane]);
@@ -100,7 +100,7 @@ impl<'a> Grid<'a> {
         groups.into_iter().map(|(name, lanes)| (name, only(&lanes))).collect()
     }
 
-    /// One figure; so many lanes beside each other as fit, the others below.
+    /// Draws one figure; lanes side by side as far as they fit, the others below.
     fn draw(&self, title: &str, figure: Figure, style: Style) -> String {
         let mut text = format!("{title}\n");
         let mut first = 0;
@@ -143,7 +143,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// What a cell shows of itself; `None` where it was not measured.
+/// The value of a cell; `None` if it was not measured.
 type Figure = fn(&Cell, Style) -> Option<String>;
 
 const FIGURES: &[(&str, Figure)] = &[
@@ -167,7 +167,7 @@ fn time_of(cell: &Cell, name: &str, style: Style) -> Option<String> {
     Some(time_between(value, ends(metric), style.is_ascii) + mark)
 }
 
-/// The service time of a cell whose response time of the same `part` is withheld.
+/// The service time of a cell whose response time of the same `part` is not reported.
 fn service_time_of(cell: &Cell, part: &str, style: Style) -> Option<String> {
     let is_missing = is_withheld(cell, &format!("response_time_ns.{part}"));
     is_missing.then(|| time_of(cell, &format!("service_time_ns.{part}"), style)).flatten()

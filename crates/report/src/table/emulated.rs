@@ -1,5 +1,4 @@
-//! Figures as other tools would have shown them, in the terminal: a table of its own below what was
-//! measured, so that nobody takes the one for the other.
+//! Emulated figures in the terminal: a separate table below the measured ones.
 
 use comfy_table::{CellAlignment, ContentArrangement};
 use weigh_model::Emulation;
@@ -9,7 +8,7 @@ use crate::summary::metric::ends;
 use crate::summary::{Cell, Metric, Summary};
 use crate::terminal::{Style, drawn, ruled};
 
-/// A table for each tool; empty where no figure was asked for.
+/// A table for each tool; empty if no figure was requested.
 pub(crate) fn render(summary: &Summary, style: Style) -> String {
     let tables = Emulation::ALL.into_iter().filter_map(|own| {
         let has = |cell: &&Cell| own.metrics().any(|name| cell.metrics.contains_key(name));
@@ -55,12 +54,12 @@ fn title(own: Emulation) -> &'static str {
     }
 }
 
-/// The ends of a range are in the files; here they would crowd out the rest.
+/// The ends of a range are in the files; here they would take too much space.
 fn is_shown(name: &str) -> bool {
     !(name.contains("slowest") || name.contains("fastest"))
 }
 
-/// A metric's name without what all of the table have in common.
+/// A metric's name without the common part of the table.
 fn short(name: &'static str, own: Emulation) -> &'static str {
     let common = match own {
         Emulation::Htop => "htop_",

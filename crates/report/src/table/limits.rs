@@ -1,5 +1,5 @@
-//! The limits of a run as text: for every lane the answer of each goal, what ended it, and the
-//! search itself as a small chart of loads that met or missed.
+//! The limits of a run as text: for every lane the answer of each goal, the limiting resource, and
+//! the search as a small chart of loads that met or missed.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::summary::limit::{Limit, LimitTrial};
 use crate::summary::limit_curve::PlateauShown;
 use crate::terminal::Style;
 
-/// All limits of the run; empty where it searched for none.
+/// All limits of the run; empty without a search.
 pub fn render(summary: &Summary, style: &Style) -> String {
     let signs = Signs::of(style);
     let mut text = String::new();
@@ -36,17 +36,17 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
             let _ = writeln!(text, "    {}", burst.sentence);
         }
         if let Some(ended) = &goal.ended_by {
-            let _ = writeln!(text, "    ended by {}", ended.sentence);
+            let _ = writeln!(text, "    limited by {}", ended.sentence);
             if ended.is_ours {
-                let _ = writeln!(text, "    so this is no limit of the target's");
+                let _ = writeln!(text, "    so this is not a limit of the target");
             }
         }
         let is_open = goal.lower.is_none() && limit.stop == "invalid";
         if let Some(expected) = goal.passed.filter(|_| is_open) {
             let load = short(expected);
-            // Rates and sizes are typed with their unit, numbers of things without.
+            // Rates and sizes are typed with their unit, numbers without.
             let unit = if matches!(&*limit.unit, "/s" | "B") { &*limit.unit } else { "" };
-            let _ = writeln!(text, "    to have what lies below decided: --to {load}{unit}");
+            let _ = writeln!(text, "    to decide lower loads: --to {load}{unit}");
         }
         if limit.goals.len() > 1 {
             let _ = writeln!(text, "    {} trials, {:.1} s", goal.trials, goal.time_used_s);
@@ -67,15 +67,11 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
     text.push('\n');
 }
 
-/// The curves of all loads that were raised in steps; empty where none was.
+/// The curves of all loads that were raised in steps; empty if there are none.
 pub fn ladders(summary: &Summary) -> String {
     let mut text = String::new();
     for ladder in &summary.ladders {
-        let _ = writeln!(
-            text,
-            "\n{}, step by step (no average over the steps means anything):",
-            ladder.cell
-        );
+        let _ = writeln!(text, "\n{}, step by step (not to be averaged):", ladder.cell);
         let _ = writeln!(
             text,
             "  {:>10} {:>10} {:>10} {:>10} {:>8} {:>8}",
@@ -113,8 +109,8 @@ fn plateau_line(plateau: &PlateauShown) -> String {
         .level_between
         .map_or(String::new(), |(low, high)| format!(" ({} to {})", short(low), short(high)));
     format!(
-        "  described: a plateau of {}{between} begins between {} and {} (no capacity: nothing is \
-         said of loss or time there)\n",
+        "  described: a plateau of {}{between} begins between {} and {} (not a capacity: loss \
+         and time are not considered)\n",
         per_s(plateau.level_per_s),
         short(plateau.begins.0),
         short(plateau.begins.1),
@@ -140,7 +136,7 @@ fn described(text: &mut String, limit: &Limit) {
         let (low, high) = knee.between;
         let _ = writeln!(
             text,
-            "  described: the knee of throughput lies at {} ({} to {}); no capacity",
+            "  described: the knee of throughput is at {} ({} to {}); not a capacity",
             short(knee.at),
             short(low),
             short(high)
@@ -149,8 +145,8 @@ fn described(text: &mut String, limit: &Limit) {
     if let Some(law) = &found.scalability {
         let _ = writeln!(
             text,
-            "  described: scalability law, contention {:.3} to {:.3}, coherency {:.2e} to {:.2e}, \
-             up to {} connections; no capacity",
+            "  described: scalability law, contention {:.3} to {:.3}, coherency {:.2e} to \
+             {:.2e}, up to {} connections; not a capacity",
             law.sigma.0,
             law.sigma.1,
             law.kappa.0,
@@ -160,8 +156,8 @@ fn described(text: &mut String, limit: &Limit) {
     }
 }
 
-/// One line for every load that was tried, the largest first: how many trials met the goal and how
-/// many missed it, and the bounds. Of many loads those nearest to the bounds.
+/// One line for every load, the largest first: how many trials met the goal and how many missed it,
+/// and the bounds. If there are many, those nearest to the bounds.
 fn chart(limit: &Limit, goal: usize, signs: &Signs) -> String {
     let mut rows: Vec<Row> = Vec::new();
     for trial in &limit.trials {
@@ -226,7 +222,7 @@ impl Row {
     }
 }
 
-/// How a trial is drawn.
+/// Sign for a trial.
 struct Signs {
     met: &'static str,
     missed: &'static str,
@@ -246,7 +242,7 @@ fn per_s(rate: f64) -> String {
     format!("{}/s", short(rate))
 }
 
-/// A load or rate without digits that mean nothing.
+/// A load or rate without insignificant digits.
 fn short(value: f64) -> String {
     if value >= 100.0 || value.fract() == 0.0 {
         format!("{value:.0}")

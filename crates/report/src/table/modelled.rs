@@ -1,5 +1,5 @@
-//! Modelled energy in the terminal: a table of its own, below what was measured, with what it rests
-//! on and what it hangs on.
+//! Modelled energy in the terminal: a separate table, below the measured figures, with its basis
+//! and the main sources of uncertainty.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
@@ -8,7 +8,7 @@ use crate::summary::{Cell, Summary};
 use crate::terminal::{Style, drawn, ruled};
 use crate::view::modelled::{MESSAGES, columns, lines, shown};
 
-/// The table and the lines below it; empty where nothing was modelled.
+/// The table and the lines below it; empty if nothing was modelled.
 pub(crate) fn render(summary: &Summary, style: Style) -> String {
     let Some(modelled) = &summary.modelled else { return String::new() };
     let heading = format!("modelled, not measured: {}", modelled.title);
@@ -34,7 +34,7 @@ fn table(summary: &Summary, modelled: &Modelled, style: Style) -> String {
         let value = |name: &str| cell.metrics.get(name).and_then(|own| own.value);
         value("modelled_sessions_per_charge") == value(MESSAGES)
     });
-    // Where each message has a session of its own, one column says it.
+    // If each message has its own session, one column is enough.
     let columns: Vec<(String, &str)> =
         columns.into_iter().filter(|(_, name)| !(repeated && *name == MESSAGES)).collect();
     let mut table = ruled(style);
@@ -68,5 +68,5 @@ fn table(summary: &Summary, modelled: &Modelled, style: Style) -> String {
 
 const ABSENT: &str = "\u{2013}";
 
-/// As many rows as the table of what was measured shows.
+/// As many rows as the table of measured figures.
 const ROWS_MAX: usize = 40;

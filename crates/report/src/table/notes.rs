@@ -1,5 +1,5 @@
-//! What stands below the table: where messages were lost, what makes the figures doubtful and
-//! what to do about it, which trials failed, and what the signs mean.
+//! Notes below the table: losses, warnings and what to do about them, failed trials, and the
+//! meaning of the signs.
 
 use serde::Serialize;
 use weigh_model::warnings::{Severity, WarningRecord};
@@ -17,10 +17,11 @@ use crate::view::columns::{
 use crate::view::thresholds::sentences;
 use crate::view::{energy, interference, late, radio, stalled, too_early, verdicts};
 
-/// All notes, each block after an empty line; empty blocks are left out.
-pub(crate) fn below(summary: &Summary, style: Style) -> String {
+/// All notes under a table, each block after an empty line; empty blocks are left out. Signs are
+/// explained where `table` has them.
+pub(crate) fn below(table: &str, summary: &Summary, style: Style) -> String {
     let blocks = [
-        legend(summary, style),
+        legend(table, summary, style),
         scenes(summary),
         energy::notes(summary),
         losses(summary, style.is_ascii),
@@ -56,21 +57,22 @@ fn paint(text: &str, style: Style) -> String {
     format!("{colour}{}{RESET}\n", text.trim_end_matches('\n'))
 }
 
-fn legend(summary: &Summary, style: Style) -> Vec<String> {
+fn legend(table: &str, summary: &Summary, style: Style) -> Vec<String> {
     let cells = &summary.cells;
     let mut lines = Vec::new();
-    if !cells.is_empty() && !cells.iter().all(is_reference) {
+    if cells.iter().any(is_reference) && !cells.iter().all(is_reference) {
         lines.push(
-            "reference: a server that Weighbridge carries; real: a server as others run it"
+            "reference: a server built into Weighbridge; real: a server such as Mosquitto"
                 .to_owned(),
         );
     }
     if cells.iter().any(|cell| !cell.valid) {
-        lines.push(format!("{INVALID_MARK}  invalid, not to be used: see the doubts"));
+        lines.push(format!("{INVALID_MARK}  invalid, not to be used: see the warnings"));
     }
     if cells.iter().any(shows_delivery_time) {
         lines.push(
-            "d  delivery time (due to delivered): nothing confirms, so there is no response time"
+            "d  delivery time (due to delivered): nothing is confirmed, so there is no response \
+             time"
                 .to_owned(),
         );
     }
@@ -89,14 +91,14 @@ fn legend(summary: &Summary, style: Style) -> Vec<String> {
         );
     }
     lines.extend(lateness(cells, style));
-    let is_infinite =
-        |cell: &Cell| cell.metrics.values().any(|m| m.values.iter().any(Option::is_none));
-    if cells.iter().any(is_infinite) {
-        lines.push("∞  falls into the lost share: a lost message waits for ever".to_owned());
+    let infinite = if style.is_ascii { " inf" } else { "∞" };
+    if table.contains(infinite) {
+        lines.push("∞  in the lost share: the time of a lost message is infinite".to_owned());
     }
     if cells.iter().any(|cell| cell.ledger.lost == Some(0) && cell.ledger.sent > 0) {
         lines.push(
-            "0 (≤ x)  0 of n lost (≤ 3/n at 95 %): x is the largest share that agrees with it"
+            "0 (≤ x)  none of n lost (≤ 3/n at 95 %): the true loss rate is below x with 95 % \
+             confidence"
                 .to_owned(),
         );
     }
@@ -105,15 +107,15 @@ fn legend(summary: &Summary, style: Style) -> Vec<String> {
     }
     if cells.iter().flat_map(|cell| cell.metrics.values()).any(|metric| metric.low.is_some()) {
         lines.push(
-            "± the longer side of the mean's interval at 95 %, +a/-b where one is far longer; how \
-             each was made is in summary.json and report.html"
+            "± the longer side of the mean's interval at 95 %, +a/-b if one is far longer; the \
+             methods are in summary.json and report.html"
                 .to_owned(),
         );
     }
     lines
 }
 
-/// The figures of which a part is the generator's own lateness, cell by cell.
+/// Figures with a part that is the generator's own lateness, cell by cell.
 fn lateness(cells: &[Cell], style: Style) -> Vec<String> {
     let words = |cell: &Cell| {
         let shares = lag_shares(cell, style.is_ascii);
@@ -124,8 +126,7 @@ fn lateness(cells: &[Cell], style: Style) -> Vec<String> {
     titled(title, capped(lines, LATE_MAX))
 }
 
-/// What lay between the parties, and the state of the wires that were listened on: no figure of a
-/// wire means anything without it.
+/// Paths and the state of captures: figures of a wire depend on them.
 fn scenes(summary: &Summary) -> Vec<String> {
     let line = |(text, cells): (String, Vec<&str>)| match cells.len() {
         0 => text,
@@ -147,7 +148,7 @@ fn scenes(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// One line for every cell that lost or did not send anything.
+/// One line for every cell that lost or did not send messages.
 fn losses(summary: &Summary, is_ascii: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in &summary.cells {
@@ -163,7 +164,7 @@ fn losses(summary: &Summary, is_ascii: bool) -> Vec<String> {
             ));
             if !ledger.last_seen.is_empty() {
                 let seen = by_cause(&ledger.last_seen);
-                lines.push(format!("{}: the missing were seen last at: {seen}", cell.name));
+                lines.push(format!("{}: the missing ones were seen last at: {seen}", cell.name));
             }
         }
         if ledger.not_sent > 0 {
@@ -180,9 +181,9 @@ fn losses(summary: &Summary, is_ascii: bool) -> Vec<String> {
         for (number, what) in [
             (ledger.reordered, "reordered"),
             (ledger.corrupt, "corrupt"),
-            (ledger.foreign, "foreign (without our mark)"),
+            (ledger.foreign, "foreign (without a Weighbridge mark)"),
             (ledger.acked_not_delivered, "confirmed by the server and never delivered"),
-            (ledger.no_subscriber, "without a subscriber, says the server"),
+            (ledger.no_subscriber, "reported by the server as having no subscriber"),
         ] {
             if number > 0 {
                 lines.push(format!("{}: {} {what}", cell.name, count(number)));
@@ -192,7 +193,7 @@ fn losses(summary: &Summary, is_ascii: bool) -> Vec<String> {
     titled("messages", capped(lines, LINES_MAX))
 }
 
-/// What brokers did with what they had confirmed.
+/// What brokers did with messages that they had confirmed.
 fn stalled(summary: &Summary, style: Style) -> Vec<String> {
     titled(stalled::TITLE, capped(stalled::lines(summary, style.is_ascii), LINES_MAX))
 }
@@ -211,19 +212,19 @@ fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a 
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// What backgrounds did to the cases above them.
+/// Effects of backgrounds on cases.
 fn beneath(summary: &Summary, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for (heading, sentences) in interference::blocks(summary, style.is_ascii) {
         lines.push(heading);
         lines.extend(sentences.into_iter().map(|sentence| format!("  {sentence}")));
     }
-    let title = "with a background, less the baseline without it (pairs of repetitions that took \
-                 turns, ± the interval at 95 %)";
+    let title = "with a background, minus the baseline without it (pairs of repetitions in turn, \
+                 ± the interval at 95 %)";
     titled(title, lines)
 }
 
-/// What the verdicts say.
+/// The verdicts in words.
 fn differences(summary: &Summary) -> Vec<String> {
     let lines = verdicts::lines(summary);
     if lines.is_empty() {
@@ -235,8 +236,8 @@ fn differences(summary: &Summary) -> Vec<String> {
     block
 }
 
-/// Which pairs got no ratio, and why: each reason once. That guarantees differ is what the groups
-/// of the table say already.
+/// Pairs without a ratio, and why: each reason once. Different guarantees are already visible as
+/// groups of the table.
 fn not_compared(summary: &Summary) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<[&str; 2]>)> = Vec::new();
     for comparison in &summary.comparisons {
@@ -261,7 +262,7 @@ fn not_compared(summary: &Summary) -> Vec<String> {
     titled("not compared", capped(reasons.into_iter().map(line).collect(), REASONS_MAX))
 }
 
-/// The thresholds of the plan: a tick, a cross or a question mark, the condition, and what it met.
+/// The thresholds of the plan: a tick, a cross or a question mark, the condition, and the figures.
 fn thresholds(summary: &Summary, style: Style) -> Vec<String> {
     let line = |(answer, text): (Answer, String)| {
         let mark = match (answer, style.is_ascii) {
@@ -278,7 +279,7 @@ fn thresholds(summary: &Summary, style: Style) -> Vec<String> {
     titled("thresholds", lines)
 }
 
-/// Repetitions that stand apart in a headline metric. They are part of every figure.
+/// Repetitions that are outliers in a headline metric. They are part of every figure.
 fn standing_apart(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in &summary.cells {
@@ -290,12 +291,12 @@ fn standing_apart(summary: &Summary) -> Vec<String> {
             }
         }
     }
-    let title = "repetitions that stand apart (in every figure; find out why)";
-    // Of ten normal values one stands apart in one set of ten: long lists say little.
+    let title = "outliers among repetitions (included in every figure; find the cause)";
+    // Of ten normal values one is an outlier in one set of ten: long lists are not informative.
     titled(title, capped(lines, APART_MAX))
 }
 
-/// At most so many lines, the rest counted.
+/// At most this number of lines, the others counted.
 fn capped(mut lines: Vec<String>, most: usize) -> Vec<String> {
     let rest = lines.len().saturating_sub(most);
     if rest > 0 {
@@ -305,8 +306,8 @@ fn capped(mut lines: Vec<String>, most: usize) -> Vec<String> {
     lines
 }
 
-/// Every doubt once, with the cells it is about; those that make results invalid first. What one
-/// code says of several cells in different figures is one line, as on the page.
+/// Every warning once, with its cells; those that make results invalid first. One code with
+/// different figures in several cells is one line, as on the page.
 fn doubts(summary: &Summary) -> Vec<String> {
     let mut seen: Vec<Alike> = Vec::new();
     for cell in &summary.cells {
@@ -323,16 +324,16 @@ fn doubts(summary: &Summary) -> Vec<String> {
         Severity::Doubt => 2,
     });
     let lines = seen.iter().map(|alike| alike.line(summary.cells.len())).collect();
-    titled("doubts", capped(lines, LINES_MAX))
+    titled("warnings", capped(lines, LINES_MAX))
 }
 
-/// Doubts with the same advice.
+/// Warnings with the same advice.
 struct Alike<'a> {
-    /// The first of them, whose text stands for all.
+    /// The first of them, whose text represents all.
     doubt: &'a WarningRecord,
     /// Whether another one has other figures.
     has_others: bool,
-    /// The cells that they are about.
+    /// Their cells.
     cells: Vec<&'a str>,
 }
 
@@ -357,7 +358,7 @@ impl<'a> Alike<'a> {
             _ => self.cells.join("; "),
         };
         let WarningRecord { code, severity, text, advice, .. } = self.doubt;
-        let others = if self.has_others { " (and alike)" } else { "" };
+        let others = if self.has_others { " (and similar)" } else { "" };
         format!("{}{code} [{about}]: {text}{others}; {advice}", severity.prefix())
     }
 }
@@ -370,7 +371,7 @@ fn failures(summary: &Summary) -> Vec<String> {
 fn outcome(summary: &Summary) -> Vec<String> {
     match summary.run.outcome.as_str() {
         "done" => Vec::new(),
-        outcome => vec![format!("the run is {outcome}: this is what was measured until then")],
+        outcome => vec![format!("the run is {outcome}: these are its results so far")],
     }
 }
 
@@ -398,7 +399,7 @@ const REASONS_MAX: usize = 6;
 
 const LATE_MAX: usize = 8;
 
-/// What to type where patterns stand between two protocols.
-const ALIKE: &str = "; --pattern publish weighs both alike, as far as the server's confirmation";
+/// What to type if two protocols have different patterns.
+const ALIKE: &str = "; --pattern publish measures both alike, up to the server's confirmation";
 
 const NAMES_MAX: usize = 4;

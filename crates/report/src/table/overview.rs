@@ -1,5 +1,5 @@
-//! The table of `weigh compare`: one row a cell, grouped by guarantee, reference and real
-//! targets apart, with everything below it that a reader must know before using a figure.
+//! The table of `weigh compare`: one row per cell, grouped by guarantee, reference and real targets
+//! separately, with notes below it.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
@@ -8,11 +8,11 @@ use crate::summary::{Matrix, Summary};
 use crate::terminal::{BOLD, RED, RESET, Style, drawn, ruled, to_ascii};
 use crate::view::columns::{Column, ELSEWHERE, INVALID_MARK, Part, columns, groups, title};
 
-/// The table with its notes: doubts with advice, loss by cause, failed trials, and the legend.
+/// The table with its notes: warnings with advice, loss by cause, failed trials, and the legend.
 pub fn render(summary: &Summary, style: Style) -> String {
     let mut text = String::new();
     if summary.cells.is_empty() {
-        text.push_str("nothing was weighed\n");
+        text.push_str("nothing was measured\n");
     } else {
         let matrix = Matrix::new(&summary.cells);
         let is_large = summary.cells.len() > CELLS_MAX && !style.is_markdown;
@@ -23,7 +23,8 @@ pub fn render(summary: &Summary, style: Style) -> String {
     }
     text.push_str(&stages::render(summary, style));
     text.push_str(&emulated::render(summary, style));
-    text.push_str(&notes::below(summary, style));
+    let notes = notes::below(&text, summary, style);
+    text.push_str(&notes);
     text.push_str(&modelled::render(summary, style));
     if style.is_ascii { to_ascii(&text) } else { text }
 }
@@ -60,7 +61,7 @@ fn tables(summary: &Summary, style: Style) -> String {
     colour(&parts.join("\n"), style)
 }
 
-/// Draws one table; a dynamic arrangement breaks the names so that the figures stay whole.
+/// Draws one table; if it is too wide, names are broken so that the figures stay whole.
 fn draw(
     summary: &Summary,
     columns: &[&Column],
@@ -110,8 +111,8 @@ fn colour(text: &str, style: Style) -> String {
     text.lines().map(paint).collect()
 }
 
-/// More cells than this are shown along their axes, metric by metric, where they have any.
+/// More cells are shown along their axes, metric by metric, if they have any.
 const CELLS_MAX: usize = 16;
 
-/// More rows than this of one guarantee nobody reads in a terminal.
+/// More rows of one guarantee are not readable in a terminal.
 const ROWS_MAX: usize = 40;

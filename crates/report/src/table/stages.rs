@@ -1,5 +1,4 @@
-//! The stages of a pipeline in the terminal: a table for each cell, below what was measured of the
-//! whole.
+//! The stages of a pipeline in the terminal: a table for each cell, below the figures of the whole.
 
 use comfy_table::{CellAlignment, ContentArrangement};
 
@@ -8,7 +7,7 @@ use crate::terminal::{Style, drawn, ruled};
 use crate::view::stages;
 use crate::view::stages::{HEADINGS, LEGEND};
 
-/// The tables and what they mean; empty where no cell went through stages.
+/// The tables and their legend; empty if no cell has stages.
 pub(crate) fn render(summary: &Summary, style: Style) -> String {
     let cells: Vec<&Cell> = summary.cells.iter().filter(|c| !stages::of(c).is_empty()).collect();
     if cells.is_empty() {

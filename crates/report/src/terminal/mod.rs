@@ -1,4 +1,4 @@
-//! Text on a terminal or in Markdown: width, colours, ruled tables. It knows no run.
+//! Text on a terminal or in Markdown: width, colours, ruled tables. Independent of runs.
 
 mod ruled;
 mod style;

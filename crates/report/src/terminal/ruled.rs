@@ -1,4 +1,4 @@
-//! How every table of the terminal looks: ruled off above, below its heading and at its end; or as
+//! The look of every table of the terminal: rules above, below its heading and at its end; or
 //! Markdown.
 
 use comfy_table::{Table, presets};
@@ -30,7 +30,7 @@ pub(crate) fn drawn(mut table: Table, style: Style) -> String {
     rows.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// The horizontal styles rule off every row: keep the rules around the heading and at the end.
+/// The horizontal styles have a rule after every row: keep those around the heading and at the end.
 fn without_rules_between_rows(lines: impl Iterator<Item = String>) -> Vec<String> {
     let lines: Vec<String> = lines.collect();
     let is_rule = |line: &String| line.chars().all(|c| "─═-=+".contains(c)) && !line.is_empty();

@@ -1,6 +1,6 @@
-//! How text is drawn: width, characters and colours of the terminal, or Markdown.
+//! Style of text: width, characters and colours of the terminal, or Markdown.
 
-/// How a table is drawn.
+/// Style of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal; a table that is wider is drawn in parts.
@@ -14,19 +14,21 @@ pub struct Style {
 }
 
 impl Style {
-    /// The style for what stands in the environment: ASCII where the locale is not UTF-8
-    /// (`LC_ALL`, `LC_CTYPE`, `LANG` in this order, as in POSIX), no colour with `NO_COLOR` set,
-    /// in a dumb terminal or without one. `terminal_width` is `None` without a terminal.
+    /// The style for an environment: ASCII if the locale is not UTF-8 (`LC_ALL`, `LC_CTYPE`, `LANG`
+    /// in this order, as in POSIX), no colour with `NO_COLOR` set, in a dumb terminal or without
+    /// one. `terminal_width` is `None` without a terminal; `COLUMNS` takes precedence over it.
     pub fn from_environment(
         terminal_width: Option<u16>,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Style {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let columns = set("COLUMNS").and_then(|columns| columns.parse::<u16>().ok());
+        let width = columns.or(terminal_width).unwrap_or(WIDTH_WITHOUT_TERMINAL);
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
         let locale = locale.to_lowercase();
         let is_dumb = set("TERM").is_some_and(|terminal| terminal == "dumb");
         Style {
-            width: terminal_width.unwrap_or(WIDTH_WITHOUT_TERMINAL).max(WIDTH_MIN),
+            width: width.max(WIDTH_MIN),
             is_ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
             has_colour: terminal_width.is_some() && set("NO_COLOR").is_none() && !is_dumb,
             is_markdown: false,
@@ -60,6 +62,6 @@ pub(crate) const RED: &str = "\x1b[31m";
 
 pub(crate) const RESET: &str = "\x1b[0m";
 
-const WIDTH_WITHOUT_TERMINAL: u16 = 160;
+const WIDTH_WITHOUT_TERMINAL: u16 = 100;
 
 const WIDTH_MIN: u16 = 60;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::style::Style;
 
-/// Breaks a line at blanks; what follows is indented by four more. Markdown gets lists instead.
+/// Breaks a line at blanks; continuation lines are indented by four more. Markdown gets lists
+/// instead.
 pub(crate) fn wrap(line: &str, style: Style) -> String {
     if style.is_markdown {
         let item = line.strip_prefix("  ").map(|item| format!("- {item}"));

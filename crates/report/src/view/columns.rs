@@ -1,4 +1,4 @@
-//! The columns of the overview: every cell in a row, with one string for each column.
+//! The columns of the overview: every cell as a row, with one string for each column.
 
 use weigh_model::{Guarantee, metrics};
 
@@ -13,7 +13,7 @@ use crate::summary::metric::ends;
 use crate::summary::{Cell, Metric, Summary};
 use crate::terminal::Style;
 
-/// A row of the table, for other ways to draw it.
+/// A row of the table, independent of its drawing.
 pub(crate) enum Row<'a> {
     /// The title of the group that follows.
     Title(String),
@@ -58,7 +58,7 @@ pub(crate) fn groups(summary: &Summary) -> Vec<(Guarantee, bool, Vec<&Cell>)> {
         .collect()
 }
 
-/// In which part a column stands when the table is drawn in parts.
+/// The part of a column when the table is drawn in parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     All,
@@ -73,7 +73,7 @@ pub(crate) enum Part {
 
 /// A column: of a metric, or of the ledger.
 pub(crate) struct Column {
-    /// The metric, or the heading where it shows none.
+    /// The metric, or the heading if it shows none.
     name: &'static str,
     pub(crate) part: Part,
     show: fn(&Cell, &str, Style) -> String,
@@ -86,7 +86,7 @@ impl Column {
         if heading.is_empty() { self.name.to_owned() } else { heading }
     }
 
-    /// What it shows of `cell`.
+    /// Its text for `cell`.
     pub(crate) fn show(&self, cell: &Cell, style: Style) -> String {
         (self.show)(cell, self.name, style)
     }
@@ -96,8 +96,8 @@ const fn column(name: &'static str, part: Part, show: fn(&Cell, &str, Style) -> 
     Column { name, part, show }
 }
 
-/// The columns that this run has something for: those of the wire stand only where it was listened
-/// on, those of consumers that ask where some do, those of energy only where it was measured so.
+/// The columns with values in this run: those of the wire only with a capture, those of polling
+/// only if there is some, those of energy only if it was measured.
 pub(crate) fn columns(summary: &Summary) -> impl Iterator<Item = &'static Column> {
     let has = |metric: &str| summary.cells.iter().any(|cell| cell.metrics.contains_key(metric));
     let (is_heard, is_asked) = (has(WIRE_BYTES), summary.cells.iter().any(polls));
@@ -154,7 +154,7 @@ fn row_name(cell: &Cell) -> String {
     format!("{mark}{name}")
 }
 
-/// Response time, or delivery time marked by a `d` where nothing is confirmed.
+/// Response time, or delivery time marked by a `d` if nothing is confirmed.
 fn latency(cell: &Cell, response: &str, style: Style) -> String {
     if cell.metrics.contains_key(response) {
         return since_due(cell, response, "", style);
@@ -162,9 +162,9 @@ fn latency(cell: &Cell, response: &str, style: Style) -> String {
     since_due(cell, &response.replace("response", "delivery"), DELIVERY_MARK, style)
 }
 
-/// A time from the due time with its mark; marked by an `l` where a part of it is the generator's
-/// lateness. Where that is too large a part the same from sending stands in its place: a service
-/// time marked by an `s`, a one-way time by an `o`.
+/// A time from the due time with its mark; marked by an `l` if a part of it is the generator's
+/// lateness. If that part is too large, the time from sending replaces it: a service time marked by
+/// an `s`, a one-way time by an `o`.
 fn since_due(cell: &Cell, name: &str, mark: &str, style: Style) -> String {
     if !is_withheld(cell, name) {
         let lag = Lateness::of(cell, name).said_ns();
@@ -190,8 +190,8 @@ fn shown_times(cell: &Cell) -> impl Iterator<Item = String> {
     columns.into_iter().chain(polled)
 }
 
-/// The figures that the table shows of `cell` with a share of generator lag, in words: `p50 214 to
-/// 260 µs, up to 46 µs generator lag`.
+/// The figures of `cell` in the table with a share of generator lag, in words: `p50 214 to 260 µs,
+/// up to 46 µs generator lag`.
 pub(crate) fn lag_shares(cell: &Cell, is_ascii: bool) -> Vec<String> {
     let words = |name: String| {
         let lag = Lateness::of(cell, &name).said_ns();
@@ -202,28 +202,28 @@ pub(crate) fn lag_shares(cell: &Cell, is_ascii: bool) -> Vec<String> {
     shown_times(cell).filter_map(words).collect()
 }
 
-/// True if `cell` shows a service time where others show a response time.
+/// True if `cell` shows a service time instead of a response time.
 pub(crate) fn shows_service_time(cell: &Cell) -> bool {
     shown_times(cell).any(|name| name.starts_with("response") && is_withheld(cell, &name))
 }
 
-/// True if `cell` shows a delivery time where others show a response time.
+/// True if `cell` shows a delivery time instead of a response time.
 pub(crate) fn shows_delivery_time(cell: &Cell) -> bool {
     let has = |name: &str| cell.metrics.keys().any(|key| key.starts_with(name));
     has("delivery_time_ns.") && !has("response_time_ns.")
 }
 
-/// Delivery time, whatever else the cell has.
+/// Delivery time, whatever other times the cell has.
 fn delivery(cell: &Cell, name: &str, style: Style) -> String {
     since_due(cell, name, "", style)
 }
 
-/// True if `cell` shows a one-way time where others show a delivery time.
+/// True if `cell` shows a one-way time instead of a delivery time.
 pub(crate) fn shows_one_way_time(cell: &Cell) -> bool {
     shown_times(cell).any(|name| name.starts_with("delivery") && is_withheld(cell, &name))
 }
 
-/// The first part of a delivery time; none where the whole is withheld.
+/// The first part of a delivery time; none if the whole is not reported.
 fn poll_wait(cell: &Cell, name: &str, style: Style) -> String {
     match is_withheld(cell, "delivery_time_ns.mean") {
         true => ABSENT.to_owned(),
@@ -231,8 +231,8 @@ fn poll_wait(cell: &Cell, name: &str, style: Style) -> String {
     }
 }
 
-/// A time, or what stands for one that is infinite or was not measured. The maximum of so many
-/// messages has an interval in summary.json; here it would only crowd out the others.
+/// A time, or the sign for an infinite or a missing one. The maximum has an interval in
+/// summary.json; here it would take too much space.
 pub(crate) fn part(cell: &Cell, name: &str, style: Style) -> String {
     match cell.metrics.get(name) {
         Some(Metric { value: None, .. }) if style.is_ascii => "inf".to_owned(),
@@ -277,10 +277,10 @@ fn lost_of(cell: &Cell, style: Style) -> String {
     number.map_or("unknown".into(), |number| lost(number, cell.ledger.sent, style.is_ascii))
 }
 
-/// The column of what came after the timeout: only where there is any.
+/// The column of messages that arrived after the timeout: only if there are any.
 const LATE: &str = "late";
 
-/// Where everything stands that the terminal has no room for.
+/// Files with everything that does not fit into the terminal.
 pub(crate) const ELSEWHERE: &str = "report.html, cells.csv and summary.json have them";
 
 const WIRE_BYTES: &str = "wire.bytes_per_message";
@@ -291,10 +291,10 @@ const SERVICE_MARK: &str = " s";
 
 const ONE_WAY_MARK: &str = " o";
 
-/// Stands behind a time of which a part is the generator's lateness.
+/// Sign after a time of which a part is the generator's lateness.
 pub(crate) const LAG_MARK: &str = " l";
 
-/// Stands before the name of a cell that must not be used.
+/// Sign before the name of a cell that must not be used.
 pub(crate) const INVALID_MARK: &str = "!";
 
 const ABSENT: &str = "–";

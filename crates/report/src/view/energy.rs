@@ -2,7 +2,7 @@
 
 use crate::summary::{Cell, Summary};
 
-/// What stands below a table of energies that were measured, or were asked for and were not.
+/// Notes below a table of energies that were measured, or requested and not measured.
 pub(crate) fn notes(summary: &Summary) -> Vec<String> {
     let Some(meter) = &summary.run.meter else { return Vec::new() };
     let has = |cell: &Cell| cell.metrics.contains_key("energy_j");

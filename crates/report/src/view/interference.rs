@@ -1,11 +1,11 @@
-//! Sentences about what a second workload did to the measured one.
+//! Sentences about the effect of a background on the measured load.
 
 use crate::figures::{between, count, spoken, three_digits};
 use crate::summary::pairs::BACKGROUND;
 use crate::summary::{Comparison, Difference, Interference, Summary, Verdict};
 use weigh_model::metrics::unit_of;
 
-/// What lay beneath every cell, and what it did: for the terminal and the page.
+/// The background of every cell, and its effect: for the terminal and the page.
 pub(crate) fn blocks(summary: &Summary, is_ascii: bool) -> Vec<(String, Vec<String>)> {
     let block = |own: &Interference| {
         let of_cell = |comparison: &&Comparison| {
@@ -17,8 +17,8 @@ pub(crate) fn blocks(summary: &Summary, is_ascii: bool) -> Vec<(String, Vec<Stri
     summary.interference.iter().map(block).collect()
 }
 
-/// What the first of them did, in one sentence: `with mqtt … beneath it http1 on reference has a
-/// median response time +1.20 ± 0.30 ms, 2.10 ± 0.20 times the baseline`.
+/// The effect of the first background, in one sentence: `http1 on reference, with background mqtt
+/// …: median response time +1.20 ± 0.30 ms, 2.10 ± 0.20 times the baseline`.
 pub(crate) fn answer(summary: &Summary) -> Option<String> {
     let own = summary.interference.first()?;
     let of_cell =
@@ -29,15 +29,15 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
         1 => String::new(),
         all => format!(" (the first of {all} such cases)"),
     };
-    Some(format!("{}, with {} beneath it: {said}{more}", own.cell, own.background))
+    Some(format!("{}, with background {}: {said}{more}", own.cell, own.background))
 }
 
-/// `http1 on reference, beneath it mqtt …: 9,998/s sent, 100.0 % of the window covered, 0 lost`.
+/// `http1 on reference, background mqtt …: 9,998/s sent, 100.0 % of the window covered, 0 lost`.
 fn heading(own: &Interference) -> String {
     let lost = own.ledger.lost.map_or_else(|| "unknown".to_owned(), count);
-    let baseline = if own.baseline.is_none() { "; no baseline was weighed" } else { "" };
+    let baseline = if own.baseline.is_none() { "; no baseline was measured" } else { "" };
     format!(
-        "{}, beneath it {} ({}): {}/s sent, {:.1} % of the window covered, {lost} lost{baseline}",
+        "{}, background {} ({}): {}/s sent, {:.1} % of the window covered, {lost} lost{baseline}",
         own.cell,
         own.background,
         own.target,
@@ -46,7 +46,7 @@ fn heading(own: &Interference) -> String {
     )
 }
 
-/// `median response time +1.20 ± 0.30 ms, 2.10 ± 0.20 times the baseline`; `None` for what was
+/// `median response time +1.20 ± 0.30 ms, 2.10 ± 0.20 times the baseline`; `None` if it was
 /// refused.
 fn sentence(comparison: &Comparison, is_ascii: bool) -> Option<String> {
     let difference = comparison.difference.as_ref()?;
@@ -89,7 +89,7 @@ fn signed(difference: &Difference, unit: &str, is_ascii: bool) -> String {
         number => (1 - number.log10().floor() as i32).clamp(0, DECIMALS_MAX) as usize,
     };
     let value = difference.value / divisor;
-    // What rounds to nothing has no sign.
+    // A value that rounds to 0 has no sign.
     let shown = |decimals: usize| {
         let is_nothing = value.abs() < 0.5 * 0.1_f64.powi(decimals as i32);
         if is_nothing { 0.0 } else { value }

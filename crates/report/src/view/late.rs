@@ -1,5 +1,5 @@
-//! Messages that arrived, but after the timeout: a column of their own, and which timeout would
-//! have counted them as delivered.
+//! Messages that arrived after the timeout: their own column, and the timeout with which they would
+//! have counted as delivered.
 
 use crate::figures::{count, time};
 use crate::summary::{Cell, Summary};
@@ -12,8 +12,8 @@ pub(crate) fn is_any(summary: &Summary) -> bool {
     summary.cells.iter().any(|cell| cell.ledger.late > 0)
 }
 
-/// How many of a cell's messages were late, with the timeout to type: `9 of 12 messages arrived
-/// late, ...`; `None` where none was.
+/// Number of a cell's late messages, with the timeout to type: `9 of 12 messages arrived late,
+/// ...`; `None` if there were none.
 pub(crate) fn sentence(cell: &Cell, is_ascii: bool) -> Option<String> {
     let late = cell.ledger.late;
     if late == 0 {

@@ -1,5 +1,5 @@
-//! Two lanes in one metric, place by place, and what that comes to in a sentence: one sentence for
-//! the terminal and the page, which says of every place what happened there.
+//! Two lanes in one metric, place by place, as one sentence for the terminal and the page, with the
+//! result at every place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::figures::{between, three_digits};
 use crate::summary::pairs::{BACKGROUND, LANE};
 use crate::summary::{Comparison, Matrix, Ratio, Summary, Verdict};
 
-/// Two lanes in one metric at all places where both were weighed, or one lane along an axis.
+/// Two lanes in one metric at all places where both were measured, or one lane along an axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Meeting {
     pub(crate) left: String,
@@ -15,7 +15,7 @@ pub(crate) struct Meeting {
     factor: String,
     /// The comparisons with a verdict.
     seen: Vec<Comparison>,
-    /// At how many places the two could not be compared.
+    /// Number of places at which the two could not be compared.
     refused: usize,
 }
 
@@ -25,18 +25,18 @@ impl Meeting {
         !self.seen.is_empty()
     }
 
-    /// At how many places the two met, refused ones included.
+    /// Number of places at which the two met, refused ones included.
     pub(crate) fn places(&self) -> usize {
         self.seen.len() + self.refused
     }
 
-    /// At how many places one of the two is lower.
+    /// Number of places at which one of the two is lower.
     pub(crate) fn decided(&self) -> usize {
         self.at(Verdict::Lower).len() + self.at(Verdict::Higher).len()
     }
 
-    /// Whether left has `verdict` at every place, and keeps it when all comparisons of the run are
-    /// taken together.
+    /// Whether left has `verdict` at every place, and it is significant when all comparisons of the
+    /// run are considered together.
     pub(crate) fn is_everywhere(&self, verdict: Verdict) -> bool {
         let is_so = |c: &Comparison| c.verdict == verdict && c.stands;
         self.is_compared() && self.refused == 0 && self.seen.iter().all(is_so)
@@ -57,7 +57,7 @@ impl Meeting {
 
     /// Two lanes: `mqtt qos=1 was 1.32 ± 0.04 times faster than http1`, and over several places
     /// `mqtt was 1.90 to 2.10 times faster than http1 at 2 of 4 places, http1 was 3.00 ± 0.10 times
-    /// faster than mqtt at 1, too close to call at 1`. A range is that of the places it speaks of.
+    /// faster than mqtt at 1, too close to call at 1`. A range covers the places of its clause.
     pub(crate) fn words(&self, metric: &str) -> String {
         let (lower, higher) = (self.at(Verdict::Lower), self.at(Verdict::Higher));
         let mut order = [(Verdict::Lower, lower), (Verdict::Higher, higher)];
@@ -106,7 +106,7 @@ impl Meeting {
     /// One lane along an axis: `mqtt qos=1 along connections: 1.02 to 1.31 times from one place to
     /// the next (rises at 4, too close to call at 1 of 5)`.
     pub(crate) fn steps(&self) -> String {
-        // The left place is the smaller one: where it is lower, the figure rises.
+        // The left place is the smaller one: if it is lower, the figure rises.
         let parts = [
             (self.at(Verdict::Lower).len(), "rises"),
             (self.at(Verdict::Higher).len(), "falls"),
@@ -137,10 +137,10 @@ impl Meeting {
         self.seen.iter().filter(|comparison| comparison.verdict == verdict).collect()
     }
 
-    /// Who was ahead at the places `at`, where left is what `verdict` says, and how far.
+    /// Which lane was ahead at the places `at`, where `verdict` is that on left, and by how much.
     fn clause(&self, metric: &str, verdict: Verdict, at: &[&Comparison]) -> String {
         let is_time = metric.contains("_time_ns");
-        // The faster one is named first of times, the larger one of all else.
+        // The faster one is named first for times, the larger one for all else.
         let is_left_first = (verdict == Verdict::Lower) == is_time;
         let (one, other) = match is_left_first {
             true => (&self.left, &self.right),
@@ -168,7 +168,7 @@ impl Meeting {
     }
 }
 
-/// ` at all 4 places`; empty where there is one only.
+/// ` at all 4 places`; empty if there is only one.
 pub(crate) fn everywhere(places: usize) -> String {
     match places {
         0 | 1 => String::new(),
@@ -177,14 +177,14 @@ pub(crate) fn everywhere(places: usize) -> String {
     }
 }
 
-/// A mark where a verdict does not stand among all.
+/// A mark if a verdict is not significant among all.
 fn mark(at: &[&Comparison]) -> &'static str {
     let is_called = |c: &&&Comparison| matches!(c.verdict, Verdict::Lower | Verdict::Higher);
     if at.iter().filter(is_called).all(|c| c.stands) { "" } else { " ?" }
 }
 
 /// The ratio of one place with its interval, or the range over several; inverted, right over left.
-/// `None` where no place has a ratio.
+/// `None` if no place has a ratio.
 fn range(at: &[&Comparison], is_inverted: bool) -> Option<String> {
     let turn = |ratio: Ratio| if is_inverted { inverse(ratio) } else { ratio };
     let ratios: Vec<Ratio> = at.iter().filter_map(|c| c.ratio).map(turn).collect();
@@ -197,7 +197,7 @@ fn range(at: &[&Comparison], is_inverted: bool) -> Option<String> {
     Some(if low == high { low } else { format!("{low} to {high}") })
 }
 
-/// Where nothing at all is a possible ratio, its inverse has no end.
+/// If 0 is a possible ratio, its inverse has no end.
 fn inverse(ratio: Ratio) -> Ratio {
     let ends = ratio.low.zip(ratio.high);
     let ends = ends.filter(|(low, high)| *low > 0.0 && high.is_finite());
@@ -223,14 +223,14 @@ fn turned(comparison: &Comparison) -> Comparison {
 
 /// The name of every cell without its place along the axes.
 pub(crate) struct Lanes<'a> {
-    /// By the cell's name: its lane, and what tells it from others of the same lane.
+    /// By the cell's name: its lane, and what distinguishes it from others of the same lane.
     names: BTreeMap<&'a str, String>,
 }
 
 impl<'a> Lanes<'a> {
     pub(crate) fn of(summary: &'a Summary, matrix: &Matrix) -> Lanes<'a> {
         let axes = matrix.axes.iter().map(|axis| axis.key.as_str());
-        // Quantities that change together are no axis of the matrix, and yet places.
+        // Quantities that change together are not an axis of the matrix, but still places.
         let factors = summary.comparisons.iter().map(|comparison| comparison.factor.as_str());
         let factors = factors
             .filter(|factor| ![LANE, BACKGROUND].contains(factor))
@@ -250,8 +250,8 @@ impl<'a> Lanes<'a> {
         self.names.get(cell).map_or("", String::as_str)
     }
 
-    /// What every two lanes were to each other, or every lane to itself along an axis. That
-    /// guarantees differ is no place that was missed: such lanes never meet.
+    /// The results between every two lanes, or of every lane along an axis. Lanes with different
+    /// guarantees never meet, which is not a missing place.
     pub(crate) fn meetings(
         &self,
         summary: &Summary,

@@ -1,4 +1,4 @@
-//! What table and page both show, made from a [`Summary`](crate::Summary) without layout: rows,
+//! The content of table and page, made from a [`Summary`](crate::Summary) without layout: rows,
 //! columns and sentences.
 
 pub(crate) mod columns;

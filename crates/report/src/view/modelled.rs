@@ -5,7 +5,7 @@ use crate::summary::metric::ends;
 use crate::summary::modelled::{Contribution, Modelled, ModelledRatio};
 use crate::summary::{Cell, Verdict};
 
-/// Headings of the table, and the metric that stands below each.
+/// Headings of the table, and the metric of each.
 pub(crate) fn columns(modelled: &Modelled) -> Vec<(String, &'static str)> {
     let every = span(modelled.every_s);
     let duty = |what: &str| format!("one each {every}:\n{what}");
@@ -20,7 +20,7 @@ pub(crate) fn columns(modelled: &Modelled) -> Vec<(String, &'static str)> {
     ]
 }
 
-/// A figure as it stands in the table.
+/// The text of a figure in the table.
 pub(crate) fn shown(cell: &Cell, metric: &str) -> Option<String> {
     let own = cell.metrics.get(metric)?;
     let value = own.value?;
@@ -32,25 +32,25 @@ pub(crate) fn shown(cell: &Cell, metric: &str) -> Option<String> {
     Some(format!("{} {unit}", between(value / divisor, ends)))
 }
 
-/// What the figures rest on and hang on, line by line.
+/// Basis and main sources of uncertainty of the figures, line by line.
 pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
     lines.push(
-        "  charge lasts (as weighed): the device sends without a pause, as the trial did, until \
+        "  charge lasts (as measured): the device sends without a pause, as the trial did, until \
          the battery is empty"
             .to_owned(),
     );
     lines.push(format!(
-        "  one each {}: the device sleeps, sends one message, and sleeps again; on a connection \
-         that is kept (with the keep-alives that it needs), or on a new one where each message has \
-         its own; J/message is beyond sleeping; producers only",
+        "  one each {}: the device sleeps, sends one message, and sleeps again; on a kept \
+         connection (with the keep-alives that it needs), or on a new one if each message has \
+         its own; J/message is above sleeping; producers only",
         span(modelled.every_s)
     ));
     lines.push(format!(
-        "  \u{b1} at 95 %: {} draws of the coefficients (seed {}) and the spread from run to run; \
-         no interval holds what the model leaves out, and a ratio is of one model; the sources: \
-         weigh devices",
+        "  \u{b1} at 95 %: {} draws of the coefficients (seed {}) and the spread from run to \
+         run; the interval does not cover effects missing from the model, and a ratio uses one \
+         model; for the sources type weigh energy devices",
         crate::figures::count(modelled.draws),
         modelled.seed
     ));
@@ -61,14 +61,14 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
             .take(NAMED)
             .map(contribution)
             .collect();
-        (!first.is_empty()).then(|| format!("  {cell}, {title} hangs on: {}", first.join(", ")))
+        (!first.is_empty()).then(|| format!("  {cell}, {title} depends on: {}", first.join(", ")))
     };
     for cell in &modelled.cells {
         lines.extend(cell.keep_alives.iter().map(|text| format!("  {}: {text}", cell.cell)));
         if let Some(reason) = &cell.absent {
             lines.push(format!("  {}: not modelled: {reason}", cell.cell));
         }
-        lines.extend(budget("as weighed", &cell.cell, &cell.weighed_budget));
+        lines.extend(budget("as measured", &cell.cell, &cell.weighed_budget));
         lines.extend(budget("a message after a pause", &cell.cell, &cell.duty_budget));
     }
     let shown = modelled.comparisons.iter().take(LINES_MAX).map(ratio);
@@ -80,7 +80,7 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     lines
 }
 
-/// A ratio in a line; where the model cannot tell the sides apart, that and the interval alone.
+/// A ratio in a line; if the model cannot distinguish the sides, only the interval.
 fn ratio(own: &ModelledRatio) -> String {
     let ModelledRatio { metric, left, right, ratio, verdict } = own;
     match (verdict, ratio.low.zip(ratio.high)) {
@@ -91,7 +91,8 @@ fn ratio(own: &ModelledRatio) -> String {
             verdict.name()
         ),
         (_, Some((low, high))) => format!(
-            "  {metric}: the model cannot tell {left} and {right} apart here: {low:.2} to {high:.2}"
+            "  {metric}: the model cannot distinguish {left} and {right} here: {low:.2} to \
+             {high:.2}"
         ),
     }
 }
@@ -122,8 +123,8 @@ pub(crate) const MESSAGES: &str = "modelled_messages_per_charge";
 /// Sources of variance that are named.
 const NAMED: usize = 3;
 
-/// A smaller share would be told as 0 %.
+/// A smaller share would be printed as 0 %.
 const SHARE_MIN: f64 = 0.005;
 
-/// Ratios that are told.
+/// Maximum number of ratios.
 const LINES_MAX: usize = 12;

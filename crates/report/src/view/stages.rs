@@ -1,5 +1,5 @@
-//! The stages that the messages of a cell went through, in their order, with what each took of
-//! their way and of the machine.
+//! The stages that the messages of a cell passed, in their order, with the time and the resources
+//! of each.
 
 use crate::figures::{between, bytes, time_between};
 use crate::summary::metric::ends;
@@ -13,25 +13,25 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// What it is called.
+    /// Its name.
     pub(crate) fn label(self) -> String {
         if self.is_gap { format!("to the {}", self.name) } else { self.name.to_owned() }
     }
 
-    /// A statistic of its piece of the way.
+    /// A statistic of its part of the route.
     pub(crate) fn time<'c>(self, cell: &'c Cell, statistic: &str) -> Option<&'c Metric> {
         let piece = if self.is_gap { "gap_time_ns" } else { "hop_time_ns" };
         cell.metrics.get(&format!("stage.{}.{piece}.{statistic}", self.name))
     }
 
-    /// Something else of it.
+    /// Another figure of it.
     fn figure<'c>(self, cell: &'c Cell, what: &str) -> Option<&'c Metric> {
         let metric = cell.metrics.get(&format!("stage.{}.{what}", self.name));
         metric.filter(|_| !self.is_gap)
     }
 }
 
-/// The stages of a cell in the order of a message; none where it went through none.
+/// The stages of a cell in the order of a message; empty if there are none.
 pub(crate) fn of(cell: &Cell) -> Vec<Stage> {
     let both = |name| [true, false].map(|is_gap| Stage { name, is_gap });
     let all = NAMES.iter().flat_map(|name| both(*name));
@@ -45,7 +45,7 @@ pub(crate) fn of(cell: &Cell) -> Vec<Stage> {
 pub(crate) const HEADINGS: [&str; 8] =
     ["stage", "hop\nmean", "hop\np50", "hop\np99", "held\nmean", "CPU\nµs/msg", "CPU %", "memory"];
 
-/// What stands below them for a stage.
+/// The row of a stage.
 pub(crate) fn row(stage: Stage, cell: &Cell, is_ascii: bool) -> Vec<String> {
     let shown = |metric: Option<&Metric>, show: &dyn Fn(f64, &Metric) -> String| {
         let value = metric.and_then(|metric| Some((metric.value?, metric)));
@@ -65,13 +65,13 @@ pub(crate) fn row(stage: Stage, cell: &Cell, is_ascii: bool) -> Vec<String> {
     ]
 }
 
-/// What a reader of the table must know.
+/// The legend of the table.
 pub(crate) const LEGEND: &str = "hop: from a message's arrival at the stage to its arrival at the \
     next one, at the last to its commit (generator: due to sent; broker: sent to the gateway); \
     the hops of a message add up to its delivery time; held: arrival to confirmed, what lies \
     behind included";
 
-/// All stages there are, in the order of a message.
+/// All stages, in the order of a message.
 const NAMES: [&str; 5] = ["generator", "broker", "gateway", "api", "store"];
 
 const ABSENT: &str = "\u{2013}";

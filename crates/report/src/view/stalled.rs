@@ -1,5 +1,6 @@
-//! What brokers did while their subscribers read nothing: how much of what they had confirmed was
-//! lost, whether they say so, and what memory it took. Made of the figures of the cells alone.
+//! What brokers did while their subscribers read nothing: how many messages that they had confirmed
+//! were lost, whether they report it, and the memory it took. Made only from the figures of the
+//! cells.
 
 use weigh_model::ledger::Cause;
 
@@ -7,13 +8,13 @@ use crate::figures::{bytes, count, share, time};
 use crate::summary::COUNTERS_ASKED;
 use crate::summary::{Cell, Summary};
 
-/// A sentence for each cell whose subscribers stalled; empty where none did.
+/// A sentence for each cell with stalled subscribers; empty if there are none.
 pub(crate) fn lines(summary: &Summary, is_ascii: bool) -> Vec<String> {
     let stalled = summary.cells.iter().filter(|cell| value(cell, STALL).is_some());
     stalled.map(|cell| format!("{}: {}", cell.name, sentence(cell, is_ascii))).collect()
 }
 
-/// What stands above them.
+/// The title above them.
 pub(crate) const TITLE: &str =
     "stalled subscribers: what was confirmed to its publisher and never delivered";
 
@@ -45,7 +46,7 @@ fn sentence(cell: &Cell, is_ascii: bool) -> String {
     parts.join("; ")
 }
 
-/// That nothing says so, as far as anybody has asked.
+/// Text if no counter or event reports the loss, as far as counters were read.
 fn unsaid(cell: &Cell) -> String {
     match cell.scene.get(COUNTERS_ASKED) {
         Some(words) if !cell.metrics.contains_key("counter.dropped") => {
@@ -55,14 +56,14 @@ fn unsaid(cell: &Cell) -> String {
     }
 }
 
-/// The ways in which a broker can say that it did not keep its word, and those that this one used.
+/// The ways in which a broker can report a loss, and those that this one used.
 fn said(cell: &Cell) -> Vec<String> {
     let mut said = Vec::new();
     let dropped = cell.metrics.get("counter.dropped");
     if let Some(dropped) = dropped.and_then(|own| own.value.map(|mean| mean * f64::from(own.n)))
         && dropped > 0.0
     {
-        said.push(format!("its own counter says that {} were dropped", count(dropped as u64)));
+        said.push(format!("its own counter reports {} dropped", count(dropped as u64)));
     }
     if cell.ledger.causes.get(&Cause::SubscriberDisconnected).is_some_and(|lost| *lost > 0) {
         said.push("it disconnected the subscriber".to_owned());
@@ -75,7 +76,7 @@ fn said(cell: &Cell) -> Vec<String> {
     said
 }
 
-/// Messages that were sent and that nobody confirmed.
+/// Messages that were sent and never confirmed.
 fn unconfirmed(cell: &Cell) -> u64 {
     cell.ledger.sent.saturating_sub(cell.ledger.acknowledged)
 }
@@ -87,5 +88,5 @@ fn value(cell: &Cell, name: &str) -> Option<f64> {
 /// How long subscribers read nothing.
 const STALL: &str = "subscriber_stall_s";
 
-/// A confirmation that took so much of the stall waited for its end and not for its turn.
+/// A confirmation that took this share of the stall waited for its end and not for its turn.
 const HELD_BACK_SHARE: f64 = 0.25;

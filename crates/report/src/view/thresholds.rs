@@ -4,7 +4,7 @@ use crate::summary::figure_text::figure_text;
 use crate::summary::thresholds::NOT_DONE;
 use crate::summary::{Answer, Judged, Summary, Threshold};
 
-/// A sentence for each threshold, and what it comes to.
+/// A sentence for each threshold, and its result.
 pub(crate) fn sentences(summary: &Summary, is_ascii: bool) -> Vec<(Answer, String)> {
     let said = |threshold: &Threshold| {
         let without = threshold.undecided.iter().filter(|j| j.reason.as_deref() == Some(NOT_DONE));
@@ -14,7 +14,7 @@ pub(crate) fn sentences(summary: &Summary, is_ascii: bool) -> Vec<(Answer, Strin
     summary.thresholds.iter().map(said).collect()
 }
 
-/// The condition and what it met among `all` cells.
+/// The condition and its figures among `all` cells.
 fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
     let mut text = threshold.condition.clone();
     if let Some(reason) = &threshold.reason {

@@ -1,5 +1,5 @@
 //! The verdicts as sentences for the terminal: which lane was how many times faster than which
-//! other, one line for two lanes, however many places they met at.
+//! other, one line for two lanes, whatever the number of places.
 
 use super::meeting::{Lanes, Meeting};
 use crate::figures::{count, spoken};
@@ -25,7 +25,7 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
     if let Some(metric) = headline_metric(summary) {
         let said = lanes.meetings(summary, metric, false);
         let said = said.iter().filter(|one| one.is_compared());
-        let title = format!("{}, from place to place", spoken(metric));
+        let title = format!("{}, along the axis", spoken(metric));
         lines.extend(titled(title, said.map(Meeting::steps).collect()));
     }
     let together = together(summary);
@@ -35,7 +35,7 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// At most [`LINES_MAX`] lines below a title, the rest counted.
+/// At most [`LINES_MAX`] lines below a title, the others counted.
 fn titled(title: String, mut lines: Vec<String>) -> Vec<String> {
     if lines.is_empty() {
         return lines;
@@ -50,21 +50,24 @@ fn titled(title: String, mut lines: Vec<String>) -> Vec<String> {
     all
 }
 
-/// What so many verdicts mean for each; empty for a single one.
+/// The effect of many verdicts on each; empty for a single one.
 fn together(summary: &Summary) -> String {
     let of = &summary.multiplicity;
     if of.compared < 2 {
         return String::new();
     }
     let mut text = format!(
-        "  {} comparisons, {} called different; were all equal, {:.1} would be called by chance",
+        "  {} comparisons, {} significant ({:.1} expected by chance)",
         count(of.compared.into()),
         count(of.called.into()),
         of.expected_by_chance,
     );
     if of.standing < of.called {
         let standing = count(of.standing.into());
-        text += &format!("; {standing} stand when all are taken together, ? marks the others");
+        text += &format!(
+            "; {standing} are significant when all are considered together, ? marks \
+                          the others"
+        );
     }
     text
 }

@@ -310,7 +310,7 @@ fn an_unknown_metric_is_refused_with_the_nearest_name() {
     };
     assert!(ask("respones_time_ns.p99 > +5%").contains("did you mean response_time_ns.p99?"));
     assert!(ask("zzz > 5").contains("--all"));
-    assert!(ask("response_time_ns.p99 == +5%").contains("with < or >"));
+    assert!(ask("response_time_ns.p99 == +5%").contains("use < or >"));
 }
 
 #[test]

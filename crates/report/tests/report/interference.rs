@@ -84,8 +84,8 @@ fn what_lay_beneath_is_told_beside_it() {
     assert_eq!(told.baseline.as_ref(), Some(&paired(&summary).right));
     let text = render(&summary, Style::plain(240));
     for part in [
-        "with a background, less the baseline without it",
-        "beneath it mqtt qos=0 at reference, publish, 10 connections",
+        "with a background, minus the baseline without it",
+        "background mqtt qos=0 at reference, publish, 10 connections",
         "998/s sent, 75.0 % of the window covered, 0 lost",
         "median response time +50.4 ± 2.7 µs",
     ] {
@@ -106,5 +106,5 @@ fn without_its_baseline_there_is_no_difference() {
     let summary = Summary::from_events(&events).unwrap();
     assert_eq!(summary.interference[0].baseline, None);
     assert!(summary.comparisons.is_empty());
-    assert!(render(&summary, Style::plain(240)).contains("no baseline was weighed"));
+    assert!(render(&summary, Style::plain(240)).contains("no baseline was measured"));
 }

@@ -117,7 +117,7 @@ fn modelled_and_measured_meet_in_no_ratio_and_no_column() {
     let is_doubt = |line: &str| line.contains("modelled-without-path");
     assert!(measured.lines().all(|line| !line.contains("modelled") || is_doubt(line)), "{text}");
     assert!(own.contains("The device over The radio") && own.contains("12.5 ±"), "{text}");
-    assert!(text.contains("weigh with --path 3g"), "{text}");
+    assert!(text.contains("measure with --path 3g"), "{text}");
     let html = page(&summary, &run(), &Provenance { journal_sha256: None });
     assert!(html.contains("Modelled, not measured.") && html.contains("modelled-duty"));
 }
@@ -128,13 +128,16 @@ fn modelled_and_measured_meet_in_no_ratio_and_no_column() {
 fn lanes_that_the_model_cannot_tell_apart_get_no_ratio() {
     let summary = Summary::from_events(&run()).unwrap();
     let text = render(&summary, Style::plain(300));
-    let said = "modelled_wake_j_per_message: the model cannot tell http1 on reference and tcp on \
-                reference apart here: 1.00 to 1.00";
+    let said = "modelled_wake_j_per_message: the model cannot distinguish http1 on reference and \
+                tcp on reference here: 1.00 to 1.00";
     assert!(text.contains(said), "{text}");
     assert!(!text.contains("1.0000"), "{text}");
     let told = "modelled_energy_mah_per_session: http1 on reference over tcp on reference: 0.69";
     assert!(text.contains(told) && text.contains("): lower"), "{text}");
-    assert!(text.contains("charge lasts (as weighed): the device sends without a pause"), "{text}");
+    assert!(
+        text.contains("charge lasts (as measured): the device sends without a pause"),
+        "{text}"
+    );
 }
 
 /// A lane whose connection is kept and pinged: how much that takes, and what to change.
@@ -176,7 +179,9 @@ fn what_cannot_be_modelled_says_why() {
     let summary = Summary::from_events(&unheard).unwrap();
     assert!(reason(&summary).unwrap().contains("add --wire"));
     assert!(summary.cells[0].metrics.keys().all(|name| !name.starts_with("modelled")));
-    assert!(render(&summary, Style::plain(100)).contains("not modelled: its wire"));
+    assert!(
+        render(&summary, Style::plain(100)).contains("not modelled: there was no packet capture")
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! summary that the table is made from.
 
 use weigh_model::event::Event;
-use weigh_report::summary::Verdict;
+use weigh_report::summary::{Answer, Verdict};
 use weigh_report::table::render;
 use weigh_report::{Style, Summary};
 
@@ -94,14 +94,14 @@ fn thresholds_have_a_tick_a_cross_or_a_question_mark_and_what_they_met() {
     let text = render(&summary, Style::plain(160));
     let (_, block) = text.split_once("thresholds:\n").unwrap();
     insta::assert_snapshot!(block.split_once("\n\n").unwrap().0);
-    assert!(!summary.thresholds_hold());
+    assert_eq!(summary.answer(), Answer::Failed);
     let coloured = render(&summary, Style { has_colour: true, ..Style::plain(160) });
     assert!(coloured.contains("\x1b[31m  ✗ loss == 0"), "{coloured}");
     let ascii = render(&summary, Style { is_ascii: true, ..Style::plain(160) });
     assert!(ascii.contains("FAILED loss == 0"), "{ascii}");
     let along = with_thresholds(along(&["tcp"], &[10]), &["response_time p(99) < 1ms"]);
     let summary = Summary::from_events(&along).unwrap();
-    assert!(summary.thresholds_hold());
+    assert_eq!(summary.answer(), Answer::Holds);
     assert!(render(&summary, Style::plain(160)).contains("✓ response_time p(99) < 1ms\n"));
 }
 
@@ -182,7 +182,7 @@ fn an_empty_run_and_no_run_are_told_apart() {
     assert!(Summary::from_events(&[]).is_err());
     let empty = Summary::from_events(&[started("closed")]).unwrap();
     assert_eq!((empty.run.outcome.as_str(), empty.cells.len()), ("unfinished", 0));
-    assert!(render(&empty, Style::plain(100)).contains("nothing was weighed"));
+    assert!(render(&empty, Style::plain(100)).contains("nothing was measured"));
 }
 
 /// What another tool would have shown stands in a table of its own, and says so.

@@ -50,7 +50,7 @@ fn two_writers_of_one_journal_are_refused() {
     let folder = begun("twice", &run()[..2]);
     let first = folder.resume_journal().unwrap();
     let error = folder.resume_journal().unwrap_err().to_string();
-    assert!(error.contains("another weigh records into this run"), "{error}");
+    assert!(error.contains("another weigh process records into this run"), "{error}");
     drop(first);
     assert!(folder.resume_journal().is_ok());
 }
@@ -135,8 +135,8 @@ fn decisions_stand_beside_the_cells_that_they_are_about() {
     let summary = Summary::from_events(&events).unwrap();
     let doubts = &summary.cells[0].doubts;
     for (code, part) in [
-        ("axis-ended", "loss > 0 (it was 25.0 %); 1 larger value was not weighed"),
-        ("optional-stopping", "figures: 4"),
+        ("axis-ended", "loss > 0 (it was 25.0 %); 1 larger value was not measured"),
+        ("optional-stopping", "checks: 4"),
         ("budget-spent", "1 of 5"),
         ("resumed-elsewhere", "kernel"),
     ] {

@@ -102,7 +102,7 @@ fn what_was_sent_again_too_early_is_not_called_lost() {
     let pictures = Gallery::new(&summary, &events).pictures;
     let session = pictures.iter().find(|picture| picture.name.starts_with("session")).unwrap();
     assert!(session.note.contains("sent again too early"), "{}", session.note);
-    assert!(!session.note.contains("lost on the way"), "{}", session.note);
+    assert!(!session.note.contains("lost in transit"), "{}", session.note);
     let first = &session.about["packets"][0];
     assert!(first.get("again").is_none() && first["marks"] == "not lost, sent again too early");
 }

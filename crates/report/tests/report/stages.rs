@@ -66,7 +66,7 @@ fn the_table_has_a_line_for_every_stage() {
         store.contains("2.00") && store.contains("12.5") && store.contains("8.00 MiB"),
         "{store}"
     );
-    assert!(text.contains("the missing were seen last at: 30 broker"), "{text}");
+    assert!(text.contains("the missing ones were seen last at: 30 broker"), "{text}");
     let ascii = render(&summary, Style { is_ascii: true, ..Style::plain(200) });
     assert!(ascii.is_ascii(), "{ascii}");
 }

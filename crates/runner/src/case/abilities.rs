@@ -1,5 +1,5 @@
-//! What is known of targets, from the files of `weigh targets probe`, and what follows from it for
-//! a case before anything starts.
+//! Abilities of targets, from the files of `weigh probe`, and the cases that they rule out
+//! before a start.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,18 +15,18 @@ use weigh_testbed::catalogue::Catalogue;
 
 use crate::input_file::{self, TEXT_BYTES_MAX};
 
-/// The files that were read; each is read once.
+/// The files that were read so far; each is read once.
 #[derive(Default)]
 pub struct KnownAbilities {
     by_file: RefCell<BTreeMap<String, Rc<Abilities>>>,
 }
 
 impl KnownAbilities {
-    /// Refuses what the target of a case cannot do: by the file that the case names, or by what the
-    /// target's own file names.
+    /// Rejects a case that its target cannot do, by the file that the case names or by the target's
+    /// own file.
     ///
     /// # Errors
-    /// What the target cannot do, at the key that asks for it; a file that cannot be read.
+    /// The missing ability, at the key that needs it; a file that cannot be read.
     pub fn check(&self, catalogue: &Catalogue, case: &Case, trial: &Trial) -> Result<(), Invalid> {
         let known = match &case.abilities {
             Some(file) => Some(self.of_file(file, trial)?),
@@ -40,7 +40,7 @@ impl KnownAbilities {
 
     fn of_file(&self, file: &str, trial: &Trial) -> Result<Rc<Abilities>, Invalid> {
         let wrong = |problem: String, mend: &str| Invalid::new(ABILITIES, problem, mend);
-        let mend = "name a file of weigh targets probe -o";
+        let mend = "name a file of weigh probe -o";
         let known = self.read(file, || {
             input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX)
                 .map_err(|error| wrong(format!("{file}: cannot be read: {error}"), mend))
@@ -52,7 +52,7 @@ impl KnownAbilities {
         Ok(known)
     }
 
-    /// What is known of a target holds for the profile that was probed.
+    /// Abilities of a target; they apply to the profile that was probed.
     fn of_target(
         &self,
         catalogue: &Catalogue,
@@ -74,7 +74,7 @@ impl KnownAbilities {
             return Ok(Rc::clone(known));
         }
         let read = Abilities::read(file, &text()?).map_err(|error| {
-            Invalid::new(ABILITIES, error.to_string(), "name a file of weigh targets probe -o")
+            Invalid::new(ABILITIES, error.to_string(), "name a file of weigh probe -o")
         })?;
         let read = Rc::new(read);
         self.by_file.borrow_mut().insert(file.to_owned(), Rc::clone(&read));

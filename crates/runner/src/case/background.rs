@@ -1,5 +1,4 @@
-//! From the words of a plan to the second workload beneath a case: its lane, and whether it can be
-//! done.
+//! Resolves the background of a plan to a lane, and checks that it can run.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,20 +19,20 @@ use crate::case::material::{Shelf, composer};
 use crate::case::pipeline::Entry;
 use crate::case::secrets::{Secrets, against};
 
-/// The second workload beneath a case.
+/// The second load of a case, which runs during its trials.
 #[derive(Clone)]
 pub struct BackgroundCase {
-    /// What was asked.
+    /// The background as the plan gives it.
     pub asked: Background,
-    /// Its protocol, its settings, and what it goes to; at the measured target that of the case.
+    /// Its protocol, settings and target; the case's own target unless another one is given.
     pub lane: Lane,
 }
 
 impl BackgroundCase {
-    /// Of this background beneath a case of the lane `measured`, whose parties may be hosts.
+    /// Resolves the background of a case whose lane is `measured`; targets may be hosts.
     ///
     /// # Errors
-    /// If it cannot be done; the place is a plan key.
+    /// A background that cannot run; the place is a plan key.
     pub fn of(
         asked: &Background,
         (measured, has_hosts): (&Lane, bool),
@@ -43,7 +42,7 @@ impl BackgroundCase {
         if has_hosts {
             return Err(Invalid::new(
                 "background.target",
-                "a background does not cross a path or a wire of ours",
+                "a background cannot use an emulated path, a wire or a capture",
                 "leave path, wire and pcap out, or the background",
             ));
         }
@@ -67,7 +66,7 @@ impl BackgroundCase {
         Ok(case)
     }
 
-    /// Looks at it as whoever carries it out does, without starting anything.
+    /// Checks the background as its generator would, without a start.
     fn check(&self) -> Result<(), Invalid> {
         let lane = &self.lane;
         if !lane.is_foreign() && lane.settings.flag("tls_mutual") {
@@ -94,7 +93,7 @@ impl BackgroundCase {
     }
 }
 
-/// What is no reading is thrown away before it comes to a store, and loads nothing behind that.
+/// A body that is not a reading is rejected at the entry and would put no load on the store.
 fn check_readings(asked: &Background) -> Result<(), Invalid> {
     let is_read = Entry::of(&asked.protocol)? != Entry::Store;
     let is_made_here = matches!(asked.load.body, BodySource::Filler | BodySource::Readings);
@@ -103,12 +102,12 @@ fn check_readings(asked: &Background) -> Result<(), Invalid> {
     }
     Err(Invalid::new(
         "background.load.body",
-        "the pipeline takes readings only, and the body of this background is none",
+        "the pipeline accepts only readings, and the body of this background is not one",
         "write one as a template, as in examples/pipeline-under-load.toml",
     ))
 }
 
-/// What is wrong with a load or a protocol, told of the background.
+/// Moves an error of the load or the protocol to the key of the background.
 fn of_background(invalid: Invalid) -> Invalid {
     Invalid { place: format!("{PREFIX}{}", invalid.place), ..invalid }
 }

@@ -1,4 +1,4 @@
-//! The words of `--background` as a background of every draft.
+//! Parses `--background` and adds the background to every draft.
 
 use weigh_model::background::Background;
 use weigh_plan::Case;
@@ -11,10 +11,10 @@ use weigh_protocols as registry;
 use crate::case::known::Known;
 use crate::exit::Stop;
 
-/// The drafts with the background that the words of `--background` ask for, and without it.
+/// Returns each draft without and with the background that `--background` describes.
 ///
 /// # Errors
-/// What is wrong with the words, as a plan would say it.
+/// An invalid word, as a plan would report it.
 pub fn beneath(words: &str, drafts: Vec<Case>, known: &Known<'_>) -> Result<Vec<Case>, Stop> {
     let mut all = Vec::new();
     for draft in drafts {
@@ -26,7 +26,7 @@ pub fn beneath(words: &str, drafts: Vec<Case>, known: &Known<'_>) -> Result<Vec<
     Ok(all)
 }
 
-/// A background in the words of a plan: its protocol, and `key=value` as often as there are more.
+/// Parses the words of a background: its protocol, then `key=value` pairs.
 fn of_words(words: &str, draft: &Case, known: &Known<'_>) -> Result<Background, String> {
     let language = Keys::new(registry::PROTOCOLS);
     let mut words = words.split_whitespace();
@@ -50,5 +50,5 @@ fn of_words(words: &str, draft: &Case, known: &Known<'_>) -> Result<Background, 
         let said = problems.iter().map(|one| format!("{}; {}", one.text, one.mend));
         said.collect::<Vec<_>>().join("; ")
     });
-    plan?.plan.background.ok_or_else(|| "it says of none".to_owned())
+    plan?.plan.background.ok_or_else(|| "it describes no background".to_owned())
 }

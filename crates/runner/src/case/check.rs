@@ -1,4 +1,4 @@
-//! What can be checked of a trial without starting anything.
+//! Checks of a trial that need no start.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -9,12 +9,12 @@ use crate::case::lanes::{Against, Lane};
 use crate::case::material::{Material, composer};
 use crate::case::pipeline;
 use crate::exit::Stop;
-use crate::targets::secured;
+use crate::targets::tls;
 
-/// Checks what can be checked of a trial without starting anything.
+/// Checks a trial without a start; true if the target confirms its messages.
 ///
 /// # Errors
-/// If it cannot work. Otherwise returns whether the target confirms its messages.
+/// A trial that cannot run.
 pub fn check_trial(
     lane: &Lane,
     trial: &Trial,
@@ -24,7 +24,7 @@ pub fn check_trial(
     let is_marked = composer(trial, material, 0)?.0.is_marked();
     if !is_marked && shards > 1 && trial.load.delivers() {
         return Err(Stop::usage(format!(
-            "--shards {shards}: bodies too small for a mark are told apart by connection and \
+            "--shards {shards}: bodies too small for a mark are identified by connection and \
              order, which one thread must see; type --shards 1 or -s 64B"
         )));
     }
@@ -34,10 +34,10 @@ pub fn check_trial(
     Ok(check_protocol(lane, trial)?)
 }
 
-/// Asks the protocol whether it can do the trial; true if the target confirms its messages.
+/// Asks the protocol whether it can run the trial; true if the target confirms its messages.
 ///
 /// # Errors
-/// If it cannot.
+/// A trial that the protocol cannot run.
 pub fn check_protocol(lane: &Lane, trial: &Trial) -> Result<bool, Invalid> {
     let mut trial = trial.clone();
     let unspecified = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
@@ -47,7 +47,7 @@ pub fn check_protocol(lane: &Lane, trial: &Trial) -> Result<bool, Invalid> {
     });
     let dial = lane.protocol.dial(&trial)?;
     if let Some(endpoint) = &trial.endpoint {
-        secured::check(lane, endpoint)?;
+        tls::check(lane, endpoint)?;
     }
     if matches!(lane.against, Against::Reference) {
         lane.protocol.host(&lane.settings)?;

@@ -1,5 +1,5 @@
-//! What is fetched instead of being sent to: a URL of HTTP of which nothing is said but where it is
-//! has no reading of ours to take, and answers a POST with an error as a rule.
+//! URLs that are fetched with GET: an HTTP URL without a body, a size or a method usually answers a
+//! POST of readings with an error.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::case::lanes::{Against, Lane};
 use crate::exit::Stop;
 use crate::watcher::Watcher;
 
-/// The settings of requests to `target` under a load of which no body and no size is given; none
-/// leaves them at the protocol's own.
+/// Settings of requests to `target` for a load without a body and a size; `None` leaves the
+/// protocol's own settings.
 pub fn settings(
     protocol: &dyn Protocol,
     target: &str,
@@ -28,10 +28,10 @@ pub fn settings(
     std::iter::once((METHOD, GET)).chain(root).collect()
 }
 
-/// The lanes of a command line, those of them with GET that are fetched.
+/// Switches the lanes of a command line to GET where the URL is to be fetched.
 ///
 /// # Errors
-/// If a lane refuses it.
+/// A lane that rejects the setting.
 pub fn lanes(
     lanes: Vec<Lane>,
     pattern: Option<Pattern>,
@@ -54,16 +54,16 @@ pub fn lanes(
     fetched.collect()
 }
 
-/// URLs of which it was said that they are fetched, each once.
+/// URLs whose notice was shown; each is shown once.
 #[derive(Debug, Default)]
 pub struct Notices(Vec<String>);
 
 impl Notices {
-    /// Says it of this one.
+    /// Shows the notice for `url`, the first time.
     pub fn say(&mut self, url: &str, watcher: &dyn Watcher) {
         if !self.0.iter().any(|known| known == url) {
             watcher.say(&format!(
-                "{url} is fetched with GET; to send messages to it, give a body, a size or \
+                "{url} is fetched with GET; to send messages to it, add a body, a size or \
                  --method POST"
             ));
             self.0.push(url.to_owned());
@@ -71,10 +71,10 @@ impl Notices {
     }
 }
 
-/// The setting of the protocols that have methods.
+/// The setting of protocols that have methods.
 pub const METHOD: &str = "method";
 
-/// The setting that says what is asked for, where the URL does not.
+/// The setting for the requested resource, if the URL does not name it.
 const PATH: &str = "path";
 
 const GET: &str = "GET";

@@ -1,5 +1,5 @@
-//! What there is to weigh, as the language of plans asks for it: the registry's protocols, the
-//! catalogue's targets, and servers behind URLs.
+//! Protocols, targets and URLs as the language of plans looks them up: the registry, the catalogue
+//! and external servers.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -32,23 +32,22 @@ use crate::case::secrets::Secrets;
 use crate::case::share::TargetShare;
 use crate::watcher::Watcher;
 
-/// Everything known here.
+/// Every name that a plan can use.
 pub struct Known<'c> {
     catalogue: &'c Catalogue,
-    /// What was found in URLs, by the URL without it.
+    /// Credentials found in URLs, by the URL without them.
     credentials: RefCell<BTreeMap<String, Credentials>>,
     shelf: RefCell<Shelf>,
-    /// Bodies that were looked at, and their sizes; what was wrong with one is told once.
+    /// Bodies that were checked, and their sizes in bytes; an error of a body is reported once.
     bodies: RefCell<BTreeMap<String, u64>>,
     abilities: KnownAbilities,
-    /// URLs of which it was said that they are fetched.
+    /// URLs that are fetched with GET, for their notices.
     fetched: RefCell<fetched::Notices>,
     watcher: &'c dyn Watcher,
 }
 
 impl<'c> Known<'c> {
-    /// The registry's protocols and the targets of this catalogue; `watcher` hears what a plan does
-    /// not say.
+    /// Knows the registry's protocols and the targets of `catalogue`; `watcher` receives notices.
     pub fn new(catalogue: &'c Catalogue, watcher: &'c dyn Watcher) -> Known<'c> {
         let (credentials, shelf) = (RefCell::default(), RefCell::default());
         let (bodies, abilities) = (RefCell::default(), KnownAbilities::default());
@@ -56,7 +55,7 @@ impl<'c> Known<'c> {
         Known { catalogue, credentials, shelf, bodies, abilities, fetched, watcher }
     }
 
-    /// Who we are to the servers whose URLs said so, by their URLs without it.
+    /// Returns the credentials found in URLs, by the URL without them.
     pub fn into_credentials(self) -> BTreeMap<String, Credentials> {
         self.credentials.into_inner()
     }
@@ -87,19 +86,23 @@ impl World for Known<'_> {
             return Ok(TargetWord { name: word.to_owned(), speaks: Some(speaks) });
         }
         if let Some((PIPELINE, entry)) = word.split_once('@') {
-            let problem = format!("{word:?} is of the command line");
+            let problem = format!("{word:?} only works on the command line");
             return Err(format!("{problem}: type target = \"pipeline\", protocol = {entry:?}"));
         }
         if !self.catalogue.knows(word) {
             if let Ok(protocol) = registry::find(word) {
                 let name = protocol.name();
-                return Err(format!("{word:?} is a protocol: type protocol = {name:?}"));
+                return Err(format!(
+                    "{word:?} is a protocol, not a target: type protocol = {name:?}"
+                ));
             }
             let names = self.target_names();
             let near = registry::nearest(word, names.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
             let all = names.join(", ");
-            return Err(format!("{word:?} is no target: {near}There are: {all}, or a URL"));
+            return Err(format!(
+                "{word:?} is not a known target: {near}There are: {all}, or a URL"
+            ));
         }
         let choice = self.catalogue.choose(word).map_err(|error| error.to_string())?;
         let speaks = choice.target.speaks.iter().map(|speaks| speaks.protocol.clone()).collect();
@@ -171,7 +174,7 @@ impl World for Known<'_> {
         }
         check_protocol(&lane, &trial)?;
         let body_bytes = self.check_body(&trial, lane.stores())?;
-        // What a file makes of a body is known only now, and may be too much for the protocol.
+        // The size of a body from a file is known only now, and may be too large for the protocol.
         let mut sized = trial;
         sized.load.size.get_or_insert(Bytes(body_bytes));
         let fits = check_protocol(&lane, &sized).map(|_| ());
@@ -185,19 +188,20 @@ impl World for Known<'_> {
     }
 }
 
-/// A closed loop of messages that nothing confirms goes on when they are delivered: with
-/// subscribers that read nothing it would stand.
+/// A closed loop without confirmations waits for deliveries: with stalled subscribers it would
+/// never send again.
 fn check_stall(lane: &Lane, load: &Load) -> Result<(), Invalid> {
     let waits =
         !load.arrival.is_open() && lane.protocol.guarantee(&lane.settings) == Guarantee::AtMostOnce;
     if load.stall.is_none() || !waits {
         return Ok(());
     }
-    let problem = "a closed loop waits for the delivery of what nobody confirms, and nobody reads";
+    let problem =
+        "without confirmations a closed loop waits for deliveries, and the subscribers are stalled";
     Err(Invalid::new("load.stall", problem, "add a rate, or a guarantee such as mqtt.qos = 1"))
 }
 
-/// A trial of this case, to be looked at.
+/// Makes the trial of a case, for checks.
 fn trial(case: &Case, lane: &Lane) -> Trial {
     Trial {
         id: String::new(),
@@ -213,13 +217,13 @@ fn trial(case: &Case, lane: &Lane) -> Trial {
 }
 
 impl Known<'_> {
-    /// Whether the bodies of the trial can be made, and the size of the largest, bytes.
-    /// A plan has many cases and few bodies: what is wrong with one is told once.
+    /// Checks that the bodies of the trial can be made; returns the largest, bytes. A plan has many
+    /// cases and few bodies, so an error of a body is reported once.
     fn check_body(&self, trial: &Trial, is_stored: bool) -> Result<u64, Invalid> {
         let load = &trial.load;
         let is_read = is_stored && Entry::of(&trial.protocol)? != Entry::Store;
         if is_read && load.body == BodySource::Filler {
-            let problem = "the pipeline stores readings, and filler is none";
+            let problem = "the pipeline stores readings, and filler is not a reading";
             let mend = "type --body readings (load.body = \"readings\"): a size then pads them";
             return Err(Invalid::new("load.body", problem, mend));
         }
@@ -250,22 +254,22 @@ impl Known<'_> {
     }
 }
 
-/// A word in braces that stands for nothing would be sent as it is.
+/// An unknown name in braces would be sent as it is.
 fn check_template(body: &BodySource) -> Result<(), Invalid> {
     let Some(word) = body.unknown_placeholder() else { return Ok(()) };
     let near = registry::nearest(word, PLACEHOLDERS.into_iter());
     let near = near.map_or(String::new(), |near| format!("did you mean {{{near}}}? "));
     let all = PLACEHOLDERS.map(|own| format!("{{{own}}}")).join(", ");
-    let mend = format!("{near}There are {all}; a text that is sent as it is begins with text:");
-    Err(Invalid::new("load.body", format!("{{{word}}} stands for nothing in a template"), mend))
+    let mend = format!("{near}There are {all}; literal text starts with text:");
+    Err(Invalid::new("load.body", format!("{{{word}}} is not a placeholder of templates"), mend))
 }
 
-/// What is not moved piece by piece is made whole, and must fit into memory many times.
+/// A body that is not streamed is in memory as a whole, once per message in flight.
 fn check_whole(load: &Load) -> Result<(), Invalid> {
     let is_whole = load.pattern != Pattern::Transfer;
     if !is_whole || load.size.is_none_or(|size| size.0 <= BODY_BYTES_MAX) {
         return Ok(());
     }
     let problem = "a body that is sent whole has at most 268435456 bytes";
-    Err(Invalid::new("load.size", problem, "give a smaller one, or make the pattern transfer"))
+    Err(Invalid::new("load.size", problem, "type a smaller size, or the pattern transfer"))
 }

@@ -1,5 +1,5 @@
-//! From the words of a command line to the points of a matrix: a protocol, a real server, or a
-//! URL, each with its settings.
+//! Resolves the words of a command line (protocols, real servers, URLs) to lanes with their
+//! settings.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,21 +22,21 @@ use crate::case::pipeline::{Entry, Pipeline, SPOKEN};
 use crate::exit::Stop;
 use crate::watcher::Watcher;
 
-/// What a lane is weighed against.
+/// The target of a lane.
 #[derive(Clone, Debug)]
 pub enum Against {
-    /// The reference server that Weighbridge carries.
+    /// A built-in reference server.
     Reference,
-    /// A real server that we start: `mosquitto`, `mosquitto@no-limits`.
+    /// A real server that Weighbridge starts: `mosquitto`, `mosquitto@no-limits`.
     Managed(String),
-    /// The stages of the pipeline, which we start.
+    /// The stages of the pipeline, started by Weighbridge.
     Pipeline(Box<Pipeline>),
-    /// A server that somebody else runs.
+    /// A server given by URL, which another process started.
     Foreign(Endpoint),
 }
 
 impl Against {
-    /// The word of the point: `reference`, the managed name, or the URL.
+    /// Name in results: `reference`, the name of the real server, or the URL.
     pub fn name(&self) -> String {
         match self {
             Against::Reference => "reference".to_owned(),
@@ -48,7 +48,7 @@ impl Against {
 }
 
 impl Against {
-    /// True if nothing lies between it and us but loopback.
+    /// True if only loopback is between target and generator.
     pub fn is_on_this_machine(&self) -> bool {
         let Against::Foreign(endpoint) = self else { return true };
         let host = endpoint.host.trim_matches(['[', ']']);
@@ -56,10 +56,10 @@ impl Against {
         host == "localhost" || host.parse().is_ok_and(is_loopback)
     }
 
-    /// Whether it can do this value of a key of the protocol, as far as its file says.
+    /// Checks that the target supports this value of a key of the protocol, by its file.
     ///
     /// # Errors
-    /// If it cannot: the key, and what it can.
+    /// The key, and the values that the target supports.
     pub fn check_can(
         &self,
         catalogue: &Catalogue,
@@ -77,30 +77,33 @@ impl Against {
     }
 }
 
-/// One point of the matrix before its load is decided.
+/// Protocol, target and settings of a case, without its load.
 #[derive(Clone)]
 pub struct Lane {
     /// The protocol.
     pub protocol: &'static dyn Protocol,
-    /// What it is weighed against.
+    /// The target.
     pub against: Against,
-    /// The settings in which it differs from the defaults.
+    /// Settings that differ from the defaults.
     pub given: BTreeMap<String, String>,
-    /// The complete settings.
+    /// All settings.
     pub settings: Settings,
 }
 
-/// `--set` and its friends: plan keys and their values.
+/// Plan keys and values from `--set` and similar flags.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// Those of protocols.
+    /// Keys of protocols.
     settings: Vec<(String, String)>,
-    /// Those of the pipeline.
+    /// Keys of the pipeline.
     stages: Point,
 }
 
 impl Given {
-    /// Takes `protocol.key=value`, `target.overload=...` and the keys of the pipeline.
+    /// Parses `protocol.key=value`, `target.overload=...` and the keys of the pipeline.
+    ///
+    /// # Errors
+    /// A text without `=`, an unknown key, or an invalid value of a pipeline's key.
     pub fn parse(sets: &[String]) -> Result<Given, Stop> {
         let mut given = Given::default();
         for text in sets {
@@ -122,14 +125,14 @@ impl Given {
         Ok(given)
     }
 
-    /// Sets a key, where it was not said.
+    /// Sets a key, unless it was given.
     pub fn put(&mut self, key: &str, value: &str) {
         if self.settings.iter().all(|(known, _)| known != key) {
             self.settings.push((key.to_owned(), value.to_owned()));
         }
     }
 
-    /// The first key that is not of `protocol`.
+    /// Returns the first key of a protocol other than `protocol`.
     pub fn others(&self, protocol: &dyn Protocol) -> Option<&str> {
         let own = |key: &str| {
             let name = key.split_once('.').map_or("", |(name, _)| name);
@@ -138,7 +141,7 @@ impl Given {
         self.settings.iter().map(|(key, _)| key.as_str()).find(|key| !own(key))
     }
 
-    /// The first key that belongs to none of these lanes.
+    /// Returns the first key that belongs to none of these lanes.
     pub fn unused<'l>(&self, lanes: impl Iterator<Item = &'l Lane>) -> Option<&str> {
         let lanes: Vec<&Lane> = lanes.collect();
         let protocols: Vec<&dyn Protocol> = lanes.iter().map(|lane| lane.protocol).collect();
@@ -158,7 +161,7 @@ impl Given {
         self.settings.iter().map(|(key, _)| key.as_str()).find(|key| !is_used(key))
     }
 
-    /// The keys of `protocol`, without its name, and their values.
+    /// Returns the keys of `protocol`, without its name, and their values.
     pub fn of<'a>(&'a self, protocol: &dyn Protocol) -> Vec<(&'a str, &'a str)> {
         self.settings
             .iter()
@@ -180,7 +183,7 @@ fn unknown_key(key: &str) -> Stop {
     ))
 }
 
-/// The value of a key of the pipeline, as it would stand in a plan.
+/// Parses the value of a key of the pipeline as in a plan.
 fn stage_value(key: &str, text: &str) -> Result<serde_json::Value, Stop> {
     let language = keys::Keys::new(registry::PROTOCOLS);
     let wrong = |said: String| Stop::usage(format!("--set {key}: {said}"));
@@ -193,7 +196,10 @@ fn protocols() -> Vec<&'static str> {
     registry::PROTOCOLS.iter().map(|own| own.name()).collect()
 }
 
-/// The lanes of these words; without words those of the main job.
+/// Resolves words to lanes; without words, those of the main job.
+///
+/// # Errors
+/// An unknown word, and settings that a lane does not accept.
 pub fn lanes(
     words: &[String],
     catalogue: &Catalogue,
@@ -213,7 +219,7 @@ pub fn lanes(
         let own: Vec<(&str, &str)> = given.of(protocol);
         let mut seen = false;
         for lane in protocol.lanes() {
-            // What was asked for narrows the lanes to those that agree with it.
+            // Keys that were given leave out default lanes that contradict them.
             let contradicts = |(key, value): &(&str, &str)| {
                 own.iter().any(|(asked, wanted)| asked == key && wanted != value)
             };
@@ -221,16 +227,14 @@ pub fn lanes(
                 continue;
             }
             seen = true;
-            // Of what was asked for by name it is said later that the target cannot do it.
+            // A lane that was asked for by name stays; the check of the target rejects it later.
             let was_asked = |key: &str| own.iter().any(|(asked, _)| *asked == key);
             let mut free = lane.iter().filter(|(key, _)| !was_asked(key));
             if let Some((key, value)) = free
                 .find(|(key, value)| against.check_can(catalogue, protocol, key, value).is_err())
             {
                 let key = format!("{}.{key}", protocol.name());
-                watcher.say(&format!(
-                    "{word} is not weighed with {key} = {value}, which it cannot do"
-                ));
+                watcher.say(&format!("{word} is left out: it does not support {key} = {value}"));
                 continue;
             }
             lanes.push(make(protocol, against.clone(), lane, &own)?);
@@ -253,11 +257,11 @@ fn make(
     Ok(Lane::new(protocol, against, given)?)
 }
 
-/// A protocol, and where its messages come in.
+/// A protocol, and its entry into the pipeline.
 type Entering = (&'static dyn Protocol, Entry);
 
-/// The entries that a word names: `pipeline` all of them, `pipeline@mqtt` one; `None` where it
-/// names something else.
+/// Returns the entries that a word names: `pipeline` all, `pipeline@mqtt` one; `None` for other
+/// words.
 fn entries(word: &str) -> Result<Option<Vec<Entering>>, Stop> {
     let (name, entry) = match word.split_once('@') {
         Some((name, entry)) => (name, Some(entry)),
@@ -282,14 +286,14 @@ fn entries(word: &str) -> Result<Option<Vec<Entering>>, Stop> {
     })
 }
 
-/// The lane that enters the pipeline there.
+/// Makes the lane that enters the pipeline there.
 fn staged(
     protocol: &'static dyn Protocol,
     entry: Entry,
     catalogue: &Catalogue,
     given: &Given,
 ) -> Result<Lane, Stop> {
-    // Beside other entries a key of theirs says nothing of this one.
+    // With several entries, a key of one need not apply to another.
     let mut keys = given.stages.clone();
     keys.retain(|key, _| entry.uses(key));
     let stages: Stages = serde_json::from_value(json!(keys))
@@ -304,8 +308,8 @@ fn staged(
     make(protocol, Against::Pipeline(Box::new(pipeline)), &usual, &own)
 }
 
-/// The main job: the protocols that are compared by default against their reference servers, and
-/// Mosquitto where it is installed.
+/// Words of the main job: the default protocols with their reference servers, and Mosquitto if it
+/// is installed.
 fn default_words(catalogue: &Catalogue) -> Vec<String> {
     let compared = registry::PROTOCOLS.iter().filter(|own| own.properties().is_compared);
     let mut words: Vec<String> = compared.map(|own| own.name().to_owned()).collect();
@@ -318,7 +322,8 @@ fn default_words(catalogue: &Catalogue) -> Vec<String> {
     words
 }
 
-/// The reference brokers, and every installed target that speaks first what they speak.
+/// Returns the reference brokers, and every installed target whose first protocol one of them
+/// speaks.
 pub fn brokers(catalogue: &Catalogue) -> Vec<String> {
     let protocols = registry::PROTOCOLS.iter().filter(|own| own.properties().is_brokered);
     let names: Vec<&str> = protocols.map(|own| own.name()).collect();
@@ -363,11 +368,12 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
     Ok((protocol, Against::Reference))
 }
 
-/// What to type for a host that is named without the scheme of what it speaks; `None` for a word
-/// that is none.
+/// Suggests URLs for a host without a scheme; `None` for a word that is not an address.
 fn address_without_scheme(word: &str) -> Option<String> {
     if word.is_empty() {
-        return Some("the word for what is weighed is empty: type mqtt, http or a URL".to_owned());
+        return Some(
+            "the name of the protocol or target is empty: type mqtt, http or a URL".to_owned(),
+        );
     }
     let host = word.split(['/', '?']).next().unwrap_or_default();
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
@@ -384,16 +390,19 @@ fn address_without_scheme(word: &str) -> Option<String> {
         Some(format!("{scheme}://{authority}{port}{path}"))
     });
     let urls: Vec<String> = urls.collect();
-    Some(format!("{word}: it does not say what it speaks: type one of {}", urls.join(", ")))
+    Some(format!("{word}: the protocol is missing: type one of {}", urls.join(", ")))
 }
 
 impl Lane {
-    /// True if somebody else runs its target.
+    /// True if another process started its target.
     pub fn is_foreign(&self) -> bool {
         matches!(self.against, Against::Foreign(_))
     }
 
-    /// A lane whose settings differ from the defaults by `given`.
+    /// Makes a lane from the settings that differ from the defaults.
+    ///
+    /// # Errors
+    /// Settings that the protocol or the target does not accept.
     pub fn new(
         protocol: &'static dyn Protocol,
         against: Against,
@@ -405,8 +414,8 @@ impl Lane {
         {
             let asked = given.entry("tls".to_owned()).or_insert_with(|| "on".to_owned());
             if asked == "off" {
-                let problem = format!("{endpoint} says TLS");
-                return Err(Invalid::new("tls", problem, "leave --tls out, or give another URL"));
+                let problem = format!("{endpoint} uses TLS");
+                return Err(Invalid::new("tls", problem, "leave --tls out, or type another URL"));
             }
         }
         if let Against::Foreign(endpoint) = &against
@@ -414,8 +423,8 @@ impl Lane {
         {
             let asked = given.entry(websocket::ON.key.to_owned()).or_insert("true".to_owned());
             if asked != "true" {
-                let problem = format!("{endpoint} says WebSocket");
-                let mend = "leave websocket out, or give another URL";
+                let problem = format!("{endpoint} uses WebSocket");
+                let mend = "leave websocket out, or type another URL";
                 return Err(Invalid::new(websocket::ON.key, problem, mend));
             }
             if !endpoint.path.is_empty() {
@@ -437,19 +446,19 @@ impl Lane {
                 let place = format!("{}.{key}", protocol.name());
                 let mend = "leave it out for the pipeline";
                 if is_on {
-                    return Err(Invalid::new(place, "the stages speak in the clear", mend));
+                    return Err(Invalid::new(place, "the stages do not use TLS", mend));
                 }
             }
         }
         Ok(Lane { protocol, against, given, settings })
     }
 
-    /// True if its target stores readings, and takes nothing else.
+    /// True if its target stores readings, and accepts nothing else.
     pub fn stores(&self) -> bool {
         matches!(self.against, Against::Pipeline(_))
     }
 
-    /// What it can carry; the first is what it carries if nothing is said.
+    /// Patterns that it supports; the first is the default.
     pub fn patterns(&self) -> &'static [Pattern] {
         match &self.against {
             Against::Pipeline(_) => {
@@ -460,8 +469,8 @@ impl Lane {
         }
     }
 
-    /// Who we are to the target: what was given with its URL, or what our own broker was told to
-    /// ask for.
+    /// Credentials for the target: those given with its URL, or those that the built-in broker
+    /// demands.
     pub fn credentials(&self) -> Option<Credentials> {
         match &self.against {
             Against::Foreign(endpoint) => endpoint.credentials.clone(),
@@ -474,7 +483,7 @@ impl Lane {
         }
     }
 
-    /// The lane against its target where that listens now, as one that somebody else runs.
+    /// The same settings for a target that listens at `endpoint`, as an external server.
     pub fn found_at(&self, endpoint: &Endpoint) -> Lane {
         let endpoint = Endpoint { credentials: None, ..endpoint.clone() };
         let mut lane = Lane { against: Against::Foreign(endpoint), ..self.clone() };
@@ -482,12 +491,12 @@ impl Lane {
         lane
     }
 
-    /// The settings in which it differs from the defaults and which everybody may see.
+    /// Settings that differ from the defaults, without secrets.
     pub fn shown(&self) -> impl Iterator<Item = (&String, &String)> {
         self.given.iter().filter(|(key, value)| !is_secret(key, value))
     }
 
-    /// The lane under `load` as a case of a plan.
+    /// Makes a case of a plan from the lane and `load`.
     pub fn with(&self, load: Load) -> Case {
         let known = self.protocol.settings();
         let setting = |key: &str| known.iter().find(|setting| setting.key == key);
@@ -506,7 +515,7 @@ impl Lane {
     }
 }
 
-/// True for a setting, by its key without the protocol's name, that is never recorded or shown.
+/// True for a setting (without the protocol's name) that is never recorded or shown.
 pub fn is_secret(key: &str, value: &str) -> bool {
     match key {
         BROKER_PASSWORD => true,
@@ -516,8 +525,8 @@ pub fn is_secret(key: &str, value: &str) -> bool {
     }
 }
 
-/// Settings that make a reference server; a server that is there has them.
+/// Settings of reference servers; a server that is already running has its own.
 const OF_SERVERS: [&str; 3] = ["overload", "broker_user", BROKER_PASSWORD];
 
-/// The password that our own broker demands.
+/// The password that the built-in broker demands.
 pub const BROKER_PASSWORD: &str = "broker_password";

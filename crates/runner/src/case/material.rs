@@ -1,4 +1,4 @@
-//! What a trial is made of that lies in files: the content of bodies, the times of a trace.
+//! Reads the files of a load: contents of bodies, due times of a trace.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -16,26 +16,26 @@ use crate::exit::Stop;
 use crate::input_file::{self, CONTENT_BYTES_MAX};
 use crate::sealed_bodies;
 
-/// The content of a body source, read before anything starts.
+/// Contents of the files of a load, read before anything starts.
 #[derive(Clone, Debug, Default)]
 pub struct Material {
-    /// What the body source holds.
+    /// Contents of the body source.
     pub body: Vec<u8>,
-    /// Bytes of the file that is read piece by piece instead.
+    /// Size of the file that is streamed instead, bytes.
     pub object_bytes: u64,
     /// The due times of a trace.
     pub trace: Vec<Nanos>,
 }
 
-/// What was read from files, each once.
+/// Files that were read, each once.
 #[derive(Debug, Default)]
 pub struct Shelf(BTreeMap<(String, bool, bool, Option<String>), Arc<Material>>);
 
 impl Shelf {
-    /// The material of a load; what `is_stored` is made of whole readings.
+    /// Reads the files of a load; if `is_stored`, bodies are whole readings.
     ///
     /// # Errors
-    /// If a file cannot be read, or holds no due times.
+    /// A file that cannot be read, or holds no due times.
     pub fn fetch(&mut self, load: &Load, is_stored: bool) -> Result<Arc<Material>, Invalid> {
         let trace = match &load.arrival {
             Arrival::Trace(path) => Some(path.clone()),
@@ -54,10 +54,10 @@ impl Shelf {
     }
 }
 
-/// The file that is sent piece by piece, where one is.
+/// The file that is streamed, if there is one.
 ///
 /// # Errors
-/// If it is none that can be sent.
+/// A file that cannot be sent.
 pub fn object(load: &Load) -> Result<Option<ObjectFile>, Invalid> {
     let (Pattern::Transfer, BodySource::File(path)) = (load.pattern, &load.body) else {
         return Ok(None);
@@ -75,7 +75,7 @@ fn material(load: &Load, trace: Option<&str>, is_stored: bool) -> Result<Materia
             let problem = format!("{path} cannot be read: {error}");
             let mend = match error.kind() {
                 ErrorKind::FileTooLarge => "name a smaller file, or move it with transfer",
-                _ => "name a file that is there",
+                _ => "name a file that exists",
             };
             Invalid::new(key, problem, mend)
         })
@@ -106,7 +106,7 @@ fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Invalid> {
         let seconds = line.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
         let Some(seconds) = seconds else {
             return wrong(
-                format!("{path}:{}: {line:?} is no due time", index + 1),
+                format!("{path}:{}: {line:?} is not a due time", index + 1),
                 "write one number of seconds since the start a line",
             );
         };
@@ -119,7 +119,10 @@ fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Invalid> {
     Ok(times)
 }
 
-/// What makes the bodies of a trial, and who seals them, where they are sealed.
+/// Makes the bodies of a trial, and seals them if the load says so.
+///
+/// # Errors
+/// Bodies that cannot be made, or a system without random bytes for their seal.
 pub fn composer(
     trial: &Trial,
     material: &Material,
@@ -138,5 +141,5 @@ pub fn composer(
     Ok((composer.map_err(Stop::usage)?, sealer))
 }
 
-/// The hydroponic readings that bodies are made of by default.
+/// The hydroponic readings, default content of bodies.
 const READINGS: &str = include_str!("../../../../data/hydroponics.jsonl");

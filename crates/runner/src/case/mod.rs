@@ -1,5 +1,4 @@
-//! From a resolved plan to what is weighed: each case with its lane, its load and what lies in
-//! files.
+//! Turns a resolved plan into cases that can be measured: lane, load, and contents of files.
 
 pub mod abilities;
 pub mod background;
@@ -43,38 +42,38 @@ use crate::case::secrets::{Secrets, against};
 use crate::case::share::TargetShare;
 use crate::exit::FULL_BUILD;
 
-/// A case of the plan, ready to be weighed.
+/// A case of the plan, ready to be measured.
 #[derive(Clone)]
 pub struct Case {
-    /// The lane.
+    /// Protocol, target and settings.
     pub lane: Lane,
     /// Its load.
     pub load: Load,
-    /// Its place in the matrix: the keys of the plan's case.
+    /// Its point: the keys of the plan's case.
     pub point: Point,
-    /// What its bodies and its trace are made of.
+    /// Contents of its body source and its trace.
     pub material: Arc<Material>,
-    /// What lies between generator and target; `None` for plain loopback.
+    /// Emulated link between generator and target; `None` for plain loopback.
     pub path: Option<Path>,
-    /// Whether a relay stands between them.
+    /// True if a relay is between generator and target.
     pub has_relay: bool,
-    /// Whether generator and target become hosts of their own.
+    /// True if generator and target each get a network namespace.
     pub has_hosts: bool,
-    /// Whether the kernel cuts and joins packets on the wires between them.
+    /// Segmentation offloads of the links between them.
     pub offloads: Offloads,
-    /// What its target is given of the machine.
+    /// Cores and memory of the target.
     pub share: TargetShare,
-    /// The second workload beneath it.
+    /// The second load, which runs during its trials.
     pub background: Option<Arc<BackgroundCase>>,
 }
 
-/// The cases of `plan`, index by index.
+/// Resolves the cases of `plan`, in the plan's order.
 ///
 /// # Errors
-/// If a case names a protocol, target or key that there is not, or a file that cannot be read.
+/// An unknown protocol, target or key; a file that cannot be read.
 pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<Vec<Case>, Invalid> {
     if plan.observe.messages && !HAS_MESSAGES {
-        let problem = "this build of weigh cannot keep single messages";
+        let problem = "this build of weigh cannot record single messages";
         return Err(Invalid::new("observe.messages", problem, FULL_BUILD));
     }
     let mut shelf = Shelf::default();
@@ -117,7 +116,7 @@ pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<V
 }
 
 impl Case {
-    /// What it is called while it runs.
+    /// Name while it runs.
     pub fn title(&self) -> String {
         let given: Vec<String> =
             self.lane.shown().map(|(key, value)| format!("{key} {value}")).collect();
@@ -131,10 +130,10 @@ impl Case {
     }
 }
 
-/// Whether packets may be larger than a wire's.
+/// Reads whether packets may be larger than those of a wire.
 ///
 /// # Errors
-/// Where there is no wire, or one that no super-packet can take.
+/// A case without a wire, or with an emulated link, which takes no such packets.
 fn offloads_of(
     asked: Option<Offload>,
     path: Option<&Path>,
@@ -144,7 +143,7 @@ fn offloads_of(
     match asked {
         None => Ok(Offloads::Off),
         _ if !has_hosts => wrong(
-            "there is no wire of ours that it could be said of",
+            "`offload` requires a wire",
             "add --wire (in a plan observe.wire = true), or leave it out",
         ),
         Some(Offload::On) if path.is_some_and(|path| !path.is_free()) => wrong(
@@ -156,25 +155,26 @@ fn offloads_of(
     }
 }
 
-/// Hosts of our own are joined to nobody else.
+/// Network namespaces of Weighbridge are connected to no other network.
 fn check_reach(lane: &Lane, has_hosts: bool) -> Result<(), Invalid> {
     if has_hosts && lane.is_foreign() {
         return Err(Invalid::new(
             "path",
             format!(
-                "{} is reached over the machine's own network, not over a path or wire of ours",
+                "{} runs outside Weighbridge, which can add a path or a wire only to servers that \
+                 it starts",
                 lane.against.name()
             ),
-            "leave path, wire and pcap out, or weigh a server that weigh starts",
+            "leave path, wire and pcap out, or measure a server that weigh starts",
         ));
     }
     Ok(())
 }
 
-/// The lane of a case of a plan.
+/// Resolves the lane of a case of a plan.
 ///
 /// # Errors
-/// If there is no such protocol, target or setting.
+/// An unknown protocol, target or setting.
 fn lane(case: &PlanCase, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lane, Invalid> {
     let protocol = registry::find(&case.protocol)?;
     let against = match is_pipeline(&case.target) {

@@ -1,4 +1,4 @@
-//! The path of a case, from the words of a plan or a flag.
+//! Resolves the path of a case from the words of a plan or a flag.
 
 use weigh_model::path::{Path, PathError};
 use weigh_model::protocol::Invalid;
@@ -9,10 +9,10 @@ use weigh_protocols as registry;
 
 use crate::input_file::{self, TEXT_BYTES_MAX};
 
-/// The plan keys and values that the word of `--path` stands for, each in its one form.
+/// Plan keys and values for the word of `--path`, each in its canonical form.
 ///
 /// # Errors
-/// If it is no path, with what to type.
+/// A word that is not a path, with what to type.
 pub fn path_keys(typed: &str) -> Result<Point, Invalid> {
     let language = weigh_plan::keys::Keys::new(registry::PROTOCOLS);
     let words = Path::keys_of(typed);
@@ -28,15 +28,15 @@ pub fn path_keys(typed: &str) -> Result<Point, Invalid> {
     Ok(keys)
 }
 
-/// What is wrong with one number of a path.
+/// Places an error of one number of a path.
 fn in_path(wrong: Wrong, named: &str) -> Invalid {
     Invalid::new("path", format!("{named}{}", wrong.text), wrong.mend)
 }
 
-/// The path that the keys of a case name or give numbers of.
+/// Resolves the path that a case names or gives in numbers.
 ///
 /// # Errors
-/// If there is none of this name, or if its numbers contradict each other.
+/// An unknown path; numbers that contradict each other.
 pub fn path_of(words: &Point) -> Result<Option<Path>, Invalid> {
     let wrong = |error: PathError| Invalid::new("path", error.to_string(), "");
     let read = |file: &str| input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX);

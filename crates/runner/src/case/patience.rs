@@ -1,5 +1,5 @@
-//! What a message of a lane takes of its path: round trips of handshakes, greeting and exchange,
-//! and bytes on the line.
+//! What a message of a lane needs of its path: round trips of handshakes, greeting and exchange,
+//! and bytes on the link.
 
 use weigh_model::path::Path;
 use weigh_model::{Load, Pattern, tls, websocket};
@@ -7,14 +7,14 @@ use weigh_plan::patience::{Patience, Trip, in_flight};
 
 use crate::case::lanes::Lane;
 
-/// What messages of this lane and load need on `path`; `body_bytes` is the size of the largest.
+/// What messages of this lane and load need on `path`; `body_bytes` is the largest size.
 pub fn of(lane: &Lane, load: &Load, path: &Path, body_bytes: u64) -> Patience {
     Patience::of(path, &trip(lane, load, body_bytes))
 }
 
 fn trip(lane: &Lane, load: &Load, body_bytes: u64) -> Trip {
     let settings = &lane.settings;
-    // Where a client comes with its load, connecting is in the time of its first messages.
+    // If clients connect during the load, their first messages wait for the connection.
     let is_fresh = load.pattern == Pattern::Session
         || load.join.is_some()
         || settings.text("keep_alive") == "false";
@@ -22,7 +22,7 @@ fn trip(lane: &Lane, load: &Load, body_bytes: u64) -> Trip {
     let handshake = match settings.text("tls") {
         _ if !is_secure => 0,
         "1.3" => 1,
-        // What is offered as 1.3 and 1.2 may become 1.2, with two (RFC 5246, section 7.3).
+        // An offer of TLS 1.3 and 1.2 may become 1.2, with two (RFC 5246, section 7.3).
         _ => 2,
     };
     let upgrade = u32::from(websocket::is_on(settings));
@@ -41,7 +41,7 @@ fn trip(lane: &Lane, load: &Load, body_bytes: u64) -> Trip {
     }
 }
 
-/// Headers of a packet and of a message (chosen: a request of HTTP with its packet's).
+/// Headers of a packet and of a message, bytes (chosen: an HTTP request with its packet's).
 const HEAD_BYTES: u64 = 300;
 
 /// A handshake with certificates: a ClientHello and its end one way, a chain of two the other

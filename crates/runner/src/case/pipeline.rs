@@ -1,4 +1,4 @@
-//! The pipeline as a target: what a plan says of its stages, by the entry that a protocol takes.
+//! The pipeline as a target: what a plan asks of its stages, by the entry of a protocol.
 
 use weigh_model::hop::HopStage;
 use weigh_model::mark::MARK_BYTES;
@@ -11,20 +11,20 @@ use weigh_testbed::pipeline::{Assembly, Keeping};
 
 use crate::exit::FULL_BUILD;
 
-/// The pipeline, as a lane weighs it.
+/// The pipeline, as the target of a lane.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
-    /// What was said of it.
+    /// Stages as given.
     pub given: Stages,
-    /// What follows from that.
+    /// Stages as resolved.
     pub assembly: Assembly,
 }
 
 impl Pipeline {
-    /// The pipeline that `protocol` enters, by what a case says of it.
+    /// Resolves the pipeline that `protocol` enters.
     ///
     /// # Errors
-    /// If the protocol enters nowhere, or the keys contradict each other.
+    /// A protocol without an entry; keys that contradict each other.
     pub fn of(
         protocol: &dyn Protocol,
         given: &Stages,
@@ -47,7 +47,7 @@ impl Pipeline {
             _ => Keeping::Database,
         };
         if given.durable.is_some() && keeping == Keeping::Memory {
-            let problem = "what is kept in memory is gone with the process";
+            let problem = "the in-memory store is lost on exit";
             return Err(Invalid::new(DURABLE, problem, "leave it out, or type store = \"sqlite\""));
         }
         let has_gateway = stages.contains(&HopStage::Gateway);
@@ -70,40 +70,40 @@ impl Pipeline {
         };
         let gathers = assembly.stages.iter().any(|stage| assembly.gathers(*stage));
         if let Some(key) = of_calls(given).filter(|_| !gathers) {
-            let problem = "no stage here gathers readings for a call to the next one";
-            let mend = "leave it out; a gateway gathers, and an api with a store behind it";
+            let problem = "no stage here batches readings for the next one";
+            let mend = "leave it out; only a gateway, or an api with a store, batches";
             return Err(Invalid::new(key, problem, mend));
         }
         Ok(Pipeline { given: given.clone(), assembly })
     }
 }
 
-/// What a protocol's messages come in by.
+/// The stage that receives a protocol's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// The broker before the gateway.
+    /// The broker in front of the gateway.
     Broker,
-    /// The api.
+    /// The API.
     Api,
     /// The store.
     Store,
 }
 
 impl Entry {
-    /// That of the protocol of this name.
+    /// Entry of the protocol of this name.
     ///
     /// # Errors
-    /// If it has none.
+    /// A protocol without an entry.
     pub fn of(protocol: &str) -> Result<Entry, Invalid> {
         let found = SPOKEN.into_iter().find(|(name, _)| *name == protocol);
         found.map(|(_, entry)| entry).ok_or_else(|| {
             let problem = format!("{protocol} enters no stage of the pipeline");
             let names: Vec<&str> = SPOKEN.iter().map(|(name, _)| *name).collect();
-            Invalid::new("target", problem, format!("it takes {}", names.join(", ")))
+            Invalid::new("target", problem, format!("type one of {}", names.join(", ")))
         })
     }
 
-    /// What can enter here: messages that go to the end.
+    /// Patterns that can enter here: those whose messages reach the last stage.
     pub fn patterns(self) -> &'static [Pattern] {
         match self {
             Entry::Broker => &[Pattern::Publish, Pattern::Session],
@@ -113,7 +113,7 @@ impl Entry {
         }
     }
 
-    /// The settings that a protocol has here if nothing else is said.
+    /// Default settings of a protocol at this entry.
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Entry::Broker | Entry::Store => &[],
@@ -121,8 +121,8 @@ impl Entry {
         }
     }
 
-    /// The settings of the lane that `weigh compare pipeline` weighs by this entry: the guarantee
-    /// is the same by all of them.
+    /// Settings of the lane of `weigh compare pipeline` at this entry; they give every entry the
+    /// same guarantee.
     pub fn lane(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Entry::Broker => &[("qos", "1")],
@@ -140,7 +140,7 @@ impl Entry {
         }
     }
 
-    /// The stage that has its messages first.
+    /// The stage that receives its messages first.
     fn stage(self) -> HopStage {
         match self {
             Entry::Broker => HopStage::Gateway,
@@ -149,19 +149,19 @@ impl Entry {
         }
     }
 
-    /// Its protocol.
+    /// Name of its protocol.
     fn word(self) -> &'static str {
         SPOKEN.iter().find(|(_, entry)| *entry == self).map_or("", |(name, _)| name)
     }
 
-    /// The stages behind it, all of them or those that are named.
+    /// Stages behind it: all of them, or those that are named.
     fn stages(self, named: Option<&str>) -> Result<Vec<HopStage>, Invalid> {
         let first = self.stage();
         let all = &HopStage::ALL[first as usize..];
         let Some(named) = named else { return Ok(all.to_vec()) };
         let is_named = |stage: &&HopStage| named.split(',').any(|name| name.trim() == stage.name());
         let stages: Vec<HopStage> = HopStage::ALL.iter().filter(is_named).copied().collect();
-        // Others may come in before it, from a workload beside the one that is measured.
+        // A background may enter the pipeline before this stage.
         if stages.contains(&first) {
             return Ok(stages);
         }
@@ -172,7 +172,7 @@ impl Entry {
     }
 }
 
-/// The protocols that the pipeline takes in, and where.
+/// Protocols that the pipeline accepts, and their entries.
 pub const SPOKEN: [(&str, Entry); 3] =
     [("mqtt", Entry::Broker), ("http1", Entry::Api), ("grpc", Entry::Store)];
 
@@ -181,10 +181,10 @@ pub fn is_pipeline(target: &str) -> bool {
     target == PIPELINE
 }
 
-/// Bodies too small for a mark cannot be traced.
+/// Checks that bodies have room for a mark; others cannot be traced.
 ///
 /// # Errors
-/// If these are.
+/// Bodies that are too small.
 pub fn check_marked(is_marked: bool) -> Result<(), Invalid> {
     if is_marked {
         return Ok(());
@@ -199,10 +199,10 @@ fn check_broker(name: &str, catalogue: &Catalogue) -> Result<(), Invalid> {
     };
     let choice = catalogue.choose(name).map_err(|error| wrong(error.to_string()))?;
     let speaks = choice.target.speaks.iter().any(|speaks| speaks.protocol == "mqtt");
-    if speaks { Ok(()) } else { Err(wrong(format!("{name} is no broker of MQTT"))) }
+    if speaks { Ok(()) } else { Err(wrong(format!("{name} is not an MQTT broker"))) }
 }
 
-/// The first key that is given of a stage that gathers readings for a call to the next one.
+/// The first given key that applies only to a stage that batches readings for the next one.
 fn of_calls(given: &Stages) -> Option<&'static str> {
     given.batch.map(|_| BATCH).or(given.linger.map(|_| LINGER))
 }
@@ -271,11 +271,11 @@ mod tests {
             ("http1", "stages = 'gateway,store'", "target.stages", "type \"api,store\""),
             ("mqtt", "stages = 'store'", "target.stages", "is without the gateway"),
             ("http1", "stages = 'api'\nstore = 'sqlite'", "target.store", "in memory"),
-            ("grpc", "store = 'memory'\ndurable = true", "target.durable", "gone with the process"),
+            ("grpc", "store = 'memory'\ndurable = true", "target.durable", "lost on exit"),
             ("http1", "broker = 'mosquitto'", "target.broker", "does not enter by the gateway"),
-            ("http1", "stages = 'api'\nbatch = 10", "target.batch", "no stage here gathers"),
-            ("grpc", "linger = '1ms'", "target.linger", "no stage here gathers"),
-            ("mqtt", "broker = 'nginx'", "target.broker", "no broker"),
+            ("http1", "stages = 'api'\nbatch = 10", "target.batch", "no stage here batches"),
+            ("grpc", "linger = '1ms'", "target.linger", "no stage here batches"),
+            ("mqtt", "broker = 'nginx'", "target.broker", "not an MQTT broker"),
             ("mqtt", "broker = 'mosquito'", "target.broker", "mosquito"),
         ] {
             let error = of(protocol, text).unwrap_err();

@@ -1,12 +1,12 @@
-//! The readings that Weighbridge carries, as the pipeline takes them: who measured, when, what.
+//! The built-in readings in the form of the pipeline: sensor, time, values.
 
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 use weigh_report::journal::rfc3339;
 
-/// The data set as readings of the pipeline, a line each. Its lines are four tanks in turn, every
-/// ten minutes from six in the morning (`data/README.md`); the day is made up, as they are.
+/// The data set as readings of the pipeline, one a line. Its lines are four tanks in turn, every
+/// ten minutes from six in the morning (`data/README.md`); the date is made up.
 pub fn of_stages(lines: &str) -> String {
     let reading = |(number, line): (usize, &str)| {
         let mut values: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();

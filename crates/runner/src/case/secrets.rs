@@ -1,4 +1,4 @@
-//! What a case needs and no plan, journal or report may hold, and the targets that it is for.
+//! Secrets of a case, which no plan, journal or report may hold, and the targets they belong to.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::lanes::Against;
 
-/// What a case needs and no plan, journal or report may hold.
+/// Secrets of a run, which no plan, journal or report may hold.
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
-    /// Who we are to targets given by URL that have no credentials of their own.
+    /// Credentials for targets given by URL that have none of their own.
     pub user: Option<Credentials>,
-    /// Who we are to the target of this URL.
+    /// Credentials by the URL of their target.
     pub by_url: BTreeMap<String, Credentials>,
     /// Settings that are secret, by plan key.
     pub settings: BTreeMap<String, String>,
 }
 
-/// What a plan names as a target.
+/// Resolves the target that a plan names.
 ///
 /// # Errors
-/// If there is none of this name.
+/// An unknown name.
 pub fn against(name: &str, catalogue: &Catalogue, secrets: &Secrets) -> Result<Against, Invalid> {
     if name == REFERENCE {
         return Ok(Against::Reference);

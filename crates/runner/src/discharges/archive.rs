@@ -1,4 +1,4 @@
-//! Reads the discharges that lie in a folder, and says whose turn is next.
+//! Reads the discharges in a folder, and decides which lane is next.
 
 use std::fs::{self, File};
 use std::io;
@@ -25,24 +25,25 @@ pub struct Archive {
 /// Why a folder of discharges cannot be read or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The system says why.
+    /// The operating system reported an error.
     #[error("{}: cannot be read: {problem}; name a folder of discharges", .path.display())]
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         problem: io::Error,
     },
-    /// There is nothing in it.
+    /// The folder has no discharge.
     #[error(
-        "{}: holds no discharge: run one with weigh rundown PLAN.toml, or name another folder",
+        "{}: holds no discharge: run one with weigh energy rundown PLAN.toml, or name another \
+         folder",
         .path.display()
     )]
     Empty {
         /// The file or folder.
         path: PathBuf,
     },
-    /// It holds discharges of something else, which cannot be compared with these.
+    /// The folder has discharges of another plan, which cannot be compared with these.
     #[error(
         "{}: holds discharges of another plan ({what}): name another folder with --log",
         .path.display()
@@ -50,10 +51,10 @@ pub enum ArchiveError {
     OtherPlan {
         /// The folder.
         path: PathBuf,
-        /// The other plan's name, or in what they differ.
+        /// The other plan's name, or the difference.
         what: String,
     },
-    /// Somebody writes to it now.
+    /// Another process writes to it now.
     #[error("{}: another weigh runs this battery down: wait until it has ended", .path.display())]
     Running {
         /// The folder of the discharge.
@@ -62,12 +63,12 @@ pub enum ArchiveError {
 }
 
 impl Archive {
-    /// Reads a folder of discharges, the folder of one, or one of its parts. `now` is this start
-    /// of this machine: on the machine that was run down it tells a power cut from a program that
-    /// was killed, on another one it tells nothing.
+    /// Reads a folder of discharges, the folder of one, or one of its parts. `now` is this start of
+    /// this machine: on the machine that was run down it distinguishes a power cut from a killed
+    /// program; on another machine it is not used.
     ///
     /// # Errors
-    /// If nothing can be read there.
+    /// A path where nothing can be read.
     pub fn open(path: &Path, now: &Start) -> Result<Archive, ArchiveError> {
         let mut archive = Archive::load(path)?;
         archive.tell_endings(|last| now.is_same_machine(last).then_some(now));
@@ -99,13 +100,12 @@ impl Archive {
         Ok(archive)
     }
 
-    /// What lies in `path` already, for another discharge of this plan with these lanes; nothing
-    /// where there is no folder yet. `now` will be the start of that discharge: a board without a
-    /// name of its own is taken for the one that the others were of, or it would never come to its
-    /// next lane.
+    /// Reads `path` for the next discharge of this plan with these lanes; empty if there is no
+    /// folder yet. `now` is the start of the next discharge. A board without a name counts as the
+    /// board of the earlier discharges; otherwise its next lane would never come.
     ///
     /// # Errors
-    /// If it holds discharges of another plan, or one that goes on.
+    /// A folder with discharges of another plan, or with one that still runs.
     pub fn for_another(
         path: &Path,
         (plan, lanes): (&Plan, &[String]),
@@ -138,9 +138,9 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Whose turn is next among `lanes` lanes: whoever has the fewest complete discharges, and
-    /// among those whoever follows the lane that was last, so that two lanes alternate A B A B. A
-    /// battery ages from discharge to discharge: all of A before all of B would weigh that too.
+    /// The next of `lanes` lanes: one with the fewest complete discharges, and of those the one
+    /// after the last lane, so that two lanes alternate A B A B. A battery ages with each
+    /// discharge: all of A before all of B would measure that too.
     pub fn next_lane(&self, lanes: usize) -> usize {
         let complete = || self.discharges.iter().filter(|discharge| discharge.is_complete());
         let places: Vec<usize> =
@@ -166,9 +166,9 @@ impl Archive {
         }
     }
 
-    /// Whether the power went after a discharge is told by the next start of its machine: that of
-    /// the discharge that follows in the folder, unless it names another machine, and after the
-    /// last one what `now` says.
+    /// Decides whether the power went after each discharge, by the next start of its machine: that
+    /// of the next discharge in the folder, unless it is of another machine, and for the last one
+    /// `now`.
     fn tell_endings<'n>(&mut self, now: impl Fn(&Start) -> Option<&'n Start>) {
         let starts: Vec<Start> =
             self.discharges.iter().map(|discharge| discharge.begun.start()).collect();
@@ -180,7 +180,7 @@ impl Archive {
     }
 }
 
-/// The lines of all parts, the first of them, and whether somebody still writes.
+/// Lines of all parts, the first line, and whether a process still writes them.
 fn read_parts(parts: &[PathBuf]) -> Result<(Begun, Lines, bool), String> {
     let mut all = Lines::default();
     let mut is_running = false;
@@ -193,7 +193,7 @@ fn read_parts(parts: &[PathBuf]) -> Result<(Begun, Lines, bool), String> {
             all.torn_bytes = lines.torn_bytes;
             is_running = is_written(path);
         } else {
-            // Only the last part can have been cut by the power.
+            // Only the last line of a part can have been cut by the power.
             all.damaged += u64::from(lines.torn_bytes > 0);
         }
     }
@@ -201,22 +201,22 @@ fn read_parts(parts: &[PathBuf]) -> Result<(Begun, Lines, bool), String> {
         Entry::Begun(begun) => Some(begun),
         _ => None,
     });
-    let begun = begun.ok_or("not one whole line says what was run down")?;
+    let begun = begun.ok_or("no complete line says which plan was run")?;
     if begun.schema != SCHEMA {
         let schema = &begun.schema;
-        return Err(format!("is in the form {schema}, which this version cannot read: {SCHEMA}"));
+        return Err(format!("has the schema {schema}; this version reads {SCHEMA}"));
     }
     Ok((Begun::clone(begun), all, is_running))
 }
 
-/// Whoever writes holds a lock.
+/// True if a process writes it: the writer holds a lock.
 fn is_written(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let asked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
     asked == Err(Errno::WOULDBLOCK)
 }
 
-/// What is in `folder` by names such as `part-0001.log`, in the order of their numbers.
+/// Entries of `folder` named like `part-0001.log`, in the order of their numbers.
 fn members(folder: &Path, prefix: &str, suffix: &str) -> io::Result<Vec<(u32, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -230,16 +230,16 @@ fn members(folder: &Path, prefix: &str, suffix: &str) -> io::Result<Vec<(u32, Pa
     Ok(found)
 }
 
-/// The number in a name.
+/// The number in such a name.
 pub(crate) fn numbered(name: &str, prefix: &str, suffix: &str) -> Option<u32> {
     name.strip_prefix(prefix)?.strip_suffix(suffix)?.parse().ok()
 }
 
-/// What the folder of a discharge is called before its number.
+/// Prefix of the folder of a discharge.
 pub(crate) const FOLDER_PREFIX: &str = "discharge-";
 
-/// What a part of a log is called before its number.
+/// Prefix of a part of a log.
 pub(crate) const PART_PREFIX: &str = "part-";
 
-/// And after it.
+/// Suffix of a part of a log.
 pub(crate) const PART_SUFFIX: &str = ".log";

@@ -1,4 +1,4 @@
-//! One discharge as its log tells it: how far it came, and how it ended.
+//! One discharge as its log records it: how long it lasted, and how it ended.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use crate::discharges::start::Start;
 /// One discharge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Discharge {
-    /// Its number in the folder.
+    /// Number in the folder.
     pub number: u32,
-    /// Where it lies.
+    /// Its folder.
     pub folder: PathBuf,
-    /// What was run down.
+    /// The plan, lane and machine of its first line.
     pub begun: Begun,
-    /// The last line that is whole.
+    /// The last complete line.
     pub last: Standing,
     /// The first reading of the gauge, and the last.
     pub gauge: Option<(Gauge, Gauge)>,
-    /// How often the target could not be reached.
+    /// Number of times the target could not be reached.
     pub troubles: u64,
-    /// Why, the first time.
+    /// The first error of these.
     pub first_trouble: Option<String>,
     /// How it ended.
     pub ending: Ending,
@@ -33,22 +33,22 @@ pub struct Discharge {
 /// How a discharge ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Without a word, and the machine has started anew since: the power went.
+    /// The log just stops, and the machine has rebooted since: the power went.
     Power,
-    /// By SIGTERM, and the machine has started anew since: it shut down.
+    /// By SIGTERM, and the machine has rebooted since: it shut down.
     ShutDown,
-    /// Without a word, and the machine has gone on: the program was killed.
+    /// The log just stops, and the machine has not rebooted: the program was killed.
     Killed,
-    /// It goes on.
+    /// It still runs.
     Running,
-    /// Without a word or by SIGTERM, and nobody knows whether its machine has started anew since.
+    /// The log just stops or SIGTERM, and it is unknown whether the machine has rebooted.
     Unknown,
-    /// For a reason of its own.
-    Told(EndReason),
+    /// For a reason that the log gives.
+    Reported(EndReason),
 }
 
 impl Discharge {
-    /// What these lines tell.
+    /// Builds a discharge from its lines.
     pub fn new(number: u32, folder: PathBuf, begun: Begun, entries: &[Entry]) -> Discharge {
         let mut discharge = Discharge {
             number,
@@ -79,57 +79,57 @@ impl Discharge {
                 self.troubles += 1;
                 self.first_trouble.get_or_insert_with(|| reason.clone());
             }
-            Entry::Ended { reason, .. } => self.ending = Ending::Told(*reason),
+            Entry::Ended { reason, .. } => self.ending = Ending::Reported(*reason),
         }
     }
 
-    /// Judges the end by a later start of the same machine, where one is known.
+    /// Decides the end by a later start of the same machine, if one is known.
     pub(crate) fn judge(&mut self, later: Option<&Start>) {
         let later_boot = later.and_then(|later| later.boot.as_deref());
         let has_gone_on = later_boot.map(|boot| boot == self.begun.boot);
         self.ending = match (self.ending, has_gone_on) {
             (Ending::Power, Some(true)) => Ending::Killed,
-            (Ending::Told(EndReason::Terminated), Some(false)) => Ending::ShutDown,
-            (Ending::Power | Ending::Told(EndReason::Terminated), None) => Ending::Unknown,
+            (Ending::Reported(EndReason::Terminated), Some(false)) => Ending::ShutDown,
+            (Ending::Power | Ending::Reported(EndReason::Terminated), None) => Ending::Unknown,
             (other, _) => other,
         };
     }
 
-    /// True if the battery was run down.
+    /// True if the battery was empty at the end.
     pub fn is_complete(&self) -> bool {
         matches!(self.ending, Ending::Power | Ending::ShutDown)
     }
 
-    /// Finished sessions; messages where sessions are kept.
+    /// Finished sessions; messages if sessions are kept.
     pub fn sessions(&self) -> u64 {
         self.begun.counts.of(&self.last)
     }
 
-    /// How long it lasted, seconds; up to a second less than it did.
+    /// How long it lasted, seconds; up to 1 s too short.
     pub fn lifetime_s(&self) -> f64 {
         self.last.at_ns as f64 / 1e9
     }
 
-    /// Processor time of the program, seconds.
+    /// CPU time of the program, seconds.
     pub fn cpu_s(&self) -> f64 {
         self.last.cpu_ns as f64 / 1e9
     }
 
-    /// A full charge of the battery over the sessions that it lasted for, milliampere-hours: what
-    /// its label promises, not what it gave.
+    /// Rated charge of the battery over the sessions of this discharge, mAh: the label's figure,
+    /// not the charge that was drawn.
     pub fn rated_mah_per_session(&self) -> Option<f64> {
         let sessions = self.sessions();
         let battery = self.begun.battery?;
         (sessions > 0).then(|| battery.charge_mah / sessions as f64)
     }
 
-    /// How full the battery was at the begin, by its gauge; 1 is full.
+    /// Charge of the battery at the start by its gauge; 1 is full.
     pub fn full_share(&self) -> Option<f64> {
         let (first, _) = self.gauge?;
         self.share_of(first)
     }
 
-    /// How full the battery was by its gauge when the log ended; 1 is full.
+    /// Charge of the battery at the end of the log by its gauge; 1 is full.
     pub fn left_share(&self) -> Option<f64> {
         let (_, last) = self.gauge?;
         self.share_of(last)
@@ -140,14 +140,14 @@ impl Discharge {
         Some(gauge.charge_uah? as f64 / full as f64)
     }
 
-    /// What the coulomb counter says was drawn, milliampere-hours.
+    /// Charge drawn by the coulomb counter, mAh.
     pub fn gauge_mah(&self) -> Option<f64> {
         let (first, last) = self.gauge?;
         let drawn = first.charge_uah? - last.charge_uah?;
         (drawn > 0).then_some(drawn as f64 / 1e3)
     }
 
-    /// The same for each session.
+    /// Charge drawn per session by the coulomb counter, mAh.
     pub fn gauge_mah_per_session(&self) -> Option<f64> {
         let sessions = self.sessions();
         Some(self.gauge_mah()? / sessions as f64).filter(|_| sessions > 0)
@@ -155,21 +155,21 @@ impl Discharge {
 }
 
 impl Ending {
-    /// In words, for a table.
+    /// The words for a table.
     pub fn words(self) -> &'static str {
         match self {
             Ending::Power => "power went",
             Ending::ShutDown => "shut down",
             Ending::Killed => "program killed",
-            Ending::Running => "goes on",
+            Ending::Running => "running",
             Ending::Unknown => "unknown",
-            Ending::Told(EndReason::TimeOver) => "time over",
-            Ending::Told(EndReason::Interrupted) => "interrupted",
-            Ending::Told(EndReason::Terminated) => "terminated",
-            Ending::Told(EndReason::Mains) => "charger came back",
-            Ending::Told(EndReason::Full) => "card full",
-            Ending::Told(EndReason::Unreached) => "target unreached",
-            Ending::Told(EndReason::Failed) => "program failed",
+            Ending::Reported(EndReason::TimeOver) => "time over",
+            Ending::Reported(EndReason::Interrupted) => "interrupted",
+            Ending::Reported(EndReason::Terminated) => "terminated",
+            Ending::Reported(EndReason::Mains) => "charger came back",
+            Ending::Reported(EndReason::Full) => "card full",
+            Ending::Reported(EndReason::Unreached) => "target unreached",
+            Ending::Reported(EndReason::Failed) => "program failed",
         }
     }
 }

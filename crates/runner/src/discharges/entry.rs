@@ -1,5 +1,5 @@
-//! What stands in the log of a discharge. Every count is of the whole discharge so far, so that any
-//! line tells all that came before it.
+//! Lines in the log of a discharge. Every count is of the whole discharge so far, so any line
+//! replaces all lines before it.
 
 use serde::{Deserialize, Serialize};
 use weigh_model::battery::Battery;
@@ -11,98 +11,98 @@ use crate::discharges::start::Start;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Entry {
-    /// What is run down, and how: the first line of every part.
+    /// Plan, lane and machine of the discharge: the first line of every part.
     Begun(Box<Begun>),
-    /// Where it stands: about once a second.
+    /// Counts so far: about once a second.
     Standing(Standing),
     /// The target could not be reached; it is tried again.
     Trouble {
         /// Nanoseconds since the discharge began.
         at_ns: u64,
-        /// Why.
+        /// The error.
         reason: String,
     },
-    /// It ended for another reason than that the power went.
+    /// It ended for a reason other than a power cut.
     Ended {
         /// Nanoseconds since the discharge began.
         at_ns: u64,
-        /// Why.
+        /// The reason.
         reason: EndReason,
     },
 }
 
-/// The begin of a discharge.
+/// The first line of a part: plan, lane and machine of a discharge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Begun {
     /// [`SCHEMA`].
     pub schema: String,
     /// The version of the program.
     pub version: String,
-    /// When it began by the machine's clock, RFC 3339; boards without a clock of their own are
-    /// wrong.
+    /// Time of the start by the machine's clock, RFC 3339; wrong on boards without a real-time
+    /// clock.
     pub started: String,
-    /// Which start of the machine this was: two discharges that share it had no power cut between.
+    /// Boot id of the machine: no power cut separates two discharges with the same one.
     pub boot: String,
-    /// Which machine, by [`Start::machine`]; logs of earlier versions name none.
+    /// The machine, by [`Start::machine`]; logs of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// The part of the log that this line begins, from 1.
     pub part: u32,
-    /// What is run down: the title of the plan's case.
+    /// Title of the plan's case.
     pub lane: String,
     /// All lanes of the plan, in their order.
     pub lanes: Vec<String>,
     /// The plan as resolved.
     pub plan: Plan,
-    /// Which count is the one of finished sessions.
+    /// The count of finished sessions.
     pub counts: Counts,
-    /// The battery as its label names it.
+    /// The battery by its label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub battery: Option<Battery>,
-    /// A full charge as the gauge knows it, microampere-hours.
+    /// Charge when full by the gauge, microampere-hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gauge_full_uah: Option<i64>,
-    /// Why no gauge of the battery is read.
+    /// Why the battery's gauge is not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_gauge: Option<String>,
 }
 
-/// Which count is that of finished sessions, or of messages where sessions are kept.
+/// The count of finished sessions, or of messages if sessions are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counts {
-    /// What the target confirmed.
+    /// Messages that the target confirmed.
     Acknowledged,
-    /// What arrived at a consumer.
+    /// Messages that arrived at a consumer.
     Delivered,
-    /// What was handed over, because nobody confirms it.
+    /// Messages that were sent, because the protocol does not confirm them.
     Sent,
 }
 
-/// Where a discharge stands.
+/// Counts of a discharge so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Nanoseconds since it began, on a clock that also runs while the machine sleeps.
+    /// Time since the start, nanoseconds, on a clock that also runs while the machine sleeps.
     pub at_ns: u64,
-    /// Messages handed over, each in a session of its own where the pattern is `session`.
+    /// Messages sent; with the pattern `session` each has a session of its own.
     pub sent: u64,
-    /// Those that were confirmed.
+    /// Messages that were confirmed.
     pub acknowledged: u64,
-    /// Those that arrived at a consumer.
+    /// Messages that arrived at a consumer.
     pub delivered: u64,
-    /// Error answers.
+    /// Error responses.
     pub errors: u64,
-    /// Processor time of the program, nanoseconds.
+    /// CPU time of the program, nanoseconds.
     pub cpu_ns: u64,
-    /// What the battery's gauge says, where there is one.
+    /// Reading of the battery's gauge, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gauge: Option<Gauge>,
 }
 
-/// What the gauge of a battery says.
+/// Reading of a battery's gauge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gauge {
-    /// Charge left, microampere-hours, of a coulomb counter.
+    /// Charge left by a coulomb counter, microampere-hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge_uah: Option<i64>,
     /// Energy left, microwatt-hours.
@@ -113,40 +113,40 @@ pub struct Gauge {
     pub voltage_v: Option<f64>,
 }
 
-/// Why a discharge ended while there was power.
+/// Why a discharge ended without a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// The time that it was given was over.
+    /// Its time limit was reached.
     TimeOver,
     /// Ctrl-C.
     Interrupted,
-    /// SIGTERM: somebody, or the machine that shuts down on a low battery.
+    /// SIGTERM, from a user or from a machine that shuts down on a low battery.
     Terminated,
     /// The charger came back.
     Mains,
-    /// The card has no room left.
+    /// The storage is full.
     Full,
     /// The target was never reached.
     Unreached,
-    /// The program: it came to an end of its own, or the card took no more.
+    /// The program ended on its own, or the storage failed.
     Failed,
 }
 
 impl Begun {
-    /// The start of the machine that it began in.
+    /// Boot and machine of the discharge.
     pub fn start(&self) -> Start {
         Start { boot: Some(self.boot.clone()), machine: self.machine.clone() }
     }
 
-    /// Which lane it is among all.
+    /// Position of its lane among all lanes.
     pub fn place(&self) -> Option<usize> {
         self.lanes.iter().position(|lane| *lane == self.lane)
     }
 }
 
 impl Counts {
-    /// The finished sessions of `standing`.
+    /// Finished sessions in `standing`.
     pub fn of(self, standing: &Standing) -> u64 {
         match self {
             Counts::Acknowledged => standing.acknowledged,
@@ -156,5 +156,5 @@ impl Counts {
     }
 }
 
-/// The form of these lines.
+/// Schema of these lines.
 pub const SCHEMA: &str = "weigh/rundown/1";

@@ -1,11 +1,11 @@
-//! A line that knows whether it is whole: eight digits of a check value, a space, JSON.
+//! Lines with a check value: eight hexadecimal digits, a space, JSON.
 
 use crate::discharges::entry::Entry;
 
-/// The line of `entry`, with its end.
+/// Encodes an entry as a line, with its end.
 ///
 /// # Errors
-/// If it cannot be written as JSON, such as a number that is not finite.
+/// An entry that is not valid JSON, such as a number that is not finite.
 pub fn encode(entry: &Entry) -> serde_json::Result<Vec<u8>> {
     let json = serde_json::to_vec(entry)?;
     let mut line = format!("{:08x} ", crc32fast::hash(&json)).into_bytes();
@@ -14,30 +14,30 @@ pub fn encode(entry: &Entry) -> serde_json::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// The entry of a line without its end; `None` where it is torn, damaged, or none of ours.
+/// Decodes a line without its end; `None` if it is torn, damaged, or not such a line.
 pub fn decode(line: &[u8]) -> Option<Entry> {
     let (check, json) = line.split_at_checked(CHECK_BYTES)?;
     let json = json.strip_prefix(b" ")?;
     let said = u32::from_str_radix(str::from_utf8(check).ok()?, 16).ok()?;
-    // CRC-32 finds every damage within 32 neighbouring bits, and any other in all but 1 of 2^32.
+    // CRC-32 detects all damage within 32 neighbouring bits, and other damage in all but 1 of 2^32.
     if said != crc32fast::hash(json) {
         return None;
     }
     serde_json::from_slice(json).ok()
 }
 
-/// The entries of a file, and what of it could not be read.
+/// Entries of a file, and counts of what could not be read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lines {
-    /// What could be read, in its order.
+    /// Entries that could be read, in order.
     pub entries: Vec<Entry>,
-    /// Bytes after the last whole line: what a power cut left of the next one.
+    /// Bytes after the last complete line, left by a power cut.
     pub torn_bytes: u64,
-    /// Lines before the last whole one that could not be read.
+    /// Lines before the last complete one that could not be read.
     pub damaged: u64,
 }
 
-/// All lines of a file.
+/// Reads all lines of a file.
 pub fn read(content: &[u8]) -> Lines {
     let mut lines = Lines::default();
     let (mut at, mut whole_to, mut unread) = (0, 0, 0);
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Flash that lost its power may hold zeros, or what stood there before.
+    /// Flash that lost its power may hold zeros, or its previous content.
     #[test]
     fn what_lies_behind_the_last_line_is_torn_whatever_it_is() {
         let (content, _) = file(5);

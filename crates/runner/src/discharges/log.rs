@@ -1,5 +1,5 @@
-//! Writes the log of one discharge: each line is on the card before the next is made, the room for
-//! it is taken beforehand, and the log never grows beyond its bound.
+//! Writes the log of one discharge. Each line is synced before the next is made, space is reserved
+//! in advance, and the size is limited.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -12,10 +12,11 @@ use crate::discharges::archive::{FOLDER_PREFIX, PART_PREFIX, PART_SUFFIX, number
 use crate::discharges::entry::{Begun, EndReason, Entry};
 use crate::discharges::line;
 
-/// The log of a discharge that goes on.
+/// The log of a running discharge.
 ///
-/// It is kept in parts of a third of its bound. The first part and the newest two stay; as every
-/// line tells the whole discharge so far, what is thrown away between them costs no count.
+/// The log has parts of a third of its limit. The first part and the newest two are kept; every
+/// line holds the counts of the whole discharge so far, so deleting parts between them loses no
+/// count.
 #[derive(Debug)]
 pub struct DischargeLog {
     folder: PathBuf,
@@ -29,7 +30,7 @@ pub struct DischargeLog {
 /// Why a line could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// There is no room. What was written before can be read.
+    /// The storage is full. Lines written before can be read.
     #[error(
         "{}: no room for {bytes} more bytes of the log: make room, name another folder with --log, \
          or type a smaller --log-max", .path.display()
@@ -37,32 +38,32 @@ pub enum LogError {
     Full {
         /// The file or folder.
         path: PathBuf,
-        /// What was to be taken.
+        /// Bytes that were needed.
         bytes: u64,
     },
     /// The plan does not fit into a log of this size.
-    #[error("--log-max: the plan alone takes {bytes} bytes of every part: type at least {needed}B")]
+    #[error("--log-max: the plan alone needs {bytes} bytes of every part: type at least {needed}B")]
     TooSmall {
-        /// Bytes of the first line.
+        /// Size of the first line, bytes.
         bytes: u64,
-        /// The smallest bound that would do.
+        /// The smallest sufficient limit, bytes.
         needed: u64,
     },
-    /// Anything else that the system says.
+    /// Any other error of the operating system.
     #[error("{}: cannot be written: {problem}; name another folder with --log", .path.display())]
     Unwritable {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         problem: io::Error,
     },
 }
 
 impl DischargeLog {
-    /// Begins the log of a new discharge below `root`, of at most `bytes_max` bytes.
+    /// Creates the log of a new discharge in `root`, of at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// If there is no room for its first part, or nothing can be written there.
+    /// A full storage, or a folder that cannot be written.
     pub fn create(root: &Path, begun: Begun, bytes_max: u64) -> Result<DischargeLog, LogError> {
         fs::create_dir_all(root).map_err(|problem| failed(root, problem, 0))?;
         let part_bytes_max = bytes_max / PARTS;
@@ -81,23 +82,23 @@ impl DischargeLog {
                 Ok(DischargeLog { folder, begun, file, length_bytes, part_bytes_max, has_end })
             }
             Err(error) => {
-                // A discharge that never began is no discharge.
+                // A discharge that never started leaves no folder.
                 let _ = fs::remove_dir(&folder);
                 Err(error)
             }
         }
     }
 
-    /// Where it lies.
+    /// The folder of the discharge.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Writes a line and waits until it is on the card.
+    /// Writes a line and syncs it.
     ///
     /// # Errors
-    /// If there is no room, or the card fails. What was written before stays readable, and why it
-    /// ended stands in it, where the card takes one more line.
+    /// A full or failing storage. Lines before it stay readable, and the reason for the end is
+    /// recorded if one more line can be written.
     pub fn note(&mut self, entry: &Entry) -> Result<(), LogError> {
         let line = encode(&self.part_path(), entry)?;
         let is_end = matches!(entry, Entry::Ended { .. });
@@ -110,13 +111,13 @@ impl DischargeLog {
         written.inspect_err(|error| self.tell_end(error, entry))
     }
 
-    /// Says that the program ended for a reason of its own, if no line says yet why it ended:
-    /// without one it would be taken for a power cut after the machine's next start.
+    /// Records that the program failed, unless an end is recorded. Without it, the next boot would
+    /// make it look like a power cut.
     pub fn give_up(&mut self, at_ns: u64) {
         self.tell(at_ns, EndReason::Failed);
     }
 
-    /// Begins the next part.
+    /// Starts the next part.
     fn turn_over(&mut self) -> Result<(), LogError> {
         let part = self.begun.part + 1;
         if part > PARTS as u32 {
@@ -135,7 +136,7 @@ impl DischargeLog {
         Ok(())
     }
 
-    /// Why nothing more can be written goes into the room that was kept for it.
+    /// Writes why the log ends, in the space reserved for that line.
     fn tell_end(&mut self, error: &LogError, entry: &Entry) {
         let Some(at_ns) = time_of(entry) else { return };
         let is_full = matches!(error, LogError::Full { .. });
@@ -147,12 +148,12 @@ impl DischargeLog {
             return;
         }
         if let Ok(line) = line::encode(&Entry::Ended { at_ns, reason }) {
-            // Where even this fails, the lines before it stand all the same.
+            // If this fails too, the lines before it are still valid.
             self.has_end = self.append(&line).is_ok();
         }
     }
 
-    /// Appends a whole line, or nothing.
+    /// Appends a complete line, or nothing.
     fn append(&mut self, line: &[u8]) -> Result<(), LogError> {
         let written = self.file.write_all(line).and_then(|()| self.file.sync_data());
         if let Err(problem) = written {
@@ -168,8 +169,8 @@ impl DischargeLog {
         part_path(&self.folder, self.begun.part)
     }
 
-    /// Gives back the room that the part did not need. Where that fails it stays taken, which harms
-    /// nobody.
+    /// Frees the reserved space that the part did not need. On failure it stays reserved, which is
+    /// harmless.
     fn give_back(&self) {
         let _ = self.file.set_len(self.length_bytes);
     }
@@ -181,8 +182,8 @@ impl Drop for DischargeLog {
     }
 }
 
-/// Makes the folder of the next discharge. Numbers, not times, put discharges in their order: many
-/// boards have no clock that goes on while they are without power.
+/// Makes the folder of the next discharge. Discharges are ordered by number, not by time: many
+/// boards have no clock that runs without power.
 fn make_folder(root: &Path) -> Result<PathBuf, LogError> {
     let unread = |problem| failed(root, problem, 0);
     let names = fs::read_dir(root).map_err(unread)?.flatten().map(|entry| entry.file_name());
@@ -198,8 +199,7 @@ fn make_folder(root: &Path) -> Result<PathBuf, LogError> {
     }
 }
 
-/// Begins a part: its room is taken, it is locked for as long as it is written, and its first line
-/// is on the card.
+/// Starts a part: reserves its space, locks it while it is written, and syncs its first line.
 fn open_part(folder: &Path, begun: &Begun, bytes: u64) -> Result<(File, u64), LogError> {
     let path = part_path(folder, begun.part);
     let made = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
@@ -215,14 +215,14 @@ fn open_part(folder: &Path, begun: &Begun, bytes: u64) -> Result<(File, u64), Lo
 
 fn begin_part(file: &mut File, line: &[u8], bytes: u64) -> io::Result<()> {
     take_room(file, bytes)?;
-    // A file system without locks takes nothing from the record.
+    // The lock is optional: some file systems have none.
     let _ = rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive);
     file.write_all(line)?;
     file.sync_data()
 }
 
-/// Takes room without making the file longer, where the file system can: FAT cannot, and there a
-/// full card is noticed at the line that does not fit.
+/// Reserves space without making the file longer, if the file system can. FAT cannot; there a full
+/// card is noticed at the first line that does not fit.
 fn take_room(file: &File, bytes: u64) -> io::Result<()> {
     match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
@@ -230,7 +230,8 @@ fn take_room(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// A power cut must not take the name of what is on the card. Not every file system can be asked.
+/// Syncs the folder, so that a power cut does not lose the file's name. Not every file system
+/// supports this.
 fn sync_folder(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
@@ -254,14 +255,14 @@ fn time_of(entry: &Entry) -> Option<u64> {
 fn failed(path: &Path, problem: io::Error, bytes: u64) -> LogError {
     let path = path.to_owned();
     match Errno::from_io_error(&problem) {
-        // No room on the card, in the quota, or in what a file may have.
+        // The storage, the quota or the maximum size of a file is exhausted.
         Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => LogError::Full { path, bytes },
         _ => LogError::Unwritable { path, problem },
     }
 }
 
-/// The first part, and the newest two.
+/// Parts that are kept: the first one, and the newest two.
 const PARTS: u64 = 3;
 
-/// Room that is kept for the line that says why a discharge ended: twice the longest.
+/// Space reserved for the line with the reason for the end: twice the longest.
 const END_ROOM_BYTES: u64 = 256;

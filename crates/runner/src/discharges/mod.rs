@@ -1,5 +1,5 @@
-//! Discharges of a battery: written so that a power cut costs at most the last second, read after
-//! the reboot, and weighed against each other.
+//! Discharges of a battery: logged so that a power cut costs at most the last second, read after
+//! the reboot, and compared.
 
 pub mod archive;
 pub mod discharge;

@@ -1,5 +1,5 @@
-//! What repeated discharges say: sessions, lifetime and charge per session of every lane, each with
-//! its interval over discharges, and the lanes against each other.
+//! Reports repeated discharges: sessions, lifetime and charge per session of every lane, with their
+//! intervals over discharges, and comparisons of lanes.
 
 use serde::Serialize;
 use weigh_model::battery::Battery;
@@ -17,15 +17,15 @@ pub struct Report {
     pub schema: &'static str,
     /// The plan's name.
     pub plan: String,
-    /// The battery as its label names it; `null` where nobody said.
+    /// The battery by its label; `null` if it is unknown.
     pub battery: Option<Battery>,
     /// The lanes that were run down, in the plan's order.
     pub lanes: Vec<LaneReport>,
-    /// Every two lanes, figure by figure.
+    /// Comparisons of every two lanes, figure by figure.
     pub comparisons: Vec<LaneComparison>,
-    /// All discharges, also those that count for nothing.
+    /// All discharges, including those that are ignored.
     pub discharges: Vec<DischargeReport>,
-    /// What a reader should know before the figures are believed.
+    /// Warnings on the figures.
     pub doubts: Vec<ReportDoubt>,
 }
 
@@ -43,7 +43,7 @@ pub struct LaneReport {
 /// One figure of a lane.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LaneFigure {
-    /// Which.
+    /// The figure.
     pub name: Figure,
     /// The mean over discharges.
     pub value: f64,
@@ -51,42 +51,42 @@ pub struct LaneFigure {
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,
-    /// How the interval was made, or why there is none.
+    /// How the interval was computed, or why there is none.
     pub method: String,
 }
 
-/// What is weighed of a discharge.
+/// A figure of a discharge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
-    /// Finished sessions of a charge.
+    /// Finished sessions per charge.
     SessionsPerCharge,
-    /// How long a charge lasted, seconds.
+    /// Duration of a charge, seconds.
     LifetimeS,
-    /// The charge on the battery's label over the sessions, milliampere-hours.
+    /// Rated charge of the battery over the sessions, mAh.
     RatedMahPerSession,
-    /// What the battery's coulomb counter says was drawn, over the sessions, milliampere-hours.
+    /// Charge drawn by the battery's coulomb counter over the sessions, mAh.
     GaugeMahPerSession,
-    /// Processor time of the program over the sessions, seconds.
+    /// CPU time of the program over the sessions, seconds.
     CpuSPerSession,
 }
 
-/// Two lanes against each other.
+/// A comparison of two lanes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LaneComparison {
-    /// What is compared.
+    /// The compared figure.
     pub figure: Figure,
     /// The left lane.
     pub left: String,
     /// The right lane.
     pub right: String,
-    /// Left over right; `null` where there is none.
+    /// Left over right; `null` if there is none.
     pub ratio: Option<f64>,
-    /// Lower end of its interval at 95 %.
+    /// Lower end of its 95 % confidence interval.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of its 95 % confidence interval.
     pub high: Option<f64>,
-    /// `lower`, `higher`, `too close to call`, `refused`: left as seen from right.
+    /// `lower`, `higher`, `too close to call` or `refused`: left compared with right.
     pub verdict: &'static str,
     /// Why it was refused.
     pub refused: Option<String>,
@@ -97,46 +97,46 @@ pub struct LaneComparison {
 pub struct DischargeReport {
     /// Its number in the folder.
     pub number: u32,
-    /// What was run down.
+    /// Title of the lane.
     pub lane: String,
     /// How it ended.
     pub ended: &'static str,
-    /// True if the battery was run down, so that it counts.
+    /// True if the battery was empty at the end, so that the discharge counts.
     pub complete: bool,
     /// Finished sessions.
     pub sessions: u64,
-    /// Messages that were answered with an error.
+    /// Error responses.
     pub errors: u64,
-    /// Seconds from its begin to its last line.
+    /// Seconds from the start to the last line.
     pub lifetime_s: f64,
-    /// Processor time of the program, seconds.
+    /// CPU time of the program, seconds.
     pub cpu_s: f64,
-    /// The charge on the label over the sessions.
+    /// Rated charge over the sessions, mAh.
     pub rated_mah_per_session: Option<f64>,
-    /// What the coulomb counter says was drawn, over the sessions.
+    /// Charge drawn by the coulomb counter over the sessions, mAh.
     pub gauge_mah_per_session: Option<f64>,
     /// Bytes of the line that was being written at the end.
     pub torn_bytes: u64,
     /// Lines before the last one that could not be read.
     pub damaged_lines: u64,
-    /// How often the target could not be reached.
+    /// Number of times the target could not be reached.
     pub troubles: u64,
 }
 
-/// Something that a reader should know.
+/// A warning on the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReportDoubt {
-    /// A name for programs.
+    /// Its name for programs.
     pub code: &'static str,
-    /// What it is, and what would help.
+    /// What was found, why it matters, what to do.
     pub text: String,
 }
 
 impl Report {
-    /// Weighs the discharges of an archive. `battery` is taken where a discharge names none.
+    /// Compares the discharges of an archive. `battery` is used for discharges that name none.
     ///
     /// # Errors
-    /// If discharges name different batteries.
+    /// Discharges with different batteries.
     pub fn of(archive: &Archive, battery: Option<Battery>) -> Result<Report, String> {
         let battery = one_battery(archive, battery)?;
         let mut discharges = archive.discharges.clone();
@@ -164,7 +164,7 @@ impl Report {
 }
 
 impl Figure {
-    /// All of them.
+    /// All figures.
     pub const ALL: [Figure; 5] = [
         Figure::SessionsPerCharge,
         Figure::LifetimeS,
@@ -173,7 +173,7 @@ impl Figure {
         Figure::CpuSPerSession,
     ];
 
-    /// What a discharge says of it.
+    /// The figure of one discharge.
     pub fn of(self, discharge: &Discharge) -> Option<f64> {
         let sessions = discharge.sessions() as f64;
         match self {
@@ -185,7 +185,7 @@ impl Figure {
         }
     }
 
-    /// In words, for a table.
+    /// The words for a table.
     pub fn words(self) -> &'static str {
         match self {
             Figure::SessionsPerCharge => "sessions per charge",
@@ -197,7 +197,7 @@ impl Figure {
     }
 }
 
-/// Values of all these discharges; `None` where one of them has none.
+/// Values of all these discharges; `None` if one has none.
 fn values(group: &[&Discharge], figure: Figure) -> Option<Vec<f64>> {
     group.iter().map(|discharge| figure.of(discharge)).collect()
 }
@@ -282,7 +282,7 @@ fn of_discharge(discharge: &Discharge) -> DischargeReport {
 fn unreadable(archive: &Archive) -> Vec<ReportDoubt> {
     let doubt = |(path, reason): &(std::path::PathBuf, String)| ReportDoubt {
         code: "unreadable-discharge",
-        text: format!("{}: {reason}; it counts for nothing", path.display()),
+        text: format!("{}: {reason}; it is ignored", path.display()),
     };
     archive.unreadable.iter().map(doubt).collect()
 }
@@ -305,7 +305,7 @@ fn doubts_of(
                 "damaged-lines",
                 format!(
                     "discharge {number}: {lines} lines before the last one are damaged; the counts \
-                     are of the last whole line: test the card"
+                     are of the last complete line: test the card"
                 ),
             );
         }
@@ -338,7 +338,7 @@ fn doubts_of(
         for index in Rule::TukeyFences.flags(&sessions) {
             let number = group[index].number;
             let text = format!(
-                "discharge {number} stands apart from the others of {lane}; it is part of every \
+                "discharge {number} is an outlier among those of {lane}; it is part of every \
                  figure: find out why"
             );
             doubt("stands-apart", text);
@@ -348,17 +348,17 @@ fn doubts_of(
     doubts
 }
 
-/// Whether the battery was empty at the end is not always known, or likely.
+/// Warns if the battery may not have been empty at the end.
 fn doubt_of_the_end(discharge: &Discharge) -> Option<(&'static str, String)> {
     match discharge.ending {
         Ending::Killed => {
-            let text = "ended without a word and the machine went on: the program was killed and \
-                        no power went, so it counts for nothing";
+            let text = "is ignored: its log just stops and the machine did not reboot, so the \
+                        program was killed and the power did not go";
             Some(("not-run-down", text.to_owned()))
         }
         Ending::Unknown => {
-            let text = "counts for nothing yet: whether the power went is told by the next start \
-                        of the machine it ran on; read it there";
+            let text = "is ignored for now: only the next start of the machine it ran on shows \
+                        whether the power went; read it there";
             Some(("end-unknown", text.to_owned()))
         }
         Ending::Power | Ending::ShutDown => {
@@ -366,15 +366,15 @@ fn doubt_of_the_end(discharge: &Discharge) -> Option<(&'static str, String)> {
             let percent = share * 100.0;
             let text = format!(
                 "ended with {percent:.0} % left by the gauge: if the program was killed, or the \
-                 machine started anew, before the battery was empty, remove its folder"
+                 machine rebooted, before the battery was empty, remove its folder"
             );
             Some(("not-empty", text))
         }
-        Ending::Running | Ending::Told(_) => None,
+        Ending::Running | Ending::Reported(_) => None,
     }
 }
 
-/// A battery gives less from discharge to discharge: lanes must take turns.
+/// Warns if lanes did not alternate: a battery ages with each discharge.
 fn not_alternating(discharges: &[Discharge], lanes: usize) -> Option<ReportDoubt> {
     let complete: Vec<&Discharge> = discharges.iter().filter(|own| own.is_complete()).collect();
     let twice = |pair: &&[&Discharge]| pair[0].begun.lane == pair[1].begun.lane;
@@ -383,22 +383,21 @@ fn not_alternating(discharges: &[Discharge], lanes: usize) -> Option<ReportDoubt
     Some(ReportDoubt {
         code: "not-alternating",
         text: format!(
-            "discharges {first} and {second} were of the same lane: the battery's ageing falls on \
-             one lane more than on the other; let weigh choose the lane"
+            "discharges {first} and {second} were of the same lane: the battery's ageing affects \
+             one lane more than the other; let weigh choose the lane"
         ),
     })
 }
 
-/// Discharges of a lane that a figure should rest on (methodology, section 5: battery until empty).
+/// Discharges of a lane that a figure needs (methodology, section 5: battery until empty).
 pub const ENOUGH: usize = 5;
 
-/// What a gauge says of an empty battery at most. Assumed: many machines shut down at 3 to 10 %,
-/// and gauges of old batteries are off by as much again.
+/// The highest gauge reading of an empty battery. Assumed: many machines shut down at 3 to 10 %,
+/// and gauges of old batteries are off by another 10 %.
 const EMPTY_SHARE: f64 = 0.2;
 
-/// What a gauge says of a full battery at least: chargers stop, and gauges settle, a little below
-/// 1.
+/// The lowest gauge reading of a full battery: chargers stop, and gauges settle, a little below 1.
 const FULL_SHARE: f64 = 0.95;
 
-/// The form of the JSON document.
+/// Schema of the JSON document.
 pub const SCHEMA: &str = "weigh/rundown-report/1";

@@ -1,41 +1,41 @@
-//! Which start of which machine something was: whether the power went is told by the next start of
-//! the same machine, and by that of another one not at all.
+//! Identifies a boot of a machine: only the next boot of the same machine shows whether the power
+//! went.
 
-/// A start of a machine.
+/// A boot of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// The name that the kernel made up for it; `None` where it cannot be read.
+    /// The kernel's boot id; `None` if it cannot be read.
     pub boot: Option<String>,
-    /// A check value of the machine's name; `None` where it has none, as in old logs.
+    /// Check value of the machine's name; `None` if it has none, as in old logs.
     pub machine: Option<String>,
 }
 
 impl Start {
-    /// A start by the kernel's boot id, and the machine by its `/etc/machine-id`.
+    /// Makes it from the kernel's boot id and `/etc/machine-id`.
     ///
-    /// That name should not leave the machine (`machine-id(5)`), and logs are handed on: a CRC-32
-    /// tells machines apart in all but one of 2^32 pairs, and does not tell the name.
+    /// The machine id should not leave the machine (`machine-id(5)`), and logs are passed on: a
+    /// CRC-32 distinguishes machines in all but one of 2^32 pairs, and does not reveal the id.
     pub fn new(boot: Option<String>, machine_id: Option<&str>) -> Start {
         let named = machine_id.map(str::trim).filter(|id| !id.is_empty() && *id != NOT_YET);
         let check = |id: &str| format!("{:08x}", crc32fast::hash(id.as_bytes()));
         Start { boot, machine: named.map(check) }
     }
 
-    /// Whether this and `other` were certainly of one machine. The kernel draws its boot ids at
-    /// random (`random(4)`): one that is the same says so by itself.
+    /// True if both were certainly of one machine. The kernel draws boot ids at random
+    /// (`random(4)`), so equal ones suffice.
     pub(crate) fn is_same_machine(&self, other: &Start) -> bool {
         let is_same_boot = self.boot.is_some() && self.boot == other.boot;
         is_same_boot || (self.machine.is_some() && self.machine == other.machine)
     }
 
-    /// Whether this and `other` were certainly of two machines.
+    /// True if they were certainly of two machines.
     pub(crate) fn is_another_machine(&self, other: &Start) -> bool {
         let both = self.machine.is_some() && other.machine.is_some();
         both && !self.is_same_machine(other)
     }
 }
 
-/// What stands in the file before the first start is over (`machine-id(5)`).
+/// Content of the file until the first boot is complete (`machine-id(5)`).
 const NOT_YET: &str = "uninitialized";
 
 #[cfg(test)]

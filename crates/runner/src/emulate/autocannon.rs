@@ -1,36 +1,36 @@
-//! What autocannon prints. It looks at its counts in a timer of one second (`sampleInt`), decides
-//! only there that it is done, and tells the time until then; its rate is the mean of the counts of
-//! these seconds (github.com/mcollina/autocannon, `tickInterval` in lib/run.js, v2 to v8). Its
-//! latencies are whole milliseconds, and with a rate it adds values that it did not measure: one
-//! for every millisecond that a request took (`recordValueWithExpectedInterval` with
-//! `Math.ceil(1 / rate)`, there too).
+//! Emulates the output of autocannon. It samples its counts once a second (`sampleInt`), decides
+//! only there that it is done, and reports the time until then; its rate is the mean of these
+//! seconds (github.com/mcollina/autocannon, `tickInterval` in lib/run.js, v2 to v8). Its latencies
+//! are whole milliseconds. With a rate it adds values that it did not measure, one for every
+//! millisecond that a request took (`recordValueWithExpectedInterval` with `Math.ceil(1 / rate)`,
+//! same file).
 
 use std::collections::BTreeMap;
 
 use weigh_model::{Load, Nanos};
 
-use crate::emulate::beside::{Beside, Left, NOTHING, Row, ms, number};
+use crate::emulate::comparison::{Comparison, Left, NOTHING, Row, ms, number};
 use crate::emulate::counts::Counts;
-use crate::emulate::told::Told;
+use crate::emulate::trial_facts::TrialFacts;
 
-/// How often it looks.
+/// Its sampling period.
 pub const TICK: Nanos = Nanos::from_secs(1);
 
-/// How often it has looked when it ends a run of this length: at least once.
+/// Number of samples in a run of this length, at least one.
 pub fn ticks(length: Nanos) -> u64 {
     length.0.div_ceil(TICK.0).max(1)
 }
 
-/// Its time and its rate. Its own run begins when it connects.
-pub(crate) fn figures(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
+/// Its time and its rate. Its run begins when it connects.
+pub(crate) fn figures(told: &TrialFacts<'_>) -> BTreeMap<&'static str, f64> {
     let Some((first, last)) = told.between else { return BTreeMap::new() };
     let ticks = ticks(told.load.duration.unwrap_or(told.set_up + (last - first))) as f64;
     let per_s = told.answers() as f64 / (ticks * TICK.as_secs_f64());
     [("autocannon_time_s", ticks * TICK.as_secs_f64()), ("autocannon_per_s", per_s)].into()
 }
 
-/// Its lines beside the exact figures.
-pub fn beside(left: &Left<'_>) -> Beside {
+/// Compares its lines with the exact figures.
+pub fn beside(left: &Left<'_>) -> Comparison {
     let exact = left.times("response_time_ns");
     let told = Counts::of(&left.times("service_time_ns"), MS_NS)
         .and(&Counts::of(&left.times("error_time_ns"), MS_NS));
@@ -58,14 +58,14 @@ pub fn beside(left: &Left<'_>) -> Beside {
     let theirs = requests(counted(sent + overcount(left.load)), left.metric("autocannon_time_s"));
     let exact = requests(number(sent as f64), exact_time_s(left));
     rows.push(Row::new("requests", theirs, exact));
-    Beside { tool: "autocannon", rows, why: why(left, &told, added) }
+    Comparison { tool: "autocannon", rows, why: why(left, &told, added) }
 }
 
 fn exact_time_s(left: &Left<'_>) -> Option<f64> {
     left.metric("transfer_time_s")
 }
 
-/// The counts of its seconds.
+/// Its counts per second.
 fn rates(left: &Left<'_>) -> Vec<Row> {
     let time_s = left.metric("autocannon_time_s").unwrap_or(1.0);
     let each = left.answers_each(TICK, Nanos::from_secs_f64(time_s));
@@ -82,7 +82,7 @@ fn rates(left: &Left<'_>) -> Vec<Row> {
         .collect();
     let exact = left.metric("throughput_out_per_s");
     let mean = middles.mean().or(left.metric("autocannon_per_s")).map(up);
-    // Seconds without an answer are no minimum.
+    // Seconds without an answer do not count as the minimum.
     let least = each.iter().map(|own| own.0).find(|count| *count > 0).or(each.min());
     rows.push(Row::new("Req/Sec Avg", shown(mean), shown(exact)));
     rows.push(Row::new("Req/Sec Stdev", shown(middles.deviation(false).map(up)), NOTHING.into()));
@@ -103,16 +103,16 @@ fn on_grid(each: &Counts, of: fn((u64, u64)) -> u64) -> Counts {
     told
 }
 
-/// Requests that it says it sent and did not: with a rate it counts a connection's whole share when
-/// it makes the connection, and then each request but the first ones again (`initialiseClients` in
-/// lib/run.js).
+/// Requests that it reports as sent and did not send: with a rate it counts a connection's whole
+/// share when it makes the connection, and then each request but the first again
+/// (`initialiseClients` in lib/run.js).
 fn overcount(load: &Load) -> u64 {
     let first = u64::from(load.window.unwrap_or(1));
     let shares = (0..load.connections).filter_map(|client| load.share_of_second(client));
     shares.map(|share| share.saturating_sub(first)).sum()
 }
 
-/// A count as its last line tells it: in thousands from 1,000 on (lib/format.js).
+/// Formats a count like its last line: in thousands from 1,000 on (lib/format.js).
 fn counted(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
@@ -120,7 +120,7 @@ fn counted(count: u64) -> String {
     }
 }
 
-/// Why its figures differ: what makes the largest difference in this run.
+/// Explains the largest difference in this run.
 fn why(left: &Left<'_>, told: &Counts, added: u64) -> String {
     let (theirs, exact) = (left.metric("autocannon_time_s"), exact_time_s(left));
     let rate = left.metric("throughput_out_per_s").unwrap_or(0.0);
@@ -129,15 +129,15 @@ fn why(left: &Left<'_>, told: &Counts, added: u64) -> String {
     let median_ns = times.quantile(0.5).unwrap_or(0) as f64;
     match theirs.zip(exact) {
         Some((theirs, exact)) if left.load.messages.is_some() && theirs > LATE * exact => format!(
-            "All was answered after {} s; autocannon looks once a second whether it is, so it \
-             tells {} s, and a mean of {}/s where {}/s were done.",
+            "All requests were answered after {} s; autocannon checks only once a second, so it \
+             reports {} s, and a mean of {}/s where {}/s were done.",
             number(exact),
             number(theirs),
             number(per_s),
             number(rate),
         ),
         _ if added > 0 => format!(
-            "With a rate autocannon supposes that every connection owed a request each \
+            "With a rate autocannon assumes that every connection owed a request each \
              millisecond: {} of the {} latencies in its table were never measured, and its median \
              is {} ms where half of the requests took {} or less from when they were due.",
             number(added as f64),
@@ -146,30 +146,30 @@ fn why(left: &Left<'_>, told: &Counts, added: u64) -> String {
             ms(Some(median_ns)),
         ),
         _ if median_ns < MS_NS as f64 => format!(
-            "autocannon cuts latencies to whole milliseconds: half of the answers came within {}, \
-             and it tells {} ms; both wait for an answer before the next request, so what a slow \
-             one keeps waiting is in neither (weigh compare -R counts it).",
+            "autocannon truncates latencies to whole milliseconds: half of the answers came \
+             within {}, and it reports {} ms; both wait for an answer before the next request, so \
+             the delay behind a slow one is in neither (weigh compare -R counts it).",
             ms(Some(median_ns)),
             told.quantile(0.5).unwrap_or(0),
         ),
         _ => format!(
             "Both wait for an answer before the next request: while the slowest took {}, {} \
-             connections sent nothing that could have waited, so the wait is in neither (weigh \
-             compare -R counts it); autocannon tells whole milliseconds of it.",
+             connections sent nothing that could have waited, so that delay is in neither (weigh \
+             compare -R counts it); autocannon reports whole milliseconds.",
             ms(times.max().map(|ns| ns as f64)),
             left.load.connections,
         ),
     }
 }
 
-/// The values that it adds where a rate is set: of a request that took v ms v - 1, v - 2 and so on
-/// down to 1.
+/// The values that it adds with a rate: for a request that took v ms, v - 1, v - 2 and so on down
+/// to 1.
 fn invented(measured: &Counts) -> Counts {
     let mut added = Counts::default();
     let mut longer = 0;
     let mut above = measured.max().unwrap_or(0);
     for (value, count) in measured.iter().rev() {
-        // Whatever is longer adds each of the values from here up to the next one measured.
+        // Every longer value adds each value from here up to the next measured one.
         for between in value.max(1)..above {
             added.add(between, longer);
         }
@@ -181,7 +181,7 @@ fn invented(measured: &Counts) -> Counts {
     added
 }
 
-/// It rounds means up to the hundredth.
+/// Rounds up to hundredths, like its means.
 fn up(value: f64) -> f64 {
     (value * 100.0).ceil() / 100.0
 }
@@ -190,20 +190,20 @@ fn whole_ms(value: Option<f64>) -> String {
     value.map_or_else(|| NOTHING.to_owned(), |ms| format!("{} ms", number(ms)))
 }
 
-/// From which ratio on the time until its last look is what differs most.
+/// Ratio from which on the time until its last sample is the largest difference.
 const LATE: f64 = 1.05;
 
 const MS_NS: u64 = 1_000_000;
 
-/// Bits of the counts that are told exactly.
+/// Bits of the counts that are exact.
 const GRID_BITS: u32 = 11;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emulate::beside::tests::{finished, tenths};
+    use crate::emulate::comparison::tests::{finished, tenths};
     use crate::emulate::figures::figures;
-    use crate::emulate::told::tests::{load, with};
+    use crate::emulate::trial_facts::tests::{load, with};
     use serde_json::json;
     use weigh_model::Emulation;
     use weigh_stats::histogram::Histogram;
@@ -245,7 +245,7 @@ mod tests {
         assert!(told.why.contains("0.005 s") && told.why.contains("40,000/s"), "{}", told.why);
     }
 
-    /// 5,001 lies in the step from 5,000 to 5,003; below 2,048 each count is its own.
+    /// 5,001 is in the step from 5,000 to 5,003; below 2,048 each count is its own.
     #[test]
     fn counts_of_seconds_lie_on_a_grid_of_three_digits() {
         let each = Counts::of_values([2_047, 5_001, 70_000]);

@@ -1,15 +1,15 @@
-//! How often each value of a tool's own unit occurs, and what tools make of that.
+//! Counts values in a tool's own unit, and computes the statistics of tools.
 
 use std::collections::BTreeMap;
 
 use weigh_stats::histogram::Histogram;
 
-/// Values in a tool's unit, and how often each occurs.
+/// Values in a tool's unit, and the count of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts(BTreeMap<u64, u64>);
 
 impl Counts {
-    /// Recorded times in whole units of so many nanoseconds, the rest cut off.
+    /// Recorded times in whole units of `unit_ns` nanoseconds, truncated.
     pub(crate) fn of(times: &Histogram, unit_ns: u64) -> Counts {
         let mut counts = Counts::default();
         for (value_ns, count) in times.recorded() {
@@ -18,13 +18,13 @@ impl Counts {
         counts
     }
 
-    /// These and others together.
+    /// Adds other counts.
     pub(crate) fn and(mut self, more: &Counts) -> Counts {
         more.iter().for_each(|(value, count)| self.add(value, count));
         self
     }
 
-    /// These values, each once.
+    /// Counts each of these values once.
     pub(crate) fn of_values(values: impl IntoIterator<Item = u64>) -> Counts {
         let mut counts = Counts::default();
         values.into_iter().for_each(|value| counts.add(value, 1));
@@ -35,7 +35,7 @@ impl Counts {
         *self.0.entry(value).or_default() += count;
     }
 
-    /// Every value once, ascending, and how often it occurs.
+    /// Distinct values in ascending order, with their counts.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.0.iter().map(|(value, count)| (*value, *count))
     }
@@ -48,7 +48,7 @@ impl Counts {
         self.0.first_key_value().map(|(value, _)| *value)
     }
 
-    /// The share of all that lie within so much of their mean; 0 of nothing.
+    /// Share of values within `deviation` of their mean; 0 without values.
     pub(crate) fn within(&self, deviation: f64) -> f64 {
         let Some(mean) = self.mean() else { return 0.0 };
         let is_near = |value: u64| (value as f64 - mean).abs() <= deviation;
@@ -65,7 +65,7 @@ impl Counts {
         (!self.0.is_empty()).then(|| sum / self.count() as f64)
     }
 
-    /// The standard deviation of all there is; with `is_sample` of what it is a sample of.
+    /// Standard deviation of the population, or of a sample with `is_sample`.
     pub(crate) fn deviation(&self, is_sample: bool) -> Option<f64> {
         let mean = self.mean()?;
         let squares: f64 =
@@ -74,13 +74,13 @@ impl Counts {
         Some(if freedom == 0 { 0.0 } else { (squares / freedom as f64).sqrt() })
     }
 
-    /// The value below or at which a share `q` of all lie: the one whose rank is `q` times their
-    /// number, rounded to the nearest and at least 1 (HdrHistogram's `getValueAtPercentile`).
+    /// The value at rank `q` times their number, rounded to nearest and at least 1 (HdrHistogram's
+    /// `getValueAtPercentile`).
     pub(crate) fn quantile(&self, q: f64) -> Option<u64> {
         self.at_rank((q * self.count() as f64 + 0.5).floor() as u64)
     }
 
-    /// The value of this rank, the smallest of rank 1; ranks outside are those of the ends.
+    /// The value of this rank, from 1; ranks outside are clamped.
     pub(crate) fn at_rank(&self, rank: u64) -> Option<u64> {
         let rank = rank.clamp(1, self.count().max(1));
         let mut seen = 0;

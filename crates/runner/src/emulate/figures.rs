@@ -1,15 +1,15 @@
-//! The figures of all tools that a plan asks for.
+//! Figures of all tools that a plan asks for.
 
 use std::collections::BTreeMap;
 
 use weigh_model::Emulation;
 
-use crate::emulate::told::Told;
+use crate::emulate::trial_facts::TrialFacts;
 use crate::emulate::{autocannon, mqtt_stresser, times};
 
-/// The figures of one tool, by metric name. Empty where the load is none that it could have
-/// made, or where nothing happened.
-pub fn figures(told: &Told<'_>, of: Emulation) -> BTreeMap<&'static str, f64> {
+/// Figures of one tool, by metric name. Empty for a load that the tool cannot make, or without
+/// results.
+pub fn figures(told: &TrialFacts<'_>, of: Emulation) -> BTreeMap<&'static str, f64> {
     if of.needs(told.load).is_err() {
         return BTreeMap::new();
     }

@@ -1,52 +1,50 @@
-//! What a person reads off htop while a load runs: the share of the cores that was used, one figure
-//! every 1.5 seconds (htop's default delay is 15 tenths of a second, htop(1), `-d`). What it shows
-//! is the time between two readings of `/proc/stat` that a core did not idle or wait (htop's
-//! `Platform_setCPUValues` on Linux), whoever used it.
+//! Emulates what a user reads from htop during a load: the share of the cores in use, every 1.5
+//! seconds (its default delay is 15 tenths of a second, htop(1), `-d`). It shows the time between
+//! two readings of `/proc/stat` in which a core neither idled nor waited (`Platform_setCPUValues`
+//! on Linux), for all processes.
 //!
-//! Nobody starts a load in step with htop, so a short run lies somewhere in a window that is mostly
-//! idle: the figure tells how much of the window it filled, and not how much it needed.
+//! A load does not start in step with htop, so a short run covers part of a mostly idle window: the
+//! figure shows how much of the window it filled, not how much CPU it needed.
 
 use std::collections::BTreeMap;
 
 use weigh_model::Nanos;
 use weigh_stats::random::Random;
 
-/// From one reading to the next.
+/// Time between two readings.
 pub const EVERY: Nanos = Nanos::from_millis(1_500);
 
-/// What the kernel had counted for some cores at a moment.
+/// The kernel's counts for some cores at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// When, nanoseconds on any clock that does not jump.
+    /// Time, nanoseconds on any clock that does not jump.
     pub at_ns: u64,
-    /// Time that they neither idled nor waited, nanoseconds.
+    /// Time that the cores neither idled nor waited, nanoseconds.
     pub busy_ns: u64,
-    /// All of their time.
+    /// Total time of the cores, nanoseconds.
     pub all_ns: u64,
 }
 
-/// What stood on the screen during a run.
+/// Figures on the screen during a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shown {
-    /// The mean of all figures that were shown, percent of the cores.
+    /// Mean of the figures, percent of the cores.
     pub mean_percent: f64,
-    /// The highest of them.
+    /// The highest figure.
     pub max_percent: f64,
-    /// How many there were.
+    /// Number of figures.
     pub samples: u32,
 }
 
-/// How long before a run the reading lies that its first figure begins with: anything below
-/// [`EVERY`], as likely as any other, by the seed.
+/// Time from the first window's start to the run: less than [`EVERY`], uniform, by the seed.
 pub fn phase(seed: u64) -> Nanos {
     Nanos(Random::stream(seed, PHASE_STREAM).below(EVERY.0))
 }
 
 impl Shown {
-    /// The figures that were shown of a run from `from_ns` to `to_ns`: those whose windows hold
-    /// some of it, the last one after its end included. A window of less than half of [`EVERY`] is
-    /// none that htop would have shown, and is left out. `None` where no two readings lie around
-    /// the run, or none are left.
+    /// Figures of a run from `from_ns` to `to_ns`: those whose windows overlap it, including the
+    /// last one after its end. Windows shorter than half of [`EVERY`] are left out, because htop
+    /// would not show them. `None` without two readings around the run, or without windows.
     pub fn of(readings: &[Reading], (from_ns, to_ns): (u64, u64)) -> Option<Shown> {
         let shown: Vec<f64> = readings
             .windows(2)
@@ -75,7 +73,7 @@ impl Shown {
     }
 }
 
-/// Which of the seed's streams the phase is drawn from.
+/// The seed's stream for the phase.
 const PHASE_STREAM: u64 = 0x6874_6f70;
 
 #[cfg(test)]
@@ -116,7 +114,7 @@ mod tests {
         assert!((shown.mean_percent - 100.0 * 10.0 / 12.0).abs() < 0.01, "{shown:?}");
     }
 
-    /// A look 10 ms after the one before says 100 % or 0 %, and nothing of the run.
+    /// A sample 10 ms after the previous one shows 100 % or 0 %, whatever the run does.
     #[test]
     fn a_window_that_is_next_to_nothing_is_left_out() {
         let mut looks = core(100, 900, 3);

@@ -1,20 +1,19 @@
-//! What other tools would have told of a trial: their arithmetic, done on an exact record. The load
-//! is what it is; only the account of it changes. So the figures of a published table can stand
-//! beside the right ones, and whoever comes from another tool finds his own figure and the reason
-//! why it differs.
+//! Emulates other tools: applies their arithmetic to an exact record. The load stays the same, so
+//! the figures of a published table can be compared with the exact ones, and a user of another tool
+//! finds its figure and the reason for the difference.
 //!
-//! Every module names the source of the tool whose arithmetic it follows.
+//! Every module names the source of the tool that it follows.
 
 pub mod autocannon;
-pub mod beside;
+pub mod comparison;
 mod counts;
 mod figures;
 pub mod htop;
 pub mod mqtt_stresser;
 pub mod times;
-pub mod told;
+pub mod trial_facts;
 pub mod wrk;
 
-pub use beside::{Beside, Row};
+pub use comparison::{Comparison, Row};
 pub use figures::figures;
-pub use told::{Client, Told};
+pub use trial_facts::{Client, TrialFacts};

@@ -1,37 +1,37 @@
-//! What mqtt-stresser prints: for each client its messages over the time that it published in, and
-//! over the time that was left from then until the last of them was back; of all clients the
+//! Emulates the output of mqtt-stresser: for each client its messages over the time that it
+//! published in, and over the time from then until its last message was back; of all clients the
 //! fastest, the slowest and the median (github.com/inovex/mqtt-stresser, `Worker.Run` in worker.go,
-//! `buildSummary` in report.go, commits 032a2fd and 6fd0ab6). What arrived while a client published
-//! is in its count and not in its time.
+//! `buildSummary` in report.go, commits 032a2fd and 6fd0ab6). Messages that arrived while a client
+//! published are in its count and not in its time.
 //!
-//! The tool has times of its own besides: to wait up to 5 ms for the publisher's goodbye, and to
-//! hand what has arrived from one routine to the other. Those are not emulated.
+//! The tool also waits up to 5 ms for the publisher's disconnect, and hands arrivals from one
+//! routine to another. Those times are not emulated.
 
 use std::collections::BTreeMap;
 
 use weigh_model::{Arrival, Load, Nanos};
 
-use crate::emulate::beside::{Beside, Left, NOTHING, Row, number};
-use crate::emulate::told::Client;
+use crate::emulate::comparison::{Comparison, Left, NOTHING, Row, number};
+use crate::emulate::trial_facts::Client;
 
-/// What it prints of all its clients.
+/// Its output for all clients.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Printed {
-    /// Messages that clients published which got something back; of others it knows nothing.
+    /// Messages of clients that got at least one back; others are not counted.
     pub published: u64,
     /// Messages that came back.
     pub received: u64,
-    /// Clients that got all of theirs back.
+    /// Clients that got all their messages back.
     pub completed: u64,
-    /// By client, messages per second, ascending.
+    /// Messages per second by client, ascending.
     pub publish_per_s: Vec<f64>,
-    /// The same of what came back, from the end of publishing.
+    /// Messages that came back per second, from the end of publishing, by client, ascending.
     pub receive_per_s: Vec<f64>,
 }
 
 impl Printed {
-    /// From what the clients did, each with this pause after every message: the one after the last
-    /// is in the time of publishing too.
+    /// Computes it from the clients' messages, each with this pause after every message; the pause
+    /// after the last one counts into the time of publishing.
     pub fn of(clients: &[Client], pause: Nanos) -> Printed {
         let mut printed = Printed::default();
         for client in clients.iter().filter(|client| client.received > 0) {
@@ -67,8 +67,8 @@ impl Printed {
     }
 }
 
-/// Its lines beside the exact figures.
-pub fn beside(left: &Left<'_>) -> Beside {
+/// Compares its lines with the exact figures.
+pub fn beside(left: &Left<'_>) -> Comparison {
     let ledger = &left.finished.ledger;
     let clients = left.load.connections;
     let shown = |name: &str| left.metric(name).map_or_else(|| NOTHING.to_owned(), number);
@@ -85,8 +85,8 @@ pub fn beside(left: &Left<'_>) -> Beside {
         let both = count.zip(of);
         both.map_or_else(|| NOTHING.to_owned(), |(count, of)| counted(count, of))
     };
-    // What it counts as published is that of the clients that got something back, so that the
-    // ratio of its two lines is the one it prints.
+    // Its published count covers only clients that got something back; this keeps the ratio of its
+    // two lines.
     let ratio = left.metric("mqtt_stresser_receive_ratio").filter(|ratio| *ratio > 0.0);
     let published = ratio.map(|ratio| (arrived as f64 / ratio).round() as u64);
     let received = published.map(|_| arrived);
@@ -117,10 +117,10 @@ pub fn beside(left: &Left<'_>) -> Beside {
         NOTHING.to_owned(),
         shown("throughput_out_per_s"),
     ));
-    Beside { tool: "mqtt-stresser", rows, why: why(left) }
+    Comparison { tool: "mqtt-stresser", rows, why: why(left) }
 }
 
-/// Why its figures differ.
+/// Explains why its figures differ.
 fn why(left: &Left<'_>) -> String {
     let clients = f64::from(left.load.connections);
     let metric = |name: &str| left.metric(name).unwrap_or(0.0);
@@ -136,9 +136,10 @@ fn why(left: &Left<'_>) -> String {
         ),
     };
     format!(
-        "mqtt-stresser divides all that came back by the time from the end of publishing, whatever \
-         had come before: {}/s for the median client, {}/s if {} such clients are added up, where \
-         {}/s were delivered from the first message sent to the last one in.{lost}",
+        "mqtt-stresser divides all messages that came back by the time from the end of \
+         publishing, even if they came before: {}/s for the median client, {}/s if {} such \
+         clients are added up; {}/s were delivered from the first message sent to the last \
+         arrival.{lost}",
         number(median),
         number(median * clients),
         number(clients),
@@ -146,7 +147,7 @@ fn why(left: &Left<'_>) -> String {
     )
 }
 
-/// How long a client of this load pauses after each message.
+/// Pause of a client of this load after each message.
 pub(crate) fn pause(load: &Load) -> Nanos {
     match (&load.arrival, load.rate) {
         (Arrival::Constant | Arrival::Periodic, Some(rate)) => {
@@ -158,13 +159,13 @@ pub(crate) fn pause(load: &Load) -> Nanos {
     }
 }
 
-/// The middle of ascending values, or the mean of the two in the middle.
+/// Median of ascending values.
 pub fn median(ascending: &[f64]) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     Some((ascending[last / 2] + ascending[ascending.len() / 2]) / 2.0)
 }
 
-/// From one moment to a later one.
+/// Time from one moment to a later one.
 fn span(from: Option<Nanos>, to: Option<Nanos>) -> Option<Nanos> {
     let (from, to) = from.zip(to)?;
     (to > from).then(|| to - from)
@@ -173,8 +174,8 @@ fn span(from: Option<Nanos>, to: Option<Nanos>) -> Option<Nanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emulate::beside::tests::finished;
-    use crate::emulate::told::tests::load;
+    use crate::emulate::comparison::tests::finished;
+    use crate::emulate::trial_facts::tests::load;
     use serde_json::json;
     use weigh_model::event::TrialFinished;
     use weigh_stats::histogram::Histogram;
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(row(&told, "Published Messages"), both("100 (50%)", "200 (100%)"));
         assert_eq!(row(&told, "Received Messages"), both("30 (30%)", "30 (15%)"));
         assert_eq!(row(&told, "Completed"), both("0 (0%)", "-"));
-        // Where no client got anything it prints no results at all.
+        // Without any arrival it prints no results.
         trial.metrics.clear();
         trial.ledger.delivered = Some(0);
         let told = rows(&trial);

@@ -1,15 +1,15 @@
-//! Two ways to sum a run up that need no tool: messages over the sum of their times, and one
-//! average over a run whose load was still rising.
+//! Two averages that need no tool: messages over the sum of their times, and one average over a run
+//! whose load was still rising.
 
 use std::collections::BTreeMap;
 
 use weigh_stats::histogram::Histogram;
 
-use crate::emulate::told::Told;
+use crate::emulate::trial_facts::TrialFacts;
 
-/// Messages divided by the sum of all their times. With one message under way at a time it is the
-/// rate; with N of them a whole run is shorter by as much, and the figure is N times too small.
-pub(crate) fn sum_of_times(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
+/// Messages divided by the sum of their times. With one message in flight it is the rate; with N in
+/// flight it is N times too small.
+pub(crate) fn sum_of_times(told: &TrialFacts<'_>) -> BTreeMap<&'static str, f64> {
     let confirmed = told.calls.unwrap_or(told.service);
     let times = if confirmed.is_empty() { told.one_way } else { confirmed };
     let mean_ns = times.mean().filter(|mean| *mean > 0.0);
@@ -17,10 +17,9 @@ pub(crate) fn sum_of_times(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
 }
 
 /// The aggregate report of JMeter: all samples of a run, errors and ramp included, over the time
-/// from the first one's beginning to the last one's end (JMeter's user manual, "Aggregate Report":
-/// the throughput is that of the whole time between the two). Where nothing confirms, a sample is
-/// over when it is handed over, and has no time worth telling.
-pub(crate) fn ramp_average(told: &Told<'_>) -> BTreeMap<&'static str, f64> {
+/// from the start of the first to the end of the last (JMeter's user manual, "Aggregate Report").
+/// Without confirmations, a sample ends when it is sent, and has no useful time.
+pub(crate) fn ramp_average(told: &TrialFacts<'_>) -> BTreeMap<&'static str, f64> {
     let mut samples = told.calls.unwrap_or(told.service).clone();
     samples.merge(told.errors);
     let is_confirmed = !samples.is_empty();
@@ -53,7 +52,7 @@ fn parts(samples: &Histogram) -> impl Iterator<Item = (&'static str, f64)> {
 mod tests {
     use super::*;
     use crate::emulate::figures::figures;
-    use crate::emulate::told::tests::{load, with};
+    use crate::emulate::trial_facts::tests::{load, with};
     use serde_json::json;
     use weigh_model::{Emulation, Nanos};
 
@@ -77,7 +76,7 @@ mod tests {
         let load = load(&json!({ "arrival": "ramp:2s", "duration": "2s" }));
         let between = (Nanos::from_secs(1), Nanos::from_secs(3));
         with(&load, (1, Nanos(1)), between, |told| {
-            let told = Told { service: &service, errors: &errors, ..*told };
+            let told = TrialFacts { service: &service, errors: &errors, ..*told };
             let figures = figures(&told, Emulation::RampAverage);
             assert_eq!(figures["ramp_average_per_s"], 500.0);
             let mean = figures["ramp_average_time_ns.mean"];
@@ -87,14 +86,14 @@ mod tests {
         });
     }
 
-    /// 300 µs to connect and 200 µs to the answer are a call of 500 µs to whoever waits for it.
+    /// 300 µs to connect and 200 µs to the answer are a call of 500 µs for its caller.
     #[test]
     fn connecting_for_every_message_is_in_its_time() {
         let mut calls = Histogram::new();
         calls.record_n(500_000, 20_000);
         let between = (Nanos(0), Nanos::from_secs(1));
         with(&load(&json!({})), (20_000, Nanos::from_micros(200)), between, |told| {
-            let told = Told { calls: Some(&calls), ..*told };
+            let told = TrialFacts { calls: Some(&calls), ..*told };
             let figure = figures(&told, Emulation::SumOfTimes)["sum_of_times_per_s"];
             assert!((figure / 2_000.0 - 1.0).abs() < 0.001, "{figure}");
             let mean = figures(&told, Emulation::RampAverage)["ramp_average_time_ns.mean"];
@@ -108,7 +107,7 @@ mod tests {
         let load = load(&json!({ "arrival": "ramp:2s", "duration": "2s" }));
         with(&load, (1, Nanos(1)), (Nanos(0), Nanos::from_secs(9)), |told| {
             let last_sent = Some(Nanos::from_secs(2));
-            let told = Told { service: &none, sent: 140_000, last_sent, ..*told };
+            let told = TrialFacts { service: &none, sent: 140_000, last_sent, ..*told };
             let figures = figures(&told, Emulation::RampAverage);
             assert_eq!(figures, [("ramp_average_per_s", 70_000.0)].into());
         });

@@ -1,34 +1,33 @@
-//! What wrk prints, and wrk2 where a rate is set. wrk corrects its latencies: it takes the mean
-//! time from one request of a connection to the next for the time that requests were due at, and
-//! adds values for what a longer one would have kept waiting, as if it had not waited itself
-//! (github.com/wg/wrk, `main` in src/wrk.c and `stats_correct` in src/stats.c). Its requests per
-//! second are of one thread, the mean of counts of 100 ms.
+//! Emulates the output of wrk, and of wrk2 with a rate. wrk corrects its latencies: it assumes that
+//! requests were due at the mean interval between requests of a connection, and adds values for
+//! requests that a slow one would have delayed (github.com/wg/wrk, `main` in src/wrk.c and
+//! `stats_correct` in src/stats.c). Its requests per second are of one thread, the mean of counts
+//! of 100 ms.
 //!
 //! wrk2 (github.com/giltene/wrk2, commit 0052ff8) counts from the due time, as Weighbridge does.
-//! After ten seconds, and 5 ms for each connection of a thread, it calibrates itself: it throws
-//! away the latencies that it has recorded until then (`calibrate` in src/wrk.c), and begins to
-//! sample the rate of its threads. A run that is over before that keeps all its latencies and
-//! samples no rate. A record here has the times of the whole run, so that for a longer one there is
-//! nothing to tell its latencies from; its counts are from beginning to end.
+//! After ten seconds, and 5 ms for each connection of a thread, it calibrates: it discards the
+//! latencies recorded so far (`calibrate` in src/wrk.c), and starts to sample the rate of its
+//! threads. A shorter run keeps all its latencies and samples no rate. A record here has the times
+//! of the whole run, so wrk2's latencies of a longer run cannot be computed from it.
 
 use weigh_model::Nanos;
 
-use crate::emulate::beside::{Beside, Left, NOTHING, Row, ms, number};
+use crate::emulate::comparison::{Comparison, Left, NOTHING, Row, ms, number};
 use crate::emulate::counts::Counts;
 
-/// How a run was asked for.
+/// The options of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Threads that the connections are shared among.
+    /// Threads that share the connections.
     pub threads: u32,
-    /// Whether the distribution of latencies is to be printed.
+    /// True if the distribution of latencies is printed.
     pub is_detailed: bool,
 }
 
-/// Its lines beside the exact figures.
-pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
+/// Compares its lines with the exact figures.
+pub fn beside(left: &Left<'_>, asked: Asked) -> Comparison {
     let is_paced = left.load.rate.is_some();
-    // Every answer has its time there, whatever its status; of errors that from sending is known.
+    // Every answer has its time there, whatever its status; errors have the time since sending.
     let errors = Counts::of(&left.times("error_time_ns"), US_NS);
     let measured = Counts::of(&left.times("service_time_ns"), US_NS).and(&errors);
     let answers = measured.count();
@@ -73,7 +72,7 @@ pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
     };
     let run_s = left.load.duration.map(Nanos::as_secs_f64);
     rows.push(Row::new("requests", number(answers as f64), number(answers as f64)));
-    // What was answered after the load ended is no part of a rate.
+    // Answers after the end of the load do not count into a rate.
     let exact = left.metric("throughput_out_per_s").filter(|_| left.load.arrival.is_open());
     let exact = exact.map_or_else(|| rate(left.metric("window_s")), number);
     rows.push(Row::new("Requests/sec", rate(run_s), exact));
@@ -82,7 +81,7 @@ pub fn beside(left: &Left<'_>, asked: Asked) -> Beside {
         true => why_paced(left, calibrated),
         false => why(left, &measured, &theirs),
     };
-    Beside { tool, rows, why }
+    Comparison { tool, rows, why }
 }
 
 fn longest(left: &Left<'_>) -> String {
@@ -98,8 +97,8 @@ fn quantile(all: &Counts, q: f64, is_paced: bool) -> Option<u64> {
     }
 }
 
-/// How the rates differ that one thread takes each 100 ms: those in which nothing was answered are
-/// passed over (`record_rate` in src/wrk.c). Of several threads nobody knows who did how much.
+/// Distribution of the rates of one thread per 100 ms; samples without answers are skipped
+/// (`record_rate` in src/wrk.c). With several threads the share of each is unknown.
 fn looks(left: &Left<'_>) -> [Row; 3] {
     let tenths = left.answers_each(TENTH, left.load.duration.unwrap_or_default());
     let per_s = |answers: u64| answers * 1_000_000_000 / TENTH.0;
@@ -119,14 +118,14 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| NOTHING.to_owned(), |share| format!("{:.2} %", 100.0 * share))
 }
 
-/// When wrk2 throws away what it has recorded; `None` where the run is over before.
+/// Time at which wrk2 discards what it has recorded; `None` if the run ends before.
 fn calibrated_after(left: &Left<'_>, threads: u32) -> Option<Nanos> {
     let of_a_thread = u64::from(left.load.connections / threads.max(1));
     let after = Nanos(CALIBRATION.0 + of_a_thread * EACH_CONNECTION.0);
     left.load.duration.filter(|run| *run > after).map(|_| after)
 }
 
-/// The rate of a thread from its calibration on, as far as the time series tells it.
+/// The rate of a thread after its calibration, from the time series.
 fn sampled(left: &Left<'_>, after: Nanos, threads: u32) -> String {
     let run = left.load.duration.unwrap_or_default();
     let tenths = left.answers_each(TENTH, run);
@@ -136,7 +135,7 @@ fn sampled(left: &Left<'_>, after: Nanos, threads: u32) -> String {
     answers.map_or_else(|| NOTHING.to_owned(), |answers| per_thread(answers, Some(rest), threads))
 }
 
-/// What one thread did on average in so long, per second.
+/// Mean rate of one thread in this time, per second.
 fn per_thread(answers: u64, time: Option<Nanos>, threads: u32) -> String {
     let seconds = time.map_or(0.0, Nanos::as_secs_f64);
     match seconds > 0.0 {
@@ -145,15 +144,15 @@ fn per_thread(answers: u64, time: Option<Nanos>, threads: u32) -> String {
     }
 }
 
-/// The mean time from one request of a connection to its next, microseconds.
+/// Mean time from one request of a connection to the next, microseconds.
 fn cycle_us(left: &Left<'_>, answers: u64) -> u64 {
     let of_each = answers / u64::from(left.load.connections.max(1));
     let run = left.load.duration.unwrap_or_default();
     run.0 / US_NS / of_each.max(1)
 }
 
-/// What it makes of measured latencies: of one of n microseconds, where requests are supposed to
-/// come every e, it adds n - e, n - 2 e and so on as long as they are above e.
+/// Corrects measured latencies: for one of n µs, with requests expected every e µs, it adds n - e,
+/// n - 2 e and so on while they are above e.
 fn corrected(measured: &Counts, expected_us: u64) -> Counts {
     let mut all = measured.clone();
     if expected_us == 0 {
@@ -173,17 +172,17 @@ fn why_paced(left: &Left<'_>, calibrated: Option<Nanos>) -> String {
     let run_s = left.load.duration.map_or(0.0, Nanos::as_secs_f64);
     match calibrated {
         Some(after) => format!(
-            "Both count from the moment a request was due; wrk2 throws away the latencies of its \
-             first {} s, {} % of this run, to calibrate itself. The exact column has them, and \
-             they cannot be taken out of it afterwards: so there is no latency that wrk2 would \
-             have printed.",
+            "Both count from the moment a request was due; wrk2 discards the latencies of its \
+             first {} s, {} % of this run, to calibrate itself. The exact column includes \
+             them, and they cannot be removed afterwards, so the latencies of wrk2 cannot be \
+             computed.",
             number(after.as_secs_f64()),
             number(100.0 * after.as_secs_f64() / run_s),
         ),
         None => format!(
             "Both count from the moment a request was due, so they agree. wrk2 calibrates itself \
-             after {} s and samples the rate of its threads from then on; this run lasted {} s, \
-             so that it has no such rate.",
+             after {} s and samples the rate of its threads only from then on; this run lasted {} \
+             s, so it has no such rate.",
             number(CALIBRATION.as_secs_f64()),
             number(run_s),
         ),
@@ -197,9 +196,9 @@ fn why(left: &Left<'_>, measured: &Counts, theirs: &Counts) -> String {
     if added > 0 {
         return format!(
             "wrk adds {} latencies that it did not measure, as if requests had been due every {} \
-             whatever the server did: its 99 % are {} where {} was measured. In a closed loop \
-             nothing was due while a connection waited; weigh compare -R offers a rate and counts \
-             what waits.",
+             whatever the server did: its 99th percentile is {}, and {} was measured. In a closed \
+             loop nothing was due while a connection waited; weigh compare -R offers a rate and \
+             counts the waiting time.",
             number(added as f64),
             ms(Some(cycle_us(left, measured.count()) as f64 * 1e3)),
             told(0.99),
@@ -208,8 +207,8 @@ fn why(left: &Left<'_>, measured: &Counts, theirs: &Counts) -> String {
     }
     format!(
         "No answer took twice the mean cycle of {}, so wrk's correction adds nothing and the \
-         figures agree; both wait for an answer before the next request, and what a slow one keeps \
-         waiting is in neither (weigh compare -R counts it).",
+         figures agree; both wait for an answer before the next request, so the delay behind a \
+         slow one is in neither (weigh compare -R counts it).",
         ms(Some(cycle_us(left, measured.count()) as f64 * 1e3)),
     )
 }
@@ -219,17 +218,17 @@ const US_NS: u64 = 1_000;
 /// `CALIBRATE_DELAY_MS` of wrk2's src/main.h.
 const CALIBRATION: Nanos = Nanos::from_secs(10);
 
-/// What each connection of a thread adds to it (`thread_main` in src/wrk.c).
+/// Added per connection of a thread (`thread_main` in src/wrk.c).
 const EACH_CONNECTION: Nanos = Nanos::from_millis(5);
 
-/// The time series that these commands record has a row for each.
+/// Interval of the time series that these commands record.
 const TENTH: Nanos = Nanos::from_millis(100);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emulate::beside::tests::{finished, tenths};
-    use crate::emulate::told::tests::load;
+    use crate::emulate::comparison::tests::{finished, tenths};
+    use crate::emulate::trial_facts::tests::load;
     use serde_json::json;
     use weigh_model::event::Interval;
     use weigh_stats::histogram::Histogram;
@@ -310,12 +309,12 @@ mod tests {
         let intervals = tenths(&[vec![10; 101], vec![50; 19]].concat());
         let (high, mean, rate, why) = told("12s", &intervals);
         assert_eq!((high, &*mean, &*rate), (both("-", "1 ms"), "-", "250"));
-        assert!(why.contains("cannot be taken out"), "{why}");
+        assert!(why.contains("cannot be removed"), "{why}");
         let (_, _, rate, _) = told("12s", &[]);
         assert_eq!(rate, "-", "no time series");
     }
 
-    /// A server that answers with errors alone: the tool tells their latencies, and exact ones of
+    /// A server that answers with errors alone: the tool reports their latencies, and exact ones of
     /// messages there are none.
     #[test]
     fn answers_that_are_errors_have_latencies_too() {

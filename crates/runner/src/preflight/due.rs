@@ -1,5 +1,5 @@
-//! What can be known before a run of how many messages its cases send: none at all is refused, and
-//! too few for a quantile that a condition asks for is said.
+//! Checks before a run how many messages its cases send: none is an error, and too few for the
+//! quantile of a condition a warning.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::case::Case;
 use crate::exit::Stop;
 use crate::watcher::Watcher;
 
-/// Refuses cases of which it is known that not one message is due in their measured window.
+/// Rejects cases in which certainly no message is due in the measured window.
 ///
 /// # Errors
 /// The case, and what to type instead.
@@ -26,7 +26,7 @@ pub fn check(cases: &[Case]) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Why not one message is due in the window; `None` where some are, or where that is not known.
+/// Why no message is due in the window; `None` if some are, or if it is unknown.
 fn none_due(load: &Load, trace: &[Nanos]) -> Option<String> {
     if !load.arrival.is_open() || load.pattern == Pattern::Hold {
         return None;
@@ -36,13 +36,13 @@ fn none_due(load: &Load, trace: &[Nanos]) -> Option<String> {
         Nanos(0) => String::new(),
         warmup => format!(", after a warm-up of {warmup}"),
     };
-    let none = format!("no message is due within the measured window{window}{after}");
+    let none = format!("no message is due in the measured window{window}{after}");
     match &load.arrival {
         Arrival::Steps(_) if !has_any(Schedule::shared(load, trace, 0, 0, 1)?) => {
             Some(format!("{none}: make a step longer or its rate higher (--arrival, load.arrival)"))
         }
         Arrival::Trace(_) if !has_any(Schedule::shared(load, trace, 0, 0, 1)?) => Some(format!(
-            "{none}: no time of the trace lies within it; type a longer -d (load.duration), or \
+            "{none}: the trace has no time in it; type a longer -d (load.duration), or \
              another trace"
         )),
         Arrival::Constant | Arrival::Poisson | Arrival::Periodic => {
@@ -65,7 +65,7 @@ fn none_due(load: &Load, trace: &[Nanos]) -> Option<String> {
     }
 }
 
-/// Whether one of the due times lies in the measured window.
+/// True if a due time is in the measured window.
 fn has_any(mut schedule: Schedule) -> bool {
     let mut looks = 0;
     while let Some(due) = schedule.next_due() {
@@ -77,7 +77,7 @@ fn has_any(mut schedule: Schedule) -> bool {
     false
 }
 
-/// Says which thresholds cannot be decided because a repetition sends too few messages for their
+/// Warns of thresholds that cannot be decided because a repetition sends too few messages for their
 /// quantile.
 pub fn warn_of_few(plan: &Plan, cases: &[Case], watcher: &dyn Watcher) {
     let mut said = BTreeSet::new();
@@ -93,22 +93,22 @@ pub fn warn_of_few(plan: &Plan, cases: &[Case], watcher: &dyn Watcher) {
     }
 }
 
-/// What is said of a condition whose quantile needs more than so many messages.
+/// The warning for a condition whose quantile needs more than `messages` messages.
 fn too_few(condition: &Condition, messages: u64) -> Option<String> {
     let is_of_messages = OF_MESSAGES.iter().any(|time| condition.metric.starts_with(time));
     let (q, word) = (quantile_of(&condition.metric)?, quantile_word(&condition.metric)?);
     let needed = values_needed(q);
     (is_of_messages && messages < needed).then(|| {
         format!(
-            "\"{condition}\" cannot be decided: {word} needs {} messages in each repetition, and \
-             {} are sent; type -n {needed} or a longer -d",
+            "\"{condition}\" cannot be decided: {word} needs {} messages in each repetition, but \
+             only {} are sent; type -n {needed} or a longer -d",
             count(needed),
             count(messages)
         )
     })
 }
 
-/// Messages of one repetition, where that is known.
+/// Messages of one repetition, if known.
 fn messages(load: &Load) -> Option<u64> {
     if let Some(messages) = load.messages {
         return Some(load.split.total(messages, load.connections) * load.copies());
@@ -118,14 +118,14 @@ fn messages(load: &Load) -> Option<u64> {
     Some(each.round() as u64 * load.copies())
 }
 
-/// Recorded times that have a value a message.
+/// Recorded times that have one value per message.
 const OF_MESSAGES: [&str; 5] =
     [HEADLINE, "response_time_ns", "delivery_time_ns", "service_time_ns", "one_way_time_ns"];
 
-/// Fewer messages than this are expected where practically always none is due.
+/// With fewer expected messages than this, practically never is one due.
 const EXPECTED_MIN: f64 = 0.01;
 
-/// A schedule with more due times than this in its warm-up goes on behind it.
+/// With more due times in its warm-up than this, a schedule is assumed to continue after it.
 const LOOKS_MAX: u32 = 100_000;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What `--dry` prints: the cases of a plan, how many trials they are, how long they take, and
-//! whether their targets are there.
+//! Forecast of `--dry`: the cases of a plan, the number of trials, their duration, and whether
+//! their targets are installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -16,17 +16,17 @@ use crate::case::lanes::Against;
 use crate::preflight::overhead;
 use crate::preflight::patience;
 
-/// What a plan would do.
+/// Forecast of a plan.
 pub struct Forecast<'f> {
     plan: &'f Plan,
     cases: &'f [Case],
     times: time::Forecast,
-    /// By target: what is known of it.
+    /// State of each target.
     targets: BTreeMap<String, String>,
 }
 
 impl<'f> Forecast<'f> {
-    /// Of a plan with these cases.
+    /// Makes the forecast of a plan with these cases.
     pub fn of(plan: &'f Plan, cases: &'f [Case], catalogue: &Catalogue) -> Forecast<'f> {
         let beneath = cases.iter().filter_map(|case| case.background.as_ref());
         let lanes = cases.iter().map(|case| &case.lane).chain(beneath.map(|own| &own.lane));
@@ -37,7 +37,7 @@ impl<'f> Forecast<'f> {
         Forecast { plan, cases, times: times(plan, cases, catalogue), targets }
     }
 
-    /// For people.
+    /// Formats the forecast as text.
     pub fn text(&self) -> String {
         let mut text = format!("{}: {}\n", self.plan.name, self.count());
         if let Some(question) = &self.plan.question {
@@ -50,7 +50,7 @@ impl<'f> Forecast<'f> {
         for (index, (case, name)) in self.cases.iter().zip(&names).enumerate() {
             let length = match time::measured(&case.load) {
                 Some(measured) => (measured + case.load.warmup).to_string(),
-                None => "as long as it takes".to_owned(),
+                None => "duration unknown".to_owned(),
             };
             let _ = writeln!(text, "{:>5}  {name:width$}  {length}", index + 1);
         }
@@ -64,7 +64,7 @@ impl<'f> Forecast<'f> {
         text
     }
 
-    /// For programs.
+    /// Formats the forecast as JSON.
     pub fn json(&self) -> String {
         let cases: Vec<_> = self.cases.iter().map(|case| json!(case.point)).collect();
         let document = json!({
@@ -106,8 +106,8 @@ impl<'f> Forecast<'f> {
             let unknown = self.times.unknown;
             let _ = write!(
                 text,
-                "\n{unknown} of {all} cases send as fast as they are answered: their time is not \
-                 in it"
+                "\n{unknown} of {all} cases send as fast as the target answers: their time is not \
+                 included"
             );
         }
         if !self.plan.stop.is_empty() {
@@ -116,7 +116,7 @@ impl<'f> Forecast<'f> {
         text
     }
 
-    /// Keys whose values differ among the cases of one protocol.
+    /// Keys whose values differ among cases of one protocol.
     fn varied(&self) -> BTreeSet<&'f str> {
         let mut values: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
         for case in self.cases {
@@ -130,7 +130,7 @@ impl<'f> Forecast<'f> {
     }
 }
 
-/// How many trials a plan with these cases has, and how long they take.
+/// Number and duration of the trials of a plan with these cases.
 pub fn times(plan: &Plan, cases: &[Case], catalogue: &Catalogue) -> time::Forecast {
     let is_heard = plan.observe.wire || plan.observe.pcap;
     let expected = |case| overhead::expected(case, is_heard, catalogue);
@@ -158,8 +158,8 @@ fn name(case: &Case, varied: &BTreeSet<&str>) -> String {
 
 fn state(against: &Against, catalogue: &Catalogue) -> String {
     match against {
-        Against::Reference | Against::Pipeline(_) => "carried by weigh".to_owned(),
-        Against::Foreign(_) => "a server that somebody runs".to_owned(),
+        Against::Reference | Against::Pipeline(_) => "built in".to_owned(),
+        Against::Foreign(_) => "an external server".to_owned(),
         Against::Managed(name) => match catalogue.choose(name) {
             Err(error) => error.to_string(),
             Ok(choice) => match find::find(choice.target) {
@@ -170,7 +170,7 @@ fn state(against: &Against, catalogue: &Catalogue) -> String {
     }
 }
 
-/// A length as people say it; from a century on only that.
+/// Formats a duration; more than a century is only called that.
 fn words(time: Nanos) -> String {
     match time >= CENTURY {
         true => "more than 100 years".to_owned(),
@@ -180,7 +180,7 @@ fn words(time: Nanos) -> String {
 
 const CENTURY: Nanos = Nanos::from_secs(100 * 31_557_600);
 
-/// In whole seconds: nobody can foresee more.
+/// Rounds to whole seconds, because an estimate is not more precise.
 fn rounded(time: Nanos) -> Nanos {
     Nanos(time.0.div_ceil(1_000_000_000).saturating_mul(1_000_000_000))
 }

@@ -1,5 +1,5 @@
-//! What is looked at before anything starts: whether the machine can do it, whether the targets
-//! may be loaded, whether one thread can see what it must.
+//! Checks before anything starts: the machine's abilities, permission to load the targets, and
+//! loads that one thread must handle.
 
 pub mod due;
 pub mod forecast;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 use weigh_engine::schedule;
 use weigh_model::{Load, MeterChoice, Pattern};
-use weigh_protocols::passage::WHOLE_BYTES_MAX;
+use weigh_protocols::pass_through::WHOLE_BYTES_MAX;
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::doctor::{self, Demand, Level};
 use weigh_testbed::facts::Facts;
@@ -23,11 +23,10 @@ use crate::case::lanes::Against;
 use crate::exit::{Exit, Stop};
 use crate::watcher::Watcher;
 
-/// Asks whether the targets of these cases may be loaded: a server beyond this machine belongs to
-/// somebody.
+/// Checks that these cases may load their targets: a remote server may belong to another owner.
 ///
 /// # Errors
-/// If one lies beyond it and nobody `is_allowed`, or if a host is unknown.
+/// A remote host without permission (`is_allowed`); an unknown host.
 pub fn may_load(cases: &[Case], is_allowed: bool) -> Result<(), Stop> {
     let beneath = cases.iter().filter_map(|case| case.background.as_ref());
     let lanes = cases.iter().map(|case| &case.lane).chain(beneath.map(|own| &own.lane));
@@ -41,19 +40,19 @@ pub fn may_load(cases: &[Case], is_allowed: bool) -> Result<(), Stop> {
             Stop::new(Exit::Target, format!("{endpoint}: {unknown}; check its name"))
         })? {
             return Err(Stop::usage(format!(
-                "{endpoint}: lies beyond this machine{beyond}, and a load test can put a server \
-                 out of service: add --i-may-load-this if you may"
+                "{endpoint}: is not this machine{beyond}, and a load test can put a server \
+                 out of service: add --i-may-load-this if you are allowed to"
             )));
         }
     }
     Ok(())
 }
 
-/// Whether a host is another machine than this one: `None` if all of its addresses are this one's
-/// own; else which of them is not, in words, where a name stands for it.
+/// Checks whether a host is another machine: `None` if all of its addresses are this machine's;
+/// otherwise the other address in words, if `host` is a name.
 ///
 /// # Errors
-/// If it is unknown, in words.
+/// An unknown host.
 pub fn beyond(host: &str) -> Result<Option<String>, String> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok((!address.is_loopback()).then(String::new));
@@ -67,14 +66,17 @@ pub fn beyond(host: &str) -> Result<Option<String>, String> {
     Ok(other.map(|address| format!(" ({host} is {})", address.ip())))
 }
 
-/// Threads of the generator: those asked for, or as many as the connections need.
+/// Threads of the generator: the number asked for, or the number that the connections need.
 pub fn shards(cases: &[Case], asked: Option<u32>) -> u32 {
     let hard = weigh_engine::io::descriptors::limits().hard;
     let connections = cases.iter().map(|case| standing(&case.load)).max().unwrap_or(0);
     asked.unwrap_or_else(|| doctor::shards_needed(connections, hard))
 }
 
-/// Asks the doctor: what cannot work is refused now instead of dying midway.
+/// Runs the doctor's checks, so that what cannot work is rejected now and not midway.
+///
+/// # Errors
+/// The findings that make a trial impossible.
 pub fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(), Stop> {
     check_cores(cases)?;
     let facts = Facts::gather(weigh_observe::host::facts(), catalogue);
@@ -93,7 +95,7 @@ pub fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(),
     check_shards(cases, shards)
 }
 
-/// A target that is to have more cores than there are would be weighed on something else.
+/// A target with more cores than the machine has would be measured on fewer.
 fn check_cores(cases: &[Case]) -> Result<(), Stop> {
     let Ok(allowed) = CoreSet::allowed() else { return Ok(()) };
     let there = allowed.count();
@@ -107,23 +109,23 @@ fn check_cores(cases: &[Case]) -> Result<(), Stop> {
     }
 }
 
-/// The log of a meter outside is read when a run is over: that it cannot be read then is said now.
+/// Checks early that the log of an external meter, which is read after the run, can be read.
 ///
 /// # Errors
-/// If it cannot come to be there.
+/// A log that cannot exist there.
 pub fn check_log(meter: Option<&MeterChoice>, watcher: &dyn Watcher) -> Result<(), Stop> {
     let Some(MeterChoice::Log { file, .. }) = meter else { return Ok(()) };
     let path = Path::new(file);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
         return Err(Stop::usage(format!(
-            "--meter csv:{file}: it is no file, or its folder is not there: name the log that the \
-             meter's program writes"
+            "--meter csv:{file}: it is not a file, or its folder does not exist: name the log \
+             that the meter's program writes"
         )));
     }
     if !path.exists() {
         watcher.say(&format!(
-            "{file} is not there yet: it is read when the run is over, so start the meter's \
+            "{file} does not exist yet: it is read after the run, so start the meter's \
              program now, or interrupt and name its log"
         ));
     }
@@ -174,14 +176,14 @@ fn check_shards(cases: &[Case], shards: u32) -> Result<(), Stop> {
         None => Ok(()),
         Some(case) => Err(Stop::usage(format!(
             "--shards {shards}: a closed loop of unconfirmed {} messages waits for their \
-             delivery, which one thread must see; type --shards 1, give a rate (-R), or use \
+             delivery, which one thread must see; type --shards 1, add a rate (-R), or use \
              fewer connections",
             case.lane.protocol.name()
         ))),
     }
 }
 
-/// An object that is never whole in a reference server cannot be left for another of its threads.
+/// The reference server streams large objects, and only within one of its threads.
 fn check_objects(cases: &[Case], shards: u32) -> Result<(), Stop> {
     let is_large = |case: &Case| {
         let bytes = case.load.size.map_or(case.material.object_bytes, |size| size.0);
@@ -200,8 +202,8 @@ fn check_objects(cases: &[Case], shards: u32) -> Result<(), Stop> {
     }
 }
 
-/// Local addresses that connections to a case's target may come from: several only on loopback. A
-/// host of ours has one.
+/// Local addresses for connections to a case's target: several only on loopback, one in a network
+/// namespace.
 fn sources_max(case: &Case) -> u32 {
     let is_on_loopback = match &case.lane.against {
         _ if case.has_hosts => false,
@@ -214,7 +216,7 @@ fn sources_max(case: &Case) -> u32 {
     if is_on_loopback { crate::targets::addresses::SOURCES_MAX } else { 1 }
 }
 
-/// Connections that stand at once.
+/// Connections that are open at the same time.
 fn standing(load: &Load) -> u64 {
     u64::from(load.connections) + u64::from(load.subscribers)
 }

@@ -1,5 +1,5 @@
-//! What a trial takes beside its load: an estimate. The times are those that trials of the
-//! published studies took on a quiet machine of two cores, in a release build.
+//! Estimates the time of a trial besides its load. The times are those of trials of the published
+//! studies on a quiet machine of two cores, in a release build.
 
 use weigh_limit::{Goal, Search};
 use weigh_model::hop::HopStage;
@@ -10,26 +10,25 @@ use weigh_testbed::catalogue::Catalogue;
 use crate::case::Case;
 use crate::case::lanes::Against;
 
-/// A case with the time that a trial of it takes beside its load. Whether somebody listens on its
-/// wire, if it has one, is `is_heard`.
+/// A case with the time of its trial besides the load. `is_heard` is true if its wire, if any, is
+/// captured.
 pub fn expected<'c>(case: &'c Case, is_heard: bool, catalogue: &Catalogue) -> Expected<'c> {
     let path = case.path.as_ref();
     Expected { load: &case.load, path, beside: beside(case, is_heard, catalogue, COUNTED) }
 }
 
-/// What a trial of a search takes beside its load, its warm-up included. Counters are awaited only
-/// where something was lost.
+/// Time of a trial of a search besides its load, warm-up included. Counters are awaited only after
+/// losses.
 pub fn beside_in_search(lane: &Case, catalogue: &Catalogue) -> Nanos {
     beside(lane, false, catalogue, MANAGED) + lane.load.warmup
 }
 
-/// What a search in this lane takes: so many loads as it usually tries, or its budget where that is
-/// less.
+/// Duration of a search in this lane: the usual number of loads, or its budget if that is less.
 pub fn search(lane: &Case, search: &Search, catalogue: &Catalogue) -> Nanos {
     let beside = beside_in_search(lane, catalogue);
     let of = |goal: &Goal| {
         let loads = loads(search.axis.max() / search.axis.min(), goal.width).ceil() as u64;
-        // A trial shows of most loads on which side they lie; the two bounds need all of theirs.
+        // Most loads need only short trials to be on one side; the two bounds need full ones.
         let more = goal.duration_sum.0.div_ceil(goal.final_trial_duration.0.max(1)) - 1;
         times(goal.final_trial_duration + beside, loads + BOUNDS * more)
     };
@@ -37,16 +36,16 @@ pub fn search(lane: &Case, search: &Search, catalogue: &Catalogue) -> Nanos {
     search.budget.map_or(longest, |budget| budget.min(longest))
 }
 
-/// How many loads a search tries whose limit lies anywhere between its ends, which are a factor of
-/// `span` apart: it doubles up to the limit, on the mean half of the way, and halves the last step
-/// until the bounds are as close as `width`, a share of the upper one.
+/// Number of loads that a search tries if the limit is anywhere between its ends, which are a
+/// factor of `span` apart: it doubles up to the limit, on average half of the way, and halves the
+/// last step until the bounds are as close as `width`, a share of the upper one.
 fn loads(span: f64, width: f64) -> f64 {
     let doublings = span.log2().max(0.0) / 2.0;
     let halvings = (1.0 / -(1.0 - width).log2()).log2().max(0.0);
     1.0 + doublings + halvings
 }
 
-/// `counted` is what a server takes that tells its counters in topics.
+/// `counted` is the time of a server that publishes its counters in topics.
 fn beside(case: &Case, is_heard: bool, catalogue: &Catalogue, counted: Nanos) -> Nanos {
     let mut sum = started(&case.lane.against, catalogue, counted) + opened(case);
     if case.load.delivers() {
@@ -76,7 +75,7 @@ fn beside(case: &Case, is_heard: bool, catalogue: &Catalogue, counted: Nanos) ->
     sum
 }
 
-/// Starting and stopping a target, and waiting until what it counts stands still.
+/// Time to start and stop a target, and to wait until its counters stop changing.
 fn started(against: &Against, catalogue: &Catalogue, counted: Nanos) -> Nanos {
     let tells_in_topics = |name: &str| {
         let choice = catalogue.choose(name);
@@ -96,13 +95,13 @@ fn started(against: &Against, catalogue: &Catalogue, counted: Nanos) -> Nanos {
     }
 }
 
-/// Opening the connections, as far as that takes a processor.
+/// CPU time to open the connections.
 fn opened(case: &Case) -> Nanos {
     let each = if tls::is_on(&case.lane.settings) { SECURED } else { CONNECTED };
     times(each, u64::from(case.load.connections) + u64::from(case.load.subscribers))
 }
 
-/// Round trips until the first message can leave: TCP, the greeting, TLS, a subscription.
+/// Round trips before the first message: TCP, greeting, TLS, subscription.
 fn opening_trips(case: &Case) -> u64 {
     let is_secured = tls::is_on(&case.lane.settings);
     2 + u64::from(is_secured) + u64::from(case.load.subscribers > 0)
@@ -112,38 +111,39 @@ fn times(each: Nanos, number: u64) -> Nanos {
     Nanos(each.0.saturating_mul(number))
 }
 
-/// What a search ends with: the highest load that is carried, and the lowest that is not.
+/// Results of a search: the highest load that passed, and the lowest that failed.
 const BOUNDS: u64 = 2;
 
-/// A server of ours, beside its messages: measured over the closed loops of study 000.
+/// A built-in server besides its messages: measured in the closed loops of study 000.
 const PROCESS: Nanos = Nanos::from_millis(45);
 
-/// Waiting until a gateway and what is behind it stand still.
+/// Wait until a gateway and the stages behind it are idle.
 const FORWARDING: Nanos = Nanos::from_millis(600);
 
-/// A real server that tells no counters in topics: study 000, `right/cost-real`, with nginx.
+/// A real server without counters in topics: study 000, `right/cost-real`, with nginx.
 const MANAGED: Nanos = Nanos::from_millis(430);
 
-/// One that does: the same with Mosquitto, which reports once a second; three reports are awaited.
+/// A real server with them: the same study with Mosquitto, which reports once a second; three
+/// reports are awaited.
 const COUNTED: Nanos = Nanos::from_millis(3_200);
 
-/// What subscribers may still get twice is awaited: the engine's own time.
+/// Wait for duplicates at subscribers: the engine's own time.
 const LINGERING: Nanos = Nanos::from_millis(50);
 
 /// A relay between two hosts: study 002, `right/F4`.
 const RELAY: Nanos = Nanos::from_millis(80);
 
-/// Making hosts and taking them away: study 000, `published/E7`.
+/// Creation and removal of network namespaces: study 000, `published/E7`.
 const HOSTS: Nanos = Nanos::from_millis(100);
 
-/// Listening on their wires and hearing the last packets: study 001, `right/T1`.
+/// Packet capture on their links until the last packets: study 001, `right/T1`.
 const HEARD: Nanos = Nanos::from_millis(110);
 
-/// Round trips at the end where somebody listens: both sides say goodbye, and the last packets are
-/// waited for.
+/// Round trips at the end of a captured trial: both sides disconnect, and the last packets are
+/// awaited.
 const HEARD_TRIPS: u64 = 2;
 
-/// A second generator that begins and ends: study 003, `right/under-mqtt`.
+/// Start and end of a second generator: study 003, `right/under-mqtt`.
 const BACKGROUND: Nanos = Nanos::from_millis(250);
 
 /// One connection of study 000, `right/farms-many`: plain, and with a handshake of TLS.
@@ -158,7 +158,7 @@ mod tests {
     fn a_search_tries_more_loads_the_wider_it_looks_and_the_closer_it_comes() {
         // One load, half of four doublings, no halving: half of the upper bound is close enough.
         assert!((loads(16.0, 0.5) - 3.0).abs() < 1e-9);
-        // Between 1 and 2 lie three steps of a fifth of the upper one: 1.64 halvings.
+        // Between 1 and 2 are three steps of a fifth of the upper one: 1.64 halvings.
         assert!((loads(16.0, 0.2) - 4.635).abs() < 1e-3);
         assert!((loads(1.0, 0.9) - 1.0).abs() < 1e-9, "one load is one load");
     }

@@ -1,5 +1,5 @@
-//! Timeouts compared with what messages need on their path: the default follows from it, and of a
-//! shorter one that the user gave there is a warning.
+//! Compares timeouts with what messages need on their path: the default follows from it, and a
+//! shorter timeout of the user causes a warning.
 
 use weigh_model::Pattern;
 use weigh_plan::load::TIMEOUT;
@@ -7,18 +7,18 @@ use weigh_plan::patience::Patience;
 
 use crate::case::{Case, patience};
 
-/// What the messages of a case need on its path; `None` without one.
+/// Time that the messages of a case need on its path; `None` without a path.
 pub fn of_case(case: &Case) -> Option<Patience> {
     let body = case.load.size.map_or(case.material.object_bytes, |size| size.0);
     Some(patience::of(&case.lane, &case.load, case.path.as_ref()?, body.max(BODY_BYTES)))
 }
 
-/// What `--dry` says of the timeouts of these cases, a line each; nothing without paths.
+/// Lines of `--dry` on the timeouts of these cases; none without paths.
 pub fn lines(cases: &[Case]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for case in cases.iter().filter(|case| case.load.pattern != Pattern::Hold) {
         let Some(patience) = of_case(case) else { continue };
-        // A path on which the usual default is enough needs no word.
+        // A path on which the usual default suffices is not mentioned.
         if patience.timeout <= TIMEOUT || case.load.timeout < patience.timeout {
             continue;
         }
@@ -36,7 +36,7 @@ pub fn lines(cases: &[Case]) -> Vec<String> {
     lines
 }
 
-/// What is wrong with timeouts that the user gave, a line each.
+/// Warnings on timeouts that the user gave, one a line.
 pub fn warnings(cases: &[Case]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for case in cases.iter().filter(|case| case.load.pattern != Pattern::Hold) {

@@ -1,4 +1,4 @@
-//! What the producers of a trial did on the wire, device by device, for a model of their radios.
+//! Network activity of the producers of a trial, by device, for the model of their radios.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use weigh_model::units::parse_duration;
 use weigh_model::{tls, websocket};
 
 use crate::case::lanes::Lane;
-use crate::probes::heard::{by_local_end, next};
+use crate::probes::capture_result::{by_local_end, next};
 
-/// What the producers did: each stands for a device of its own. `None` where connections cannot all
-/// be told apart.
+/// Activity of the producers; each stands for one device. `None` if connections cannot all be
+/// distinguished.
 pub fn of(
     account: &Account,
     contents: &Contents,
@@ -43,9 +43,9 @@ pub fn of(
     Some(activity)
 }
 
-/// What keeps a connection of this lane: the protocol's own question and answer, each with what TLS
-/// and WebSocket add, and an acknowledgement; else the probe of TCP, which is answered by an empty
-/// segment (RFC 9293, section 3.8.4).
+/// Keep-alive of a connection of this lane: the protocol's own request and response, each with the
+/// overhead of TLS and WebSocket, and an acknowledgement; otherwise the TCP keep-alive, which is
+/// answered by an empty segment (RFC 9293, section 3.8.4).
 fn note_keep_alive(activity: &mut Activity, lane: &Lane) {
     let settings = &lane.settings;
     let Some(ping) = lane.protocol.properties().ping_bytes else {
@@ -71,7 +71,7 @@ const SEGMENT: u64 = 52;
 const TLS_1_3: u64 = 5 + 16 + 1;
 const TLS_1_2: u64 = 5 + 16 + 8;
 
-/// Adds what one device did over its connections, which come in the order of their first packets.
+/// Adds the activity of one device over its connections, in the order of their first packets.
 fn note_device(activity: &mut Activity, connections: &[&Connection]) {
     let on_air = |traffic: Traffic| traffic.bytes() - traffic.layers.link;
     for connection in connections {
@@ -91,8 +91,8 @@ fn note_device(activity: &mut Activity, connections: &[&Connection]) {
     pauses.into_iter().for_each(|length_ns| activity.pauses.note(length_ns));
 }
 
-/// First and last packet of a device, and how long each pause was in which nothing went over any of
-/// its connections: the old one may still be closing while the next is opened.
+/// First and last packet of a device, and each pause on all of its connections: the old one may
+/// still be closing while the next one is opened.
 fn quiet(connections: &[&Connection]) -> (u64, u64, Vec<u64>) {
     let mut busy: Vec<(u64, u64)> = Vec::new();
     for connection in connections {

@@ -1,5 +1,5 @@
-//! The second workload beneath a trial: a generator of its own, in a process of its own, that is up
-//! before anything is measured and ends when everything is; and the proof that it was there.
+//! Runs the background of a trial: a second generator in its own process, up before the measurement
+//! starts and stopped after it ends. Records proof that it ran.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -31,18 +31,18 @@ use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::probe::Probe;
 use crate::probes::background_record::{BackgroundEnd, absence, troubles};
-use crate::targets::kept::{Lease, Targets};
+use crate::targets::hosts::Stage;
+use crate::targets::pool::{Lease, Targets};
 use crate::targets::running::{READY_WITHIN, Running};
-use crate::targets::secured::Vault;
-use crate::targets::stage::Stage;
+use crate::targets::tls::CertificateFiles;
 use crate::trial::context::{TrialContext, TrialOptions};
 
-/// What the generator of a background tells whoever started it, when it has ended.
+/// Report of the generator of a background to the process that started it.
 #[derive(Serialize, Deserialize)]
 pub struct BackgroundReport {
-    /// What the monotonic clock showed when its own stood at 0, nanoseconds.
+    /// The monotonic clock at the generator's time 0, nanoseconds.
     pub epoch_ns: u64,
-    /// What it did, interval by interval.
+    /// Its time series.
     pub intervals: Vec<Interval>,
     /// Its record.
     pub finished: TrialFinished,
@@ -79,34 +79,34 @@ impl Probe for BackgroundLoad {
     }
 }
 
-/// The background of a trial.
+/// What the background needs to start.
 struct Asked {
     case: Arc<BackgroundCase>,
     /// The program `weigh`, which is its generator.
     program: PathBuf,
-    /// Where its files are while it runs.
+    /// Folder of its files while it runs.
     folder: PathBuf,
 }
 
-/// A background that runs. Dropping it ends it.
+/// A running background. Dropping it ends it.
 struct Underway {
     asked: Asked,
     process: ManagedProcess,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
-    /// Who watches its generator, and its own target.
+    /// Samplers of its generator and of its own target.
     samplers: [Option<Sampler>; 2],
-    /// Its own target, where it has one.
+    /// Its own target, if it has one.
     own: Option<(Targets, Lease)>,
     shares_core: bool,
 }
 
 impl Asked {
-    /// Starts its target and its generator, and waits until its connections stand, its first
-    /// message has left and its lead has passed.
+    /// Starts its target and its generator, and waits until its connections are open, its first
+    /// message was sent and its lead time has passed.
     ///
     /// # Errors
-    /// If it does not come up, with the reason.
+    /// The reason why it does not start.
     fn begin(self, trial: &TrialContext<'_>) -> Result<Underway, Stop> {
         let options = trial.options;
         let own = self.own_target(trial)?;
@@ -159,12 +159,12 @@ impl Asked {
         Ok(Some((targets, lease)))
     }
 
-    /// What the generator reads: one case against the target where it is.
+    /// Writes the generator's plan: one case, with the target's present address.
     fn write_plan(
         &self,
         trial: &Trial,
         endpoint: &Endpoint,
-        vault: &Vault,
+        vault: &CertificateFiles,
     ) -> Result<PathBuf, Stop> {
         let mut lane = self.case.lane.found_at(endpoint);
         if let Some(authority) = vault.authority().filter(|_| tls::is_on(&lane.settings)) {
@@ -187,13 +187,11 @@ impl Asked {
             background: None,
             cases,
         };
-        let text = toml::to_string(&plan).map_err(|error| Stop::new(Exit::Internal, error))?;
+        let text = plan.to_toml().map_err(|error| Stop::new(Exit::Internal, error))?;
         let path = self.folder.join("plan.toml");
         let written =
             std::fs::create_dir_all(&self.folder).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| {
-            Stop::new(Exit::Record, format!("{}: cannot be written: {error}", path.display()))
-        })?;
+        written.map_err(|error| Stop::unwritten(&path, &error))?;
         std::path::absolute(path).map_err(Stop::from)
     }
 
@@ -218,7 +216,7 @@ impl Asked {
             program: self.program.clone(),
             arguments,
             environment,
-            // Files that bodies are made of are named from where we are.
+            // Files of bodies are relative to the current folder.
             folder: std::env::current_dir()?,
             log: Some(plan.with_extension("log")),
             cores: Some(cores.clone()),
@@ -235,7 +233,7 @@ impl Underway {
         let deadline = Instant::now() + UP_WITHIN;
         loop {
             if interrupts.exit().is_some() {
-                return Err(Stop::new(Exit::Interrupted, "interrupted before it was up"));
+                return Err(Stop::new(Exit::Interrupted, "interrupted while it started"));
             }
             match self.lines.recv_timeout(LOOK_EVERY) {
                 Ok(line) if line == UP => break,
@@ -246,7 +244,7 @@ impl Underway {
                 Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
                 Err(RecvTimeoutError::Timeout) => {
                     let text = format!(
-                        "no message of it had left after {} s: give it a higher rate, or look at \
+                        "it sent no message within {} s: type a higher rate, or check \
                          its target",
                         UP_WITHIN.as_secs()
                     );
@@ -265,10 +263,10 @@ impl Underway {
         Ok(())
     }
 
-    /// Ends it, now that the trial whose window this was is over.
+    /// Ends it after the trial with this window.
     fn end(mut self, trial: &Trial, window: Span) -> BackgroundEnd {
         self.samplers.iter().flatten().for_each(|sampler| drop(sampler.sample()));
-        // What it sends now is told with what it sent last in the window.
+        // Its sends after the window are reported with the last interval in it.
         std::thread::sleep(Duration::from_nanos(INTERVAL.0));
         let stopped_ns = monotonic_ns();
         drop(self.stdin.take());
@@ -330,7 +328,7 @@ impl Underway {
         BackgroundEnd { ran, doubts, percent, cpu_ns, is_at_same: asked.is_at_same() }
     }
 
-    /// What its generator says when it ends; or why it says nothing.
+    /// Reads the generator's report; otherwise the reason why there is none.
     fn last_words(&mut self) -> Result<BackgroundReport, String> {
         let timeout = Duration::from_nanos(self.asked.case.asked.load.timeout.0);
         let deadline = Instant::now() + timeout + END_WITHIN;
@@ -349,7 +347,9 @@ impl Underway {
                 Err(RecvTimeoutError::Disconnected) => {
                     self.process.wait_ended(END_WITHIN);
                     let how = self.process.ended();
-                    return Err(how.map_or("it fell silent".to_owned(), |how| how.to_string()));
+                    return Err(
+                        how.map_or("it closed its output".to_owned(), |how| how.to_string())
+                    );
                 }
             }
         }
@@ -365,13 +365,13 @@ impl Drop for Underway {
     }
 }
 
-/// What a sampler saw in the window.
+/// Usage that a sampler measured in the window.
 fn used(sampler: Option<Sampler>, window: Span) -> Option<Usage> {
     sampler?.stop().ok()?.window(window.from_ns, window.to_ns)
 }
 
-/// How many different messages its own server has counted, once they stand still: what nobody
-/// confirms may still be on its way.
+/// Number of distinct messages that its own server has counted, once the number is stable:
+/// unconfirmed messages may still be in transit.
 fn settled(server: &mut ReferenceServer, sent: u64) -> Option<u64> {
     let deadline = Instant::now() + SETTLED_WITHIN;
     loop {
@@ -383,8 +383,8 @@ fn settled(server: &mut ReferenceServer, sent: u64) -> Option<u64> {
     }
 }
 
-/// The intervals by the clock of the measured window, up to the moment at which it was told to
-/// stop: from then on it only waits for answers.
+/// Intervals on the clock of the measured window, until it was stopped: after that it only waits
+/// for answers.
 fn sent(told: &BackgroundReport, window: Span, stopped_ns: u64) -> Vec<Sent> {
     let at = |own_ns: u64| (told.epoch_ns + own_ns).min(stopped_ns) as i64 - window.from_ns as i64;
     let interval = |own: &Interval| Sent {
@@ -396,7 +396,7 @@ fn sent(told: &BackgroundReport, window: Span, stopped_ns: u64) -> Vec<Sent> {
     told.intervals.iter().map(interval).filter(|own| own.from_ns < own.to_ns).collect()
 }
 
-/// Marks of one seed would be those of the measured trial too: the tags differ.
+/// A seed of its own: with the trial's seed, marks of both loads would be equal.
 fn seed_beside(trial: &Trial) -> u64 {
     let tag = |seed: u64| Trial { seed, ..trial.clone() }.tag();
     // TOML holds whole numbers below 2^63.
@@ -420,28 +420,28 @@ fn read_lines(stdout: ChildStdout) -> Result<Receiver<String>, Stop> {
     Ok(lines)
 }
 
-/// The line of a generator whose connections stand and whose first message has left.
+/// Output of a generator whose connections are open and whose first message was sent.
 pub const UP: &str = "up";
 
-/// What stands before its last words.
+/// Prefix of its final report.
 pub const RAN: &str = "ran ";
 
-/// What stands before the reason why it does not run.
+/// Prefix of the reason why it does not run.
 pub const FAILED: &str = "failed ";
 
-/// How long its intervals are.
+/// Length of its intervals.
 pub const INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// Longer than any trial: it is ended, and does not end.
+/// Longer than any trial: the background is stopped and never ends on its own.
 const LASTING: Nanos = Nanos::from_secs(30 * 86_400);
 
-/// How long it may take to come up: 1,000 connections inside TLS take seconds.
+/// Time limit to start: 1,000 connections with TLS take seconds.
 const UP_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long its generator may take to write its record, beyond its time limit of messages.
+/// Time limit of its generator to write its record, after the timeout of messages.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long what nobody confirms may take to reach its server.
+/// Time limit for unconfirmed messages to reach its server.
 const SETTLED_WITHIN: Duration = Duration::from_secs(1);
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -1,27 +1,27 @@
-//! A background that is over: its figures in the record of the trial, and its doubts.
+//! Adds a finished background to the record of the trial, with its warnings.
 
 use weigh_model::Doubt;
 use weigh_model::background::{BackgroundRan, OVERLAP_MIN};
 use weigh_model::doubt::DoubtRecord;
 use weigh_model::event::TrialFinished;
 
-/// A background that is over.
+/// A finished background.
 pub struct BackgroundEnd {
-    /// What it did.
+    /// Its results.
     pub ran: BackgroundRan,
-    /// What is doubtful about it.
+    /// Its warnings.
     pub doubts: Vec<Doubt>,
-    /// Load of its generator in percent of one core, and of its own target in percent of its cores.
+    /// CPU of its generator in percent of one core, and of its own target in percent of its cores.
     pub percent: [Option<f64>; 2],
-    /// Processor time of its generator and its own target in the window, nanoseconds.
+    /// CPU time of its generator and its own target in the window, nanoseconds.
     pub cpu_ns: u64,
-    /// Whether it loads the measured target.
+    /// True if it loads the measured target.
     pub is_at_same: bool,
 }
 
 impl BackgroundEnd {
-    /// Puts its figures into the record of the trial, apart from those of what was measured, and
-    /// takes out what cannot be told from its own.
+    /// Adds its figures to the record of the trial, separate from the measured ones, and removes
+    /// figures that cannot be separated from its own.
     pub fn tell(mut self, finished: &mut TrialFinished) -> BackgroundRan {
         let ran = &self.ran;
         let mut add = |name: &str, value: Option<f64>| {
@@ -35,7 +35,7 @@ impl BackgroundEnd {
         add("generator_cpu_percent.mean", self.percent[0]);
         add("target_cpu_percent.mean", self.percent[1]);
         if self.is_at_same {
-            // The target worked for both.
+            // The target worked for both loads.
             finished.metrics.retain(|name, _| !is_of_both(name));
         }
         let own = finished.metrics.get("generator_cpu_percent.max");
@@ -45,7 +45,7 @@ impl BackgroundEnd {
     }
 }
 
-/// What is doubtful about a background that was not there as it should have been.
+/// Warnings for a background that did not run as planned.
 pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     if ran.overlap_ratio < OVERLAP_MIN {
@@ -56,8 +56,8 @@ pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Doubt> {
                 "the background covered {:.1} % of the measured window{why}",
                 100.0 * ran.overlap_ratio
             ),
-            "take no difference for its effect: see what ended or delayed it, or what kept it from \
-             half its rate",
+            "do not take a difference for its effect: find what ended or delayed it, or kept it \
+             below half its rate",
         ));
     }
     if let Some(offered) = ran.offered_per_s.filter(|own| ran.sent_per_s < RATE_MIN * own) {
@@ -67,53 +67,53 @@ pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Doubt> {
                 "the background offered {offered:.0}/s and sent {:.0}/s in the measured window",
                 ran.sent_per_s
             ),
-            "lower its rate, or give it a window, connections or cores enough",
+            "lower its rate, or set a larger window, more connections or more cores",
         ));
     }
     doubts
 }
 
-/// What went wrong by its own record.
+/// Warnings of its own record.
 pub fn troubles(finished: &TrialFinished) -> Vec<Doubt> {
     let told = finished.doubts.iter().filter(|doubt| TROUBLES.contains(&doubt.code.as_str()));
     let doubt = |own: &DoubtRecord| {
         Doubt::Background(
             "background-troubled",
             format!("of the background: {}", own.text),
-            "read the difference as that of a background which was in trouble itself",
+            "note that the background itself had this problem when you read the difference",
         )
     };
     told.map(doubt).collect()
 }
 
-/// Two generators on one core take from each other what would be put down to the target.
+/// Two generators on one core delay each other, which would look like an effect on the target.
 fn crowded(shares_core: bool, own: Option<f64>, beside: Option<f64>) -> Option<Doubt> {
     let together = own? + beside?;
     (shares_core && together >= CROWDED_PERCENT).then(|| {
         Doubt::Background(
             "background-shares-core",
             format!(
-                "both generators shared a core and used {together:.0} % of it: what one takes from \
-                 the other looks like the target's doing"
+                "both generators shared a core and used {together:.0} % of it: their effect on \
+                 each other looks like the target's"
             ),
             "lower one of the rates, or use a machine with one more core",
         )
     })
 }
 
-/// Below it a background has not done what was asked of it.
+/// The share of its rate below which a background has not done what was asked.
 const RATE_MIN: f64 = 0.95;
 
-/// Of a core that two generators share.
+/// Percent of a core that two generators share, from which on they are crowded.
 const CROWDED_PERCENT: f64 = 80.0;
 
-/// True for a figure of a target, or of one of its stages, that says nothing of one of two loads.
+/// True for a figure of a target or a stage that cannot be attributed to one of two loads.
 fn is_of_both(metric: &str) -> bool {
     let is_of_stage = metric.starts_with("stage.");
     metric == "target_cpu_us_per_message" || is_of_stage && metric.ends_with(".cpu_us_per_message")
 }
 
-/// Doubts about a background that are doubts about what lies above it.
+/// Warnings of a background that also apply to the measured load.
 const TROUBLES: [&str; 3] = ["connections-lost", "error-answers", "generator-limited"];
 
 #[cfg(test)]

@@ -12,18 +12,18 @@ use weigh_model::path::{Direction, Path};
 use crate::case::lanes::Against;
 use crate::exit::Stop;
 use crate::probe::Probe;
-use crate::probes::carried::Carried;
-use crate::probes::hearing::{self, Heard, Hearing, Listened};
-use crate::probes::on_air::RadioLink;
-use crate::probes::{activity, heard, session};
+use crate::probes::codec_counts::CodecCounts;
+use crate::probes::listeners::{self, Heard, Listeners, Listening};
+use crate::probes::radio::RadioLink;
+use crate::probes::{activity, capture_result, session};
 use crate::targets::handshakes::Handshakes;
 use crate::trial::context::{Findings, TrialContext};
 
-/// Listens to what the target's port sends and receives, on the hosts of the clients and behind a
-/// relay, and asks the clients' kernels.
+/// Captures the traffic of the target's port on the hosts of the clients and behind a relay, and
+/// reads the clients' kernel counters.
 #[derive(Default)]
 pub struct Capture {
-    hearing: Option<Hearing>,
+    hearing: Option<Listeners>,
 }
 
 impl Probe for Capture {
@@ -38,8 +38,8 @@ impl Probe for Capture {
             false => Notes::default(),
         };
         let port = trial.client.address.port();
-        let listened = Listened { is_secured, notes, load: trial.load() };
-        self.hearing = Some(Hearing::begin(scene, port, stage, listened)?);
+        let listened = Listening { is_secured, notes, load: trial.load() };
+        self.hearing = Some(Listeners::begin(scene, port, stage, listened)?);
         Ok(())
     }
 
@@ -58,7 +58,7 @@ impl Probe for Capture {
     }
 
     fn leave(&mut self, trial: &mut TrialContext<'_>, outcome: &mut Outcome) {
-        trial.found.carried = Carried::of(outcome, trial.found.handshakes.take());
+        trial.found.carried = CodecCounts::of(outcome, trial.found.handshakes.take());
     }
 
     fn record(&mut self, trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
@@ -67,11 +67,11 @@ impl Probe for Capture {
         let account = &mut heard.account;
         let (contents, tls) = (found.carried.contents.as_ref(), found.carried.tls.as_ref());
         found.doubts.extend(tls.and_then(|tls| differing(account, tls)));
-        found.doubts.extend(contents.and_then(|own| heard::split(account, own)));
+        found.doubts.extend(contents.and_then(|own| capture_result::split(account, own)));
         let radio = trial.options.stage.path.as_ref().and_then(RadioLink::of);
         record_account(account, radio.as_ref(), found, finished);
         let contents = found.carried.contents.as_ref();
-        let rows = heard::rows(account, contents, &finished.trial);
+        let rows = capture_result::rows(account, contents, &finished.trial);
         found.events.push(Event::Connections(Box::new(rows)));
         let of_trial = (finished.trial.as_str(), found.carried.messages);
         let activity = contents.and_then(|own| activity::of(account, own, of_trial, lane));
@@ -101,7 +101,7 @@ fn record_account(
         finished.metrics.insert("wire.too_early_packets".to_owned(), again);
     }
     if let Some(contents) = &carried.contents {
-        finished.metrics.extend(heard::hops(account, contents, carried.messages));
+        finished.metrics.extend(capture_result::hops(account, contents, carried.messages));
     }
     if let Some(interface) = &account.interface {
         let offloads = &interface.offloads;
@@ -121,17 +121,17 @@ fn record_account(
         put("mtu_bytes", interface.mtu_bytes.to_string());
         put("link", interface.link.words().to_owned());
     }
-    found.doubts.extend(hearing::missed(account, ""));
+    found.doubts.extend(listeners::missed(account, ""));
 }
 
-/// The longest that a packet and its answer are usually under way.
+/// The longest usual time of a packet and its answer.
 fn round_trip(path: &Path) -> Duration {
     let one = |direction: &Direction| direction.delay.0;
     Duration::from_nanos(one(&path.up) + one(&path.down)) + SLACK
 }
 
-/// Handshakes as they were captured, before tickets are told from content, and as TLS counted them,
-/// where all of them were seen and finished.
+/// Compares handshakes as captured, before tickets are separated from content, with those that TLS
+/// counted, if all were captured and complete.
 fn differing(account: &Account, counted: &Handshakes) -> Option<Doubt> {
     let secured = account.connections.iter().filter(|found| found.tls.is_some()).count();
     let is_whole = account.connections_folded == 0 && secured as u64 == counted.count;
@@ -146,11 +146,11 @@ fn differing(account: &Account, counted: &Handshakes) -> Option<Doubt> {
     })
 }
 
-/// What a reference server is called in a diagram.
+/// Name of a reference server in a diagram.
 const REFERENCE: &str = "reference server";
 
-/// Longer than a busy machine takes to hand a packet on.
+/// Longer than a busy machine takes to pass a packet on.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// No end of a trial waits longer for its last packets.
+/// Maximum wait for last packets at the end of a trial.
 const LINGER_MAX: Duration = Duration::from_secs(2);

@@ -1,5 +1,5 @@
-//! What the target itself counts of a trial: a reference server by its report, a real server by its
-//! counters.
+//! Counts of a trial by the target itself: the report of a reference server, the counters of a real
+//! server.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use weigh_testbed::reference::ReferenceServer;
 
 use crate::exit::Stop;
 use crate::probe::{Edge, Probe};
-use crate::probes::taken::{Asking, Taken};
+use crate::probes::received::{Asking, ReceivedCount};
 use crate::targets::counter_watch::Expected;
 use crate::targets::counters;
-use crate::targets::kept::Counted;
+use crate::targets::pool::Counted;
 use crate::targets::running::{READY_WITHIN, Running};
 use crate::trial::context::TrialContext;
 
-/// Asks the target for its counts before and after a trial, and a reference server also when the
-/// load ends.
+/// Reads the target's counts before and after a trial, and those of a reference server also at the
+/// end of the load.
 #[derive(Default)]
 pub struct Counters {
     asking: Option<Asking>,
-    taken: Option<Taken>,
+    taken: Option<ReceivedCount>,
 }
 
 impl Probe for Counters {
@@ -58,7 +58,7 @@ impl Probe for Counters {
             let say = trial.options.say;
             trial.lease.told = trial.targets.ask_after(trial.lane, trial.trial, outcome, say);
         }
-        // In a hurry no server is waited for until it has settled.
+        // After an urgent interrupt, no server is awaited.
         trial.found.counted = if is_urgent { None } else { count(trial, outcome) };
         trial.beside.taken_within = self.taken_within(trial, outcome);
     }
@@ -85,11 +85,11 @@ impl Counters {
     }
 }
 
-/// Puts what the target has counted over the trial into what the engine needs. Returns what it has
-/// counted since it was started, where that is known.
+/// Adds the target's counts over the trial to the outcome. Returns its counts since its start, if
+/// known.
 fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
     let awaits_counters = trial.lease.awaits_counters(&outcome.ledger);
-    // Counts of a target that works for a background too are of both.
+    // Counts of a target that serves a background too are of both loads.
     let is_mixed = trial.options.mixed().is_some();
     let lease = &mut *trial.lease;
     match &mut lease.target.running {
@@ -99,7 +99,7 @@ fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
             trial.beside.server = own.map(|report| report.since(&lease.before.report));
             report.map(|report| Counted { report, ..Counted::default() })
         }
-        // Where nothing was lost, nothing was dropped: a search need not wait for that.
+        // Without losses nothing was dropped, so a search need not wait for the counters.
         Running::Managed(_) if !awaits_counters => Some(Counted::default()),
         Running::Managed(running) => {
             let scene = lease.target.scene.as_ref();
@@ -112,7 +112,7 @@ fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
             }
             is_known.then(|| Counted { counters: all, ..Counted::default() })
         }
-        // Its own stages report what arrived.
+        // Its stages report arrivals themselves.
         Running::Pipeline(_) => Some(Counted::default()),
         Running::Foreign(_) => {
             trial.beside.counters = std::mem::take(&mut lease.told.counters);
@@ -121,8 +121,8 @@ fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
     }
 }
 
-/// What a broker must have counted once the trial is in its counters, those before included. What
-/// another client sent to it is not known.
+/// Counts that a broker must reach once the trial is in its counters, including those before the
+/// trial. What another client sent to it is unknown.
 fn expected(outcome: &Outcome, is_mixed: bool, before: &BTreeMap<String, f64>) -> Expected {
     let producers = outcome.shards.accounts.producers.iter();
     let sent: u64 = producers.map(|one| one.sent + one.warmup_sent).sum();
@@ -131,8 +131,8 @@ fn expected(outcome: &Outcome, is_mixed: bool, before: &BTreeMap<String, f64>) -
     Expected { received, forwarded: base("forwarded") + outcome.ledger.received as f64 }
 }
 
-/// The reference server's count once it stands still: what was sent unconfirmed may still be on
-/// its way. `before` is what it had counted before the trial.
+/// The reference server's count once it is stable: unconfirmed messages may still be in transit.
+/// `before` is its count before the trial.
 fn settled_report(
     server: &mut ReferenceServer,
     trial: &Trial,

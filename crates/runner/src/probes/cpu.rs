@@ -1,4 +1,4 @@
-//! Processor time and memory of the target.
+//! CPU time and memory of the target.
 
 use weigh_engine::outcome::Outcome;
 use weigh_engine::record::{HostUse, TargetUse};
@@ -9,30 +9,30 @@ use weigh_observe::sampler::Usage;
 
 use crate::exit::Stop;
 use crate::probe::{Edge, Probe};
-use crate::probes::watched;
-use crate::targets::watching::{Outlook, Sighted};
+use crate::probes::target_usage;
+use crate::targets::observers::{Observation, ObservedTarget};
 use crate::trial::context::TrialContext;
 use crate::trial::news::{TrialNews, Watched};
 
 /// Samples the target's processes while the trial runs, and at each border of the window.
 #[derive(Default)]
 pub struct Cpu {
-    outlook: Option<Outlook>,
+    outlook: Option<Observation>,
     /// Memory of the target before the first connection and at the end of the window, bytes.
     memory: (Option<u64>, Option<u64>),
-    sighted: Sighted,
+    sighted: ObservedTarget,
 }
 
 impl Probe for Cpu {
     fn begin(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
         let pids = trial.lease.target.running.pids();
         let cores = trial.options.pinning.target.count();
-        let every = watched::sample_every(trial.load());
+        let every = target_usage::sample_every(trial.load());
         let outlook = trial.options.lookouts.begin(trial.lane, (&pids, cores), every);
         if let Some(since) = outlook.so_far() {
             let (epoch_ns, is_foreign) = (trial.clock.monotonic_ns, trial.lane.is_foreign());
             let watched = Watched { since, epoch_ns, is_foreign };
-            // The trial may have no follower.
+            // The receiver of progress may be gone.
             let _ = trial.options.progress.send(TrialNews::Target(watched));
         }
         self.memory.0 = outlook.look();
@@ -41,8 +41,8 @@ impl Probe for Cpu {
     }
 
     fn window(&mut self, edge: Edge, _now: Nanos) {
-        // The processor time of the window is read where it ends, not guessed between two samples.
-        let memory = self.outlook.as_ref().and_then(Outlook::look);
+        // The CPU time of the window is read at its end, not interpolated between two samples.
+        let memory = self.outlook.as_ref().and_then(Observation::look);
         if edge == Edge::Ended {
             self.memory.1 = memory;
         }
@@ -53,11 +53,12 @@ impl Probe for Cpu {
         let (epoch_ns, window) = (trial.clock.monotonic_ns, trial.window);
         self.sighted = outlook.end(trial.lane.is_foreign(), trial.span().to_ns);
         let recording = self.sighted.recording.take();
-        let usage = watched::usage(recording.as_ref(), outcome, epoch_ns, (window.from, window.to));
+        let usage =
+            target_usage::usage(recording.as_ref(), outcome, epoch_ns, (window.from, window.to));
         let is_elsewhere = self.sighted.is_elsewhere;
         trial.beside.usage = usage.map(|(usage, host)| target_use(&usage, &host, is_elsewhere));
         let (before, end) = self.memory;
-        // What an earlier trial left free is used again without being seen to grow.
+        // Memory that an earlier trial freed is reused without a visible increase.
         let is_known = recording.is_some() && !trial.lease.is_used;
         trial.beside.target_bytes = before.zip(end).filter(|_| is_known);
         Ok(())

@@ -1,12 +1,11 @@
-//! What other tools would have told of a trial, told beside what was measured. For htop somebody
-//! looks at the target's cores from before the load until after it; the others only count anew what
-//! the generator recorded.
+//! Figures of other tools, next to the measured ones. For htop the target's cores are sampled from
+//! before the load until after it; the other tools only count the generator's record in their way.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::emulate::htop::{self, Reading, Shown};
-use crate::emulate::{Client, Told, figures};
+use crate::emulate::{Client, TrialFacts, figures};
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
 use weigh_model::plan::Plan;
@@ -23,7 +22,7 @@ use crate::trial::context::TrialContext;
 #[derive(Default)]
 pub struct Emulated {
     asked: Vec<Emulation>,
-    /// The cores that are sampled, in words.
+    /// The sampled cores, in words.
     cores: String,
     watch: Option<CoresWatch>,
     shown: Option<Shown>,
@@ -44,7 +43,7 @@ impl Probe for Emulated {
         }
     }
 
-    /// Begins to sample the target's cores, and waits until the load is to begin: a user does not
+    /// Starts to sample the target's cores, and waits until the load is to begin: a user does not
     /// start a load in step with the screen of htop.
     fn prepare(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
         let (target, interrupts) = (&trial.options.pinning.target, trial.options.interrupts);
@@ -90,11 +89,11 @@ impl Probe for Emulated {
 }
 
 impl Emulated {
-    /// The figures of all that was asked for, by metric name.
+    /// The figures of all emulated tools, by metric name.
     fn figures(&self, load: &Load, outcome: &Outcome) -> BTreeMap<String, f64> {
         let clients = clients(outcome, load);
         let recorder = &outcome.shards.recorder;
-        let told = Told {
+        let told = TrialFacts {
             load,
             sent: outcome.ledger.sent / load.copies().max(1),
             set_up: outcome.shards.set_up.map_or(Nanos(0), |(asked, stood)| stood - asked),
@@ -112,7 +111,7 @@ impl Emulated {
     }
 }
 
-/// When the last thing happened that a tool would have waited for: not what was lost.
+/// Time of the last event that a tool would have waited for; losses do not count.
 fn ended(outcome: &Outcome, load: &Load) -> Nanos {
     let recorder = &outcome.shards.recorder;
     let whole = load.duration.map(|duration| outcome.shards.measure_from + duration);
@@ -124,7 +123,7 @@ fn ended(outcome: &Outcome, load: &Load) -> Nanos {
     last.unwrap_or(outcome.shards.ended)
 }
 
-/// What each client did, where each has a subscriber of its own.
+/// Facts of each client, if each has its own subscriber.
 fn clients(outcome: &Outcome, load: &Load) -> Vec<Client> {
     let is_paired = load.topology == Topology::Pairs || load.connections == 1;
     if !load.delivers() || !is_paired {
@@ -152,7 +151,7 @@ fn reading(look: &Look) -> Reading {
     Reading { at_ns: *at_ns, busy_ns: cores.busy_ns(), all_ns: cores.all_ns() }
 }
 
-/// A pause that a signal ends.
+/// Sleeps, unless a signal ends the pause.
 fn pause(length: Duration, interrupts: &Interrupts) {
     let end = Instant::now() + length;
     while Instant::now() < end && interrupts.exit().is_none() {
@@ -160,5 +159,5 @@ fn pause(length: Duration, interrupts: &Interrupts) {
     }
 }
 
-/// How soon a pause notices a signal.
+/// Interval at which a pause checks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! The energy of a trial: a meter that is read beside it, between two idle phases.
+//! Energy of a trial: a meter that is read during it, between two idle phases.
 
 use weigh_engine::outcome::Outcome;
 use weigh_model::Nanos;

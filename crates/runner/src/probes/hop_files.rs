@@ -1,29 +1,29 @@
-//! The files in which stages write down when they had which message: followed while they grow, and
-//! read together with the departures in the order of time.
+//! Files in which stages record when they had which message: read while they grow, and merged with
+//! the send times in the order of time.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use weigh_engine::ways::Ways;
+use weigh_engine::trace::Tracer;
 use weigh_model::hop::{HOP_BYTES, Hop};
 
-use crate::probes::departures;
+use crate::probes::send_times;
 
-/// A file that may still grow, from a place in it on.
+/// A file that may still grow, from an offset on.
 pub struct HopFile {
     file: BufReader<File>,
-    /// The begin of a record whose end is not there yet.
+    /// The start of a record that is not complete yet.
     rest: Vec<u8>,
-    /// Records that no stage writes.
+    /// Records that no stage can have written.
     pub damaged: u64,
 }
 
 impl HopFile {
-    /// Opens it where `from` bytes of it lie behind.
+    /// Opens a file at the offset `from`.
     ///
     /// # Errors
-    /// If it is not there.
+    /// A file that does not exist.
     pub fn open(path: &Path, from: u64) -> io::Result<HopFile> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(from))?;
@@ -31,7 +31,7 @@ impl HopFile {
         Ok(HopFile { file, rest: Vec::with_capacity(HOP_BYTES), damaged: 0 })
     }
 
-    /// The next record, as far as the file goes now.
+    /// The next record, if it is complete.
     pub fn next_hop(&mut self) -> Option<Hop> {
         loop {
             let missing = HOP_BYTES - self.rest.len();
@@ -49,13 +49,13 @@ impl HopFile {
     }
 }
 
-/// Puts the departures and the hops of all files into `ways`, the earliest first; how many records
-/// were damaged.
+/// Adds send times and hops of all files to `tracer`, the earliest first; returns the number of
+/// damaged records.
 ///
 /// # Errors
-/// If the departures cannot be read.
-pub fn join(departed: &Path, files: &mut [HopFile], ways: &mut Ways) -> io::Result<u64> {
-    let mut departures = departures::read(departed)?;
+/// Send times that cannot be read.
+pub fn join(departed: &Path, files: &mut [HopFile], tracer: &mut Tracer) -> io::Result<u64> {
+    let mut departures = send_times::read(departed)?;
     let mut departure = departures.next();
     let mut hops: Vec<Option<Hop>> = files.iter_mut().map(HopFile::next_hop).collect();
     loop {
@@ -64,12 +64,12 @@ pub fn join(departed: &Path, files: &mut [HopFile], ways: &mut Ways) -> io::Resu
         match (&departure, next) {
             (None, None) => break,
             (Some(left), next) if next.is_none_or(|(at, _)| left.sent <= at) => {
-                ways.departed(left);
+                tracer.departed(left);
                 departure = departures.next();
             }
             (_, Some((_, at))) => {
                 if let Some(hop) = &hops[at] {
-                    ways.passed(hop);
+                    tracer.passed(hop);
                 }
                 hops[at] = files[at].next_hop();
             }

@@ -1,4 +1,4 @@
-//! What generator and target had of this host: the generator's memory, and the target's share.
+//! Resources of this host: the generator's memory, and the target's share.
 
 use weigh_engine::outcome::Outcome;
 use weigh_model::Nanos;

@@ -1,5 +1,5 @@
-//! The record of single messages while a trial runs: a thread that puts together what the shards
-//! note, and writes it to the trial's file.
+//! Records single messages while a trial runs: a thread merges the notes of the shards and writes
+//! them to the trial's file.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -18,10 +18,10 @@ use weigh_report::exports::{MessageHeader, MessageWriter};
 
 use crate::exit::{Exit, Stop};
 use crate::probe::Probe;
-use crate::probes::departures::Departures;
+use crate::probes::send_times::SendTimes;
 use crate::trial::context::TrialContext;
 
-/// Reads what the shards note of single messages.
+/// Reads the shards' notes on single messages.
 #[derive(Default)]
 pub struct Messages {
     recording: Option<Recording>,
@@ -51,7 +51,7 @@ impl Probe for Messages {
         trial.found.aside_cpu_ns += self.recorded.cpu_ns;
         trial.found.unwritten = self.recorded.unwritten.take();
         let Some(error) = &self.recorded.undeparted else { return Ok(()) };
-        let text = format!("the departures of messages could not be written: {error}");
+        let text = format!("the send times of messages could not be written: {error}");
         Err(Stop::new(Exit::Record, text))
     }
 
@@ -60,40 +60,40 @@ impl Probe for Messages {
     }
 }
 
-/// A record that is being written.
+/// A recording in progress.
 struct Recording {
     thread: JoinHandle<Written>,
     log: Arc<MessageLog>,
 }
 
-/// What the thread hands back.
+/// Result of the thread.
 struct Written {
     rows: MessageRows,
-    /// Nothing more is written after the first error; what the shards note is still taken, so
-    /// that a full disk does not stop the trial. `None` where nobody asked for the file.
+    /// Nothing is written after the first error; notes of the shards are still read, so that a full
+    /// disk does not stop the trial. `None` if no file is asked for.
     writer: Option<Result<MessageWriter, RecordError>>,
-    departures: Option<Departures>,
+    departures: Option<SendTimes>,
     cpu_ns: u64,
 }
 
-/// What a record came to.
+/// Result of a recording.
 #[derive(Default)]
 struct Recorded {
-    /// What makes it doubtful, or the trial through it.
+    /// Warnings on the record, or on the trial because of it.
     doubts: Vec<Doubt>,
     /// Why there is no file.
     unwritten: Option<RecordError>,
-    /// Processor time that its thread used while the trial ran, nanoseconds.
+    /// CPU time of its thread during the trial, nanoseconds.
     cpu_ns: u64,
-    /// Why it is not known when messages left.
+    /// Why send times are unknown.
     undeparted: Option<std::io::Error>,
 }
 
 impl Recording {
-    /// Starts the thread that hears what the shards note. The file is kept where one is asked for.
+    /// Starts the thread that reads the shards' notes. The file is kept if one is asked for.
     fn start(
         trial: &TrialContext<'_>,
-        departures: Option<Departures>,
+        departures: Option<SendTimes>,
         log: Arc<MessageLog>,
         heard: Receiver<Heard>,
     ) -> std::io::Result<Recording> {
@@ -125,9 +125,9 @@ impl Recording {
         Ok(Recording { thread, log })
     }
 
-    /// All shards are done, and `accounts` are their books: writes what never arrived and ends
-    /// the file. A trial without books has no file. What single messages came to is put into the
-    /// books where departures were wanted.
+    /// Finishes when all shards are done with `accounts`: writes messages that never arrived, and
+    /// ends the file. A trial without accounts has no file. If send times are needed, the facts of
+    /// single messages are added to the accounts.
     fn finish(self, accounts: Option<&mut Accounts>) -> Recorded {
         self.log.end();
         let waited = self.log.waited();
@@ -150,7 +150,7 @@ impl Recording {
             }
         }
         let unwritten = writer.and_then(|writer| writer.and_then(MessageWriter::close).err());
-        let finish = |departures: Departures| departures.finish(accounts).err();
+        let finish = |departures: SendTimes| departures.finish(accounts).err();
         let undeparted = departures.and_then(finish);
         Recorded { doubts, unwritten, cpu_ns, undeparted }
     }

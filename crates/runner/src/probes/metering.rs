@@ -1,5 +1,5 @@
-//! The meter of energy of a run: which one it is, its readings beside every trial, the idle phases
-//! before and after, and what it all comes to.
+//! The energy meter of a run: its choice, its readings during every trial, the idle phases before
+//! and after, and the result.
 
 use std::io;
 use std::process::Command;
@@ -18,40 +18,40 @@ use weigh_testbed::pinning::Pinning;
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;
 
-/// How a run measures energy.
+/// Energy measurement of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Metering {
-    /// What was asked for.
+    /// The meter that the plan asks for.
     asked: MeterChoice,
-    /// What opens the meter, or why there is none.
+    /// The meter that was found, or why there is none.
     found: Found,
-    /// How long each idle phase is.
+    /// Length of each idle phase.
     idle: Nanos,
-    /// True if somebody asked for energy.
+    /// True if the user asked for energy.
     is_asked: bool,
-    /// How far the clock of its events is ahead of the monotonic one.
+    /// Offset of the event clock from the monotonic clock, nanoseconds.
     ahead_ns: i64,
 }
 
-/// What there is to measure with.
+/// Available meters.
 #[derive(Clone, Debug, Default)]
 enum Found {
-    /// Nobody wants any.
+    /// No energy is asked for.
     #[default]
     Unwanted,
     /// A meter of this machine.
     Meter { choice: MeterChoice, name: String, covers: String },
-    /// A log that is read when the run is over.
+    /// A log that is read after the run.
     Log { file: String },
-    /// None.
+    /// No meter, with the reason.
     Absent(String),
 }
 
 impl Metering {
-    /// The meter that `observe` asks for.
+    /// Opens the meter that `observe` asks for.
     ///
     /// # Errors
-    /// If it names one that there is not, or that cannot be believed.
+    /// An unknown meter, or one whose figures cannot be trusted.
     pub fn open(observe: &Observe) -> Result<Metering, Stop> {
         let asked = observe.meter.clone().unwrap_or_default();
         let mut metering = Metering {
@@ -79,7 +79,7 @@ impl Metering {
         Ok(metering)
     }
 
-    /// The file of a log that is read when the run is over, and the voltage it lacks.
+    /// File of a log that is read after the run, and the voltage that it lacks.
     pub fn log(&self) -> Option<(&str, Option<f64>)> {
         match &self.asked {
             MeterChoice::Log { file, voltage_mv } => {
@@ -89,7 +89,7 @@ impl Metering {
         }
     }
 
-    /// What the journal says of it; `None` where nobody wants any.
+    /// The event for the journal; `None` if no energy is asked for.
     pub fn told(&self) -> Option<Event> {
         let mut chosen = MeterChosen { asked: self.asked.to_string(), ..MeterChosen::default() };
         match &self.found {
@@ -105,7 +105,7 @@ impl Metering {
         Some(Event::MeterChosen(Box::new(chosen)))
     }
 
-    /// What a user should know at once, who asked for energy and gets none.
+    /// The error for a user who asked for energy and gets none.
     pub fn complaint(&self) -> Option<String> {
         match &self.found {
             Found::Absent(reason) if self.is_asked => Some(format!("no energy: {reason}")),
@@ -113,7 +113,7 @@ impl Metering {
         }
     }
 
-    /// What a user should know who asked for energy and waits for it.
+    /// The notice for a user who asked for energy.
     pub fn notice(&self) -> Option<String> {
         let meter = match &self.found {
             Found::Meter { name, covers, .. } => format!("{name} ({covers})"),
@@ -124,12 +124,12 @@ impl Metering {
         self.is_asked.then(|| format!("energy by {meter}; idle {idle} before and after each trial"))
     }
 
-    /// A moment of the monotonic clock on that of the events.
+    /// Converts a time of the monotonic clock to the clock of events.
     pub fn moment(&self, monotonic_ns: u64) -> u64 {
         monotonic_ns.saturating_add_signed(self.ahead_ns)
     }
 
-    /// Begins to measure a trial of this load; `None` where there is nothing to measure with.
+    /// Starts to measure a trial of this load; `None` without a meter.
     pub fn begin(&self, pinning: &Pinning, load: &Load) -> Option<MeteredTrial> {
         let watch = match &self.found {
             Found::Meter { choice, .. } => {
@@ -149,19 +149,19 @@ impl Metering {
     }
 }
 
-/// A thread that reads the meter, beside the load and the target where there is a core for it, and
-/// never on the target's.
+/// Starts a thread that reads the meter on a core without load or target if possible, and never on
+/// the target's.
 fn start(choice: &MeterChoice, pinning: &Pinning, length: Duration) -> Result<MeterWatch, String> {
     let meter = Meter::open(choice, &sources()).map_err(|error| error.to_string())?;
     let cores = pinning.aside.clone();
     let settle = move || {
-        // Where that is not ours to say it runs wherever the scheduler puts it.
+        // If the cores cannot be set, the scheduler chooses.
         let _ = cores.pin_this_thread();
     };
     MeterWatch::start(meter, length, settle).map_err(|error| error.to_string())
 }
 
-/// A trial while its energy is measured.
+/// A trial whose energy is measured.
 #[derive(Debug)]
 pub struct MeteredTrial {
     metering: Metering,
@@ -173,25 +173,25 @@ pub struct MeteredTrial {
 }
 
 impl MeteredTrial {
-    /// Waits while nothing is asked of the machine, before the trial.
+    /// Waits for the idle phase before the trial.
     pub fn rest_before(&mut self, interrupts: &Interrupts) {
         self.idle.0 = self.rest(interrupts);
     }
 
-    /// Waits while nothing is asked of the machine, after the trial.
+    /// Waits for the idle phase after the trial.
     pub fn rest_after(&mut self, interrupts: &Interrupts) {
         self.idle.1 = self.rest(interrupts);
     }
 
-    /// Has the meter read at a border of the window.
+    /// Reads the meter at a border of the window.
     pub fn poke(&self) {
         if let Some(watch) = &self.watch {
             watch.poke();
         }
     }
 
-    /// Reads a last time: all readings, or why there are none. There are none of a log. The
-    /// processor time of reading goes to `aside_cpu_ns`.
+    /// Reads once more; returns all readings, or why there are none. A log has none. The CPU time
+    /// of reading is added to `aside_cpu_ns`.
     pub fn end(&mut self, aside_cpu_ns: &mut u64) -> Option<Result<Track, String>> {
         if let Some(lost) = &self.lost {
             return Some(Err(lost.clone()));
@@ -202,7 +202,7 @@ impl MeteredTrial {
         Some(track)
     }
 
-    /// Puts what was drawn into the record of the trial.
+    /// Adds the energy to the record of the trial.
     pub fn tell(
         &self,
         trial: &Trial,
@@ -223,7 +223,7 @@ impl MeteredTrial {
         Event::EnergyMeasured(Box::new(told))
     }
 
-    /// When what was, without a figure.
+    /// The phases of a trial, without a figure.
     fn without(&self, trial: &str, phases: Phases, reason: String) -> EnergyMeasured {
         let moved = |span: Span| Span {
             from_ns: self.metering.moment(span.from_ns),
@@ -265,23 +265,23 @@ impl MeteredTrial {
     }
 }
 
-/// What a trial's energy is divided by. Only where every message has a session of its own are all
-/// of a session's costs in the window.
+/// Divisors of a trial's energy. Only with a session per message are all costs of a session in the
+/// window.
 pub fn counts(finished: &TrialFinished, pattern: Pattern) -> Counts {
     let Ledger { delivered, late, .. } = finished.ledger;
     let sessions = delivered.filter(|_| pattern == Pattern::Session);
-    // Records from before this was counted have the ledger alone.
+    // Older records have only the ledger.
     let settled = finished.metrics.get("settled_messages").map(|messages| *messages as u64);
     let settled = delivered.map(|delivered| settled.unwrap_or(delivered + late));
     Counts { delivered: settled, sessions }
 }
 
-/// Where meters are on this machine.
+/// Locations of meters on this machine.
 pub fn sources() -> Sources {
     Sources { power_chip: Some(power_chip), ..Sources::of(Roots::from_environment()) }
 }
 
-/// What the power chip of a Raspberry Pi 5 says.
+/// Output of the power chip of a Raspberry Pi 5.
 fn power_chip() -> io::Result<String> {
     let output = Command::new("vcgencmd").arg("pmic_read_adc").output()?;
     match output.status.success() {
@@ -290,14 +290,14 @@ fn power_chip() -> io::Result<String> {
     }
 }
 
-/// How far the time since 1970 is ahead of the monotonic clock, now.
+/// Offset of Unix time from the monotonic clock, now.
 fn ahead_ns() -> i64 {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     i64::try_from(unix).unwrap_or(i64::MAX) - i64::try_from(monotonic_ns()).unwrap_or(i64::MAX)
 }
 
 /// Why a trial has no energy before the log is read.
-pub const UNREAD: &str = "the log of the meter outside has not been read";
+pub const UNREAD: &str = "the log of the external meter has not been read";
 
-/// How soon a pause notices a signal.
+/// Interval at which a pause checks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -1,58 +1,58 @@
-//! What is observed of a trial beside its messages, one file for each probe.
+//! Probes: what is observed of a trial besides its messages, one file for each.
 //!
-//! The order in which probes begin and end is part of what they measure. [`PROBES`] states it: a
-//! line for each probe, a column for each phase, and its place in the order of that phase.
+//! The order in which probes start and stop affects what they measure. [`PROBES`] states it: a line
+//! for each probe, a column for each phase, and its rank in that phase.
 //!
 //! | phase | when | what |
 //! |---|---|---|
-//! | check | before anything starts | refuses a plan |
-//! | prepare | the target is up, the clock of the trial stands | counters of an external target, |
+//! | check | before anything starts | rejects a plan |
+//! | prepare | the target is up, the clock has not started | counters of an external target, |
 //! | | | idle phase of the meter, the background, the phase of htop |
 //! | begin | the clock runs, no load | layers around the clients first; captures last |
-//! | window | it begins; its load ends; it ends | counters are asked, the meter, the target and |
-//! | | | the kernel are read |
-//! | end | the generator is done or has failed | captures wait for the last packets |
-//! | settle | there is a result | the pipeline keeps all, then the target is let go |
-//! | leave | the target is idle | background and meter end; then counters are asked |
-//! | record | before the pace is judged | figures that the verdict needs |
-//! | amend | after it | all others; a background takes out what is of two loads |
+//! | window | it starts; its load ends; it ends | counters, the meter, the target and the kernel |
+//! | | | are read |
+//! | end | the generator has ended or failed | captures wait for the last packets |
+//! | settle | there is a result | the pipeline stores everything, then the target may stop |
+//! | leave | the target is idle | background and meter end; then counters are read |
+//! | record | before the send lag is judged | figures that the verdict needs |
+//! | amend | after it | all others; a background removes figures that include both loads |
 //!
 //! To add a probe write its file and its line.
 
 pub mod activity;
+pub mod alignment_load;
 pub mod background;
 pub mod background_record;
+pub mod battery;
 pub mod capture;
-pub mod carried;
+pub mod capture_result;
+pub mod codec_counts;
 pub mod counters;
 pub mod cpu;
-pub mod departures;
 pub mod emulated;
 pub mod energy;
-pub mod heard;
-pub mod hearing;
+pub mod external_meter;
 pub mod hop_files;
 pub mod host;
+pub mod listeners;
 pub mod messages;
 pub mod metering;
-pub mod on_air;
-pub mod outside;
 pub mod path;
-pub mod power;
-pub mod pulses;
+pub mod radio;
+pub mod received;
 pub mod relay;
 pub mod room;
+pub mod send_times;
 pub mod session;
 pub mod stages;
-pub mod taken;
+pub mod target_usage;
 pub mod tcp;
 pub mod tcp_view;
 pub mod tls;
-pub mod watched;
 
 use crate::probe::{Entry, entry, fresh};
 
-/// All probes, with their places in the order of each phase; 0 where a probe is not called.
+/// All probes with their rank in each phase; 0 if a probe is not called.
 #[rustfmt::skip]
 pub const PROBES: &[Entry] = &[
     //                                                            check

@@ -1,4 +1,4 @@
-//! The path between the hosts of a trial: how it is set up, and what it did to packets.
+//! The emulated path between the hosts of a trial: its setup, and its effect on packets.
 
 use weigh_engine::outcome::Outcome;
 use weigh_model::Doubt;
@@ -9,19 +9,19 @@ use weigh_testbed::link::counts::{PathCounts, PortCounts, WayCounts};
 
 use crate::exit::Stop;
 use crate::probe::Probe;
-use crate::probes::on_air::RadioLink;
-use crate::targets::stage::{Privileges, Stage, is_client};
+use crate::probes::radio::RadioLink;
+use crate::targets::hosts::{Privileges, Stage, is_client};
 use crate::trial::context::{Findings, TrialContext};
 
 /// Starts the path with the trial's seed, and reads its counters.
 #[derive(Default)]
 pub struct Path {
-    /// Places of the clients' hosts among those of the scene.
+    /// Positions of the clients' hosts among those of the scene.
     clients: Vec<usize>,
     before: Option<PathCounts>,
     counts: Option<PathCounts>,
     scene: Vec<(&'static str, String)>,
-    /// The lines up and down, where their rates stay as they are.
+    /// The links up and down, if their rates are constant.
     lines: Option<[Direction; 2]>,
 }
 
@@ -142,9 +142,9 @@ impl Path {
         }
     }
 
-    /// How much of the rate of the busiest line up and down the load asked for: the bytes that a
-    /// message brought to it, over the whole trial, times the messages in a second of the window.
-    /// `None` where a line has no rate, or one that changes.
+    /// Load of the busiest link up and down as a share of its rate: bytes per message over the
+    /// whole trial, times messages per second of the window. `None` if a link has no rate, or one
+    /// that changes.
     fn asked(
         &self,
         counts: &PathCounts,
@@ -165,7 +165,7 @@ impl Path {
     }
 }
 
-/// Packets that never reached the host that they were for, whatever took them.
+/// Packets that never reached their host, for any reason.
 fn gone(counts: &PathCounts) -> u64 {
     let of = |port: &PortCounts| {
         let ways = [&port.up, &port.down].map(|way| way.lost + way.queue_full);
@@ -178,15 +178,15 @@ fn bent(counts: &PathCounts) -> String {
     let of_ports = |of: fn(&PortCounts) -> u64| counts.ports.iter().map(of).sum::<u64>();
     let all = [
         (counts.late, "packets left more than 1 ms late"),
-        (counts.overruns, "packets were thrown away for want of memory"),
+        (counts.overruns, "packets were dropped because the buffer was full"),
         (of_ports(|port| port.overflowed), "packets overflowed before the forwarder saw them"),
-        (of_ports(|port| port.refused), "packets were not taken by an interface"),
+        (of_ports(|port| port.refused), "packets were rejected by an interface"),
     ];
     let told = all.iter().filter(|(count, _)| *count > 0);
     told.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What was counted after `before`. The longest lateness is that of the whole scene.
+/// Counts after `before`. The longest delay is that of the whole scene.
 fn since(mut after: PathCounts, before: &PathCounts) -> PathCounts {
     for (port, earlier) in after.ports.iter_mut().zip(&before.ports) {
         for (way, earlier) in [(&mut port.up, &earlier.up), (&mut port.down, &earlier.down)] {

@@ -1,4 +1,4 @@
-//! The relay between generator and target: its processor time, and what passed behind it.
+//! The relay between generator and target: its CPU time, and the traffic behind it.
 
 use weigh_capture::Account;
 use weigh_engine::outcome::Outcome;
@@ -7,8 +7,8 @@ use weigh_observe::sampler::{Recording, Sampler, Usage};
 
 use crate::exit::Stop;
 use crate::probe::Probe;
-use crate::probes::watched::sample_every;
-use crate::probes::{heard, hearing};
+use crate::probes::target_usage::sample_every;
+use crate::probes::{capture_result, listeners};
 use crate::trial::context::TrialContext;
 
 /// Samples the relay's process, and reads its counters.
@@ -21,7 +21,7 @@ pub struct Relay {
 
 impl Probe for Relay {
     fn begin(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
-        // Its processor time is of one core.
+        // Its CPU time is of one core.
         let every = sample_every(trial.load());
         let relay = trial.lease.target.relay.as_ref();
         self.sampler = relay.and_then(|relay| Sampler::start(relay.pid(), 1, every).ok());
@@ -57,8 +57,8 @@ impl Probe for Relay {
     }
 }
 
-/// The figures of the capture again, of the second hop and under names of their own. Its
-/// connections are not the generator's, but what all of them carry is.
+/// Records the figures of the second hop under names of their own. Its connections differ from the
+/// generator's; their sums do not.
 fn record_second_hop(
     mut account: Account,
     trial: &mut TrialContext<'_>,
@@ -66,9 +66,9 @@ fn record_second_hop(
 ) {
     let found = &mut trial.found;
     if let Some(contents) = &found.carried.contents {
-        found.doubts.extend(heard::split_as_one(&mut account, contents));
+        found.doubts.extend(capture_result::split_as_one(&mut account, contents));
     }
     let figures = account.metrics(Some(found.carried.messages)).into_iter();
     finished.metrics.extend(figures.map(|(name, value)| (format!("relay.{name}"), value)));
-    found.doubts.extend(hearing::missed(&account, "behind the relay: "));
+    found.doubts.extend(listeners::missed(&account, "behind the relay: "));
 }

@@ -1,4 +1,4 @@
-//! How much was used of what can run out: descriptors, ports, and room in the kernel's queues.
+//! Use of limited resources: descriptors, ports, and kernel queues.
 
 use weigh_engine::outcome::Outcome;
 use weigh_model::Nanos;
@@ -14,7 +14,7 @@ use crate::trial::context::TrialContext;
 /// Reads the kernel's tables at the borders of the window.
 #[derive(Default)]
 pub struct Room {
-    /// This process and the target's, as they were before the load.
+    /// This process and the target's processes, before the load.
     processes: Vec<u32>,
     began: Option<room::Network>,
     ports: Option<u64>,
@@ -49,9 +49,9 @@ impl Probe for Room {
 }
 
 impl Room {
-    /// A connection that is over keeps its port for a minute, so where every message has one of its
-    /// own, those that wait count too. The generator counts for its own host: what the kernel drops
-    /// at a target on another host is not known.
+    /// A closed connection keeps its port for a minute, so with a connection per message, waiting
+    /// ones count too. The generator counts for its own host: drops of the kernel on another host
+    /// are unknown.
     fn observed(&self, trial: &TrialContext<'_>) -> Observed {
         let of = |used: room::Used| Use { used: used.used, available: used.available, failures: 0 };
         let (load, address) = (trial.load(), trial.client.address);

@@ -1,4 +1,4 @@
-//! The event that tells of one session packet by packet.
+//! The event that describes one session packet by packet.
 
 use weigh_capture::account::{Notes, PacketNote, Session, Step, Unit};
 use weigh_capture::stream::tls;
@@ -7,16 +7,14 @@ use weigh_model::Protocol;
 use weigh_model::session::{PacketGap, PacketMark, SESSION_PACKETS_MAX};
 use weigh_model::session::{SessionPacket, SessionPackets};
 
-/// What the capture has to note so that a session can be shown: subscribers connect first, and a
-/// few producers after them.
+/// What the capture must record to show a session: subscribers connect first, then a few producers.
 pub fn notes(subscribers: u32) -> Notes {
     let connections = (subscribers as usize + PRODUCERS).min(CONNECTIONS_MAX);
     Notes { connections, packets: SESSION_PACKETS_MAX }
 }
 
-/// The first complete session of a trial, with a target of this name on a path that dropped so
-/// many packets (`None`: not known); `None` where none was opened and closed while the wire
-/// was listened on.
+/// The first complete session of a trial with this target, on a path that dropped `dropped` packets
+/// (`None`: unknown); `None` if no session was opened and closed during the capture.
 pub fn told(
     trial: &str,
     account: &Account,
@@ -46,7 +44,7 @@ pub fn told(
     })
 }
 
-/// The target stands between the two that connect to it.
+/// The target is in the middle, between the two that connect to it.
 fn packet(step: &Step, began_ns: u64, dropped: Option<u64>) -> SessionPacket {
     let note = &step.note;
     let initiator = if step.connection == 0 { 0 } else { TARGET + 1 };
@@ -74,7 +72,7 @@ fn flags(note: &PacketNote) -> String {
     set.collect::<Vec<_>>().join(", ")
 }
 
-/// `dropped` is how many packets the path dropped in the whole trial, where that is known.
+/// `dropped` is the number of packets that the path dropped in the whole trial, if known.
 fn marks(step: &Step, dropped: Option<u64>) -> Vec<PacketMark> {
     let note = &step.note;
     let has_arrived = dropped == Some(0);
@@ -98,11 +96,11 @@ fn tls_words(connection: &Connection) -> Option<String> {
     Some(if facts.resumed { version + ", resumed" } else { version })
 }
 
-/// The place of the target among the parties.
+/// Position of the target among the parties.
 const TARGET: u8 = 1;
 
-/// Producers whose packets are noted: the first one's connection may fail.
+/// Producers whose packets are recorded: the first one's connection may fail.
 const PRODUCERS: usize = 4;
 
-/// Each takes up to 200 KB until the trial is over.
+/// Each takes up to 200 KB until the end of the trial.
 const CONNECTIONS_MAX: usize = 64;

@@ -1,12 +1,12 @@
-//! What becomes of a trial's messages behind the entry of a pipeline: waited for, traced through
-//! its stages, counted where they are kept.
+//! Follows a trial's messages through a pipeline: waits for them, traces them through its stages,
+//! and counts the stored ones.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use weigh_engine::outcome::{After, Outcome};
 use weigh_engine::record;
-use weigh_engine::ways::{Route, Traced, Ways};
+use weigh_engine::trace::{Route, Traced, Tracer};
 use weigh_model::event::TrialFinished;
 use weigh_model::hop::HopStage;
 use weigh_model::tally::Bits;
@@ -20,14 +20,14 @@ use weigh_testbed::pipeline::{PipelineServer, Written};
 use crate::exit::Stop;
 use crate::interrupts::Interrupts;
 use crate::probe::Probe;
-use crate::probes::departures::Departures;
 use crate::probes::hop_files::{HopFile, join};
-use crate::probes::watched;
+use crate::probes::send_times::SendTimes;
+use crate::probes::target_usage;
+use crate::targets::hosts::TARGET;
 use crate::targets::running::{READY_WITHIN, Running};
-use crate::targets::stage::TARGET;
 use crate::trial::context::{Clock, TrialContext, Window};
 
-/// Samples the stages of a pipeline, and follows every message through them.
+/// Samples the stages of a pipeline, and traces every message through them.
 #[derive(Default)]
 pub struct Stages {
     staged: Option<Staged>,
@@ -42,9 +42,9 @@ impl Probe for Stages {
         Ok(())
     }
 
-    /// Waits until everything that was sent is kept, for Tmax after the last due time at most, and
-    /// puts into `outcome` what was. The window ends when the last message was kept, if that is
-    /// later.
+    /// Waits until everything that was sent is stored, for at most Tmax after the last due time,
+    /// and adds the stored messages to `outcome`. The window ends when the last message was stored,
+    /// if that is later.
     fn settle(&mut self, trial: &mut TrialContext<'_>, outcome: &mut Outcome) -> Result<(), Stop> {
         let target = &mut trial.lease.target;
         let (Some(staged), Running::Pipeline(server)) = (self.staged.take(), &mut target.running)
@@ -69,54 +69,54 @@ impl Probe for Stages {
     }
 }
 
-/// What is known when the generator is done.
+/// State at the end of the generator.
 struct End<'e> {
     clock: Clock,
     window: Window,
-    /// The host of the stages, if that is not this one.
+    /// The host of the stages, if it is not this one.
     host: Option<&'e Host>,
-    /// Signals that end the waiting.
+    /// Signals that end the wait.
     interrupts: &'e Interrupts,
 }
 
-/// A pipeline while a trial runs on it.
+/// A pipeline during a trial.
 struct Staged {
     samplers: Vec<(&'static str, Sampler)>,
-    /// Where each stage writes, and how long the file was when the trial began.
+    /// The file of each stage, and its length at the start of the trial.
     hops: Vec<(HopStage, PathBuf, u64)>,
-    /// Where the generator writes when messages left it.
+    /// The generator's file of send times.
     departures: PathBuf,
     has_broker: bool,
-    /// What the reference broker had dropped before.
+    /// Drops of the reference broker before the trial.
     dropped: Option<u64>,
-    /// A background goes through the same stages; one that does not end by itself.
+    /// True if a background, which does not end on its own, uses the same stages.
     is_beneath: bool,
     is_loaded_on: bool,
     tag: u16,
     timeout: Nanos,
 }
 
-/// What a pipeline's trial came to beside its ledger and its times.
+/// Results of a pipeline's trial besides its ledger and its times.
 struct Arrived {
     traced: Traced,
     recordings: Vec<(&'static str, Recording)>,
-    /// The window, with what came after it until all had arrived, on the monotonic clock.
+    /// The window, extended until all messages had arrived, on the monotonic clock.
     window_ns: (u64, u64),
-    /// Messages that the entry confirmed as kept, and that are not.
+    /// Messages that the entry confirmed as stored, and that are not.
     broken_promises: u64,
     damaged: u64,
-    /// Rows where readings are kept, and those that the last stage says it made.
+    /// Rows of the store, and rows that the last stage reports.
     rows: Option<(u64, u64)>,
     words: String,
 }
 
 impl Staged {
-    /// Samples the stages of a pipeline from now on; `None` where the target is none. What a broker
-    /// drops is counted only if no background publishes there.
+    /// Starts to sample the stages of a pipeline; `None` for other targets. Drops of a broker are
+    /// counted only if no background publishes there.
     fn begin(trial: &mut TrialContext<'_>) -> Option<Staged> {
         let beside = trial.options.mixed();
         let (cores, every) =
-            (trial.options.pinning.target.count(), watched::sample_every(trial.load()));
+            (trial.options.pinning.target.count(), target_usage::sample_every(trial.load()));
         let Running::Pipeline(server) = &mut trial.lease.target.running else { return None };
         let start = |(name, pid): (&'static str, u32)| {
             Some((name, Sampler::start(pid, cores, every).ok()?))
@@ -139,12 +139,12 @@ impl Staged {
         })
     }
 
-    /// Begins the generator's file; the trial's clock stands at 0 at `epoch_ns`.
-    fn departures(&self, epoch_ns: u64) -> Departures {
-        Departures::create(&self.departures, Nanos(epoch_ns))
+    /// Creates the generator's file; the trial's time 0 is at `epoch_ns`.
+    fn departures(&self, epoch_ns: u64) -> SendTimes {
+        SendTimes::create(&self.departures, Nanos(epoch_ns))
     }
 
-    /// Waits for what is under way, and traces it.
+    /// Waits for messages in transit, and traces them.
     fn end(
         self,
         outcome: &mut Outcome,
@@ -158,8 +158,8 @@ impl Staged {
         let written = self.write_down(outcome, server, interrupts);
         self.await_kept(outcome.ledger.sent, deadline_ns, server, interrupts);
         let is_at_rest = match written {
-            // A moment without a reading of the background under way is no rest, since the rows are
-            // counted after it; and where they come on and on, none is to be waited for.
+            // A short gap in the background is not a sign of rest, since rows are counted after it;
+            // and a background never rests.
             Some(_) if self.is_loaded_on => false,
             Some(Written { is_at_rest: true }) if !self.is_beneath => true,
             _ => !interrupts.are_urgent() && self.await_files(),
@@ -168,12 +168,12 @@ impl Staged {
         let dropped = known.map_or(0, |before| dropped(server).saturating_sub(before));
         let end = outcome.shards.recorder.window.window().map(|window| window.end);
         let until = end.map_or(Nanos::NEVER, |end| Nanos(end.0.saturating_add(epoch_ns)));
-        let (ways, damaged) = self.ways(until)?;
-        // Whoever hears of the broker is the gateway: without it messages end there.
+        let (tracer, damaged) = self.tracer(until)?;
+        // Without the gateway, messages end at the broker.
         let was_cut_off = server.ended().is_some_and(|part| part.name == HopStage::Gateway.name());
-        let mut traced = ways.finish(&outcome.shards.accounts, load, was_cut_off);
+        let mut traced = tracer.finish(&outcome.shards.accounts, load, was_cut_off);
         record::attribute_server_drops(&mut traced.ledger, dropped);
-        // Who is killed takes along what it had not written down yet, of what it had kept too.
+        // A killed stage loses its unwritten records, including those of messages that it stored.
         let keeper = self.hops.last().map(|(stage, ..)| stage.name());
         let was_killed = server.ended().is_some_and(|part| Some(part.name) == keeper);
         let broken_promises = match self.has_broker || was_killed {
@@ -197,22 +197,22 @@ impl Staged {
         })
     }
 
-    /// What all files say, put together, and how many of their records were damaged. The measured
-    /// window ends at `until`.
-    fn ways(&self, until: Nanos) -> std::io::Result<(Ways, u64)> {
+    /// Merges all files; also returns the number of damaged records. The measured window ends at
+    /// `until`.
+    fn tracer(&self, until: Nanos) -> std::io::Result<(Tracer, u64)> {
         let stages = self.hops.iter().map(|(stage, ..)| *stage).collect();
         let route = Route { stages, has_broker: self.has_broker };
-        let mut ways = Ways::new(route, self.tag, self.timeout).counting_until(until);
+        let mut tracer = Tracer::new(route, self.tag, self.timeout).counting_until(until);
         let open = |(_, path, from): &(HopStage, PathBuf, u64)| HopFile::open(path, *from);
         let mut files = self.hops.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
-        let damaged = join(&self.departures, &mut files, &mut ways)?;
+        let damaged = join(&self.departures, &mut files, &mut tracer)?;
         let _ = std::fs::remove_file(&self.departures);
-        Ok((ways, damaged))
+        Ok((tracer, damaged))
     }
 
-    /// Has the stages write down what they know, where nothing of the trial is under way any more:
-    /// every message that left was answered, which a stage does after it has noted it. `None` where
-    /// something may be, or a stage does not say.
+    /// Makes the stages write their records if nothing of the trial is in transit: every message
+    /// that left was answered, which a stage does after it has recorded it. `None` if something may
+    /// be in transit, or if a stage does not answer.
     fn write_down(
         &self,
         outcome: &Outcome,
@@ -225,8 +225,8 @@ impl Staged {
         is_over.then(|| server.write_down(WRITTEN_WITHIN)).flatten()
     }
 
-    /// Follows the last stage's file until it holds all of `sent`, it is too late for more, or a
-    /// stage has ended and nothing comes any more.
+    /// Follows the last stage's file until it holds all of `sent`, the time limit is reached, or a
+    /// stage has ended and nothing more arrives.
     fn await_kept(
         &self,
         sent: u64,
@@ -259,8 +259,8 @@ impl Staged {
         }
     }
 
-    /// Waits until no file has grown for longer than stages keep back what they write; false if
-    /// they go on and on.
+    /// Waits until no file has grown for longer than stages buffer their records; false if they
+    /// keep growing.
     fn await_files(&self) -> bool {
         let lengths = || -> Vec<u64> {
             let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
@@ -280,7 +280,7 @@ impl Staged {
 }
 
 impl Arrived {
-    /// Puts what was seen of the stages into the record of the trial.
+    /// Adds the observations of the stages to the record of the trial.
     fn tell(&self, finished: &mut TrialFinished) {
         finished.scene.insert("pipeline".to_owned(), self.words.clone());
         for piece in &self.traced.times {
@@ -326,7 +326,7 @@ impl Arrived {
     }
 }
 
-/// What the last stage keeps is what was delivered.
+/// Messages that the last stage stored count as delivered.
 fn apply(outcome: &mut Outcome, traced: &Traced, epoch_ns: u64) {
     outcome.ledger = traced.ledger.clone();
     outcome.shards.recorder.delivery = traced.delivery.clone();
@@ -341,8 +341,7 @@ fn apply(outcome: &mut Outcome, traced: &Traced, epoch_ns: u64) {
     outcome.delivered_since = traced.ledger.delivered.map(|own| own + traced.ledger.late);
 }
 
-/// Rows where readings are kept now, and those that the last stage wrote down to have made since it
-/// was started.
+/// Rows stored now, and rows that the last stage has recorded since its start.
 fn rows(
     server: &PipelineServer,
     hops: &[(HopStage, PathBuf, u64)],
@@ -360,21 +359,21 @@ fn dropped(server: &mut PipelineServer) -> u64 {
     report.map_or(0, |report| report.dropped.values().sum())
 }
 
-/// A stage that says nothing for so long is read like one that cannot be asked.
+/// A stage that does not answer for this long is treated as one that cannot be asked.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 
-/// After a stage has ended: the others pass on for so long what they had.
+/// Time for the other stages to pass on their messages after a stage has ended.
 const QUIET: Duration = Duration::from_secs(1);
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// For how long files that go on growing are watched: somebody else loads the stages.
+/// Time limit to wait for files that keep growing because another load uses the stages.
 const FILES_WITHIN: Duration = Duration::from_secs(2);
 
-/// Stages write out what they have ten times a second, or later where the machine is busy.
+/// Stages write their records ten times a second, or later on a busy machine.
 const FLUSHED_AFTER: Duration = Duration::from_millis(500);
 
-/// The rows of a database, or what a store with none says; `None` where it does not.
+/// The rows of a database, or the count of a store without one; `None` if it has none.
 #[cfg(feature = "pipeline")]
 fn count(keeper: &Endpoint, database: Option<&Path>, host: Option<&Host>) -> Option<u64> {
     use weigh_pipeline::counting;
@@ -390,6 +389,6 @@ fn count(keeper: &Endpoint, database: Option<&Path>, host: Option<&Host>) -> Opt
 
 #[cfg(not(feature = "pipeline"))]
 fn count(_: &Endpoint, _: Option<&Path>, _: Option<&Host>) -> Option<u64> {
-    // Without the services there is no pipeline: planning refuses it.
+    // Without the services there is no pipeline: planning rejects it.
     None
 }

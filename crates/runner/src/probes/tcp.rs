@@ -1,4 +1,4 @@
-//! What the kernels' TCP knew of the path, compared with what was captured.
+//! Figures of the kernels' TCP on the path, compared with the capture.
 
 use weigh_capture::kernel::{KernelAccount, Role as KernelRole, Sample, TcpFigures, agreement};
 use weigh_engine::outcome::Outcome;
@@ -7,10 +7,10 @@ use weigh_model::event::{Event, TrialFinished};
 
 use crate::exit::Stop;
 use crate::probe::Probe;
-use crate::probes::{hearing, tcp_view};
+use crate::probes::{listeners, tcp_view};
 use crate::trial::context::TrialContext;
 
-/// Reads what the capture's [`hearing`] was told by the kernels of the clients.
+/// Reads the clients' kernel figures of [`hearing`].
 #[derive(Default)]
 pub struct Tcp;
 
@@ -30,14 +30,14 @@ impl Probe for Tcp {
         tell_round_trips(kernel, finished);
         let found = agreement(account, &kernel.sockets);
         let metrics = &mut finished.metrics;
-        // What the sockets sent and received as segments, whatever a capture sees of it.
+        // Segments that the sockets sent and received, independent of the capture.
         let own = || kernel.sockets.iter().filter(|view| view.role == KernelRole::Opened);
         let sum = |of: fn(&TcpFigures) -> u64| own().map(|view| of(&view.figures)).sum::<u64>();
         metrics.insert("wire.kernel.sent_packets".to_owned(), sum(|f| f.segments_out) as f64);
         metrics.insert("wire.kernel.received_packets".to_owned(), sum(|f| f.segments_in) as f64);
         metrics.insert("wire.kernel.sockets_compared".to_owned(), found.compared as f64);
         metrics.insert("wire.kernel.differences".to_owned(), found.differences.len() as f64);
-        let untold = hearing::untold(kernel, &found);
+        let untold = listeners::untold(kernel, &found);
         trial.found.doubts.extend(untold);
         if let Some(first) = found.differences.first() {
             trial.found.doubts.push(Doubt::Wire(
@@ -52,14 +52,14 @@ impl Probe for Tcp {
                     first.kernel,
                     first.captured
                 ),
-                "take the larger one; where they differ by much, please report it with the run \
+                "use the larger one; if they differ by much, please report it with the run \
                  folder",
             ));
         }
     }
 }
 
-/// What TCP itself knew of the path, over all samples of all connections.
+/// Figures of TCP on the path, over all samples of all connections.
 fn tell_round_trips(kernel: &KernelAccount, finished: &mut TrialFinished) {
     let samples = &kernel.samples;
     if samples.is_empty() {

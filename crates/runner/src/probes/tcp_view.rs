@@ -1,5 +1,5 @@
-//! What TCP knew of the path over time, as rows of the journal: so many connections by themselves,
-//! all others together, so that a trial with ten thousand of them has no more rows than one with
+//! TCP figures over time, as rows of the journal: a fixed number of connections on their own, all
+//! others together, so that a trial with ten thousand connections has no more rows than one with
 //! ten.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use weigh_capture::kernel::Sample;
 use weigh_model::event::TcpSample;
 
-/// The rows of a trial, in the order of time. `epoch_unix_ns` is when its clock stood at 0.
+/// The rows of a trial, in the order of time. `epoch_unix_ns` is the trial's time 0.
 pub fn rows(trial: &str, epoch_unix_ns: u64, samples: &[Sample]) -> Vec<TcpSample> {
     let own = first_connections(samples);
     let looks: Vec<&[Sample]> = looks(samples).collect();
@@ -28,13 +28,13 @@ pub fn rows(trial: &str, epoch_unix_ns: u64, samples: &[Sample]) -> Vec<TcpSampl
     rows
 }
 
-/// Samples that were taken together: the table of sockets is read as a whole, with longer pauses
+/// Groups samples taken together: the table of sockets is read as a whole, with longer pauses
 /// between.
 fn looks(samples: &[Sample]) -> impl Iterator<Item = &[Sample]> {
     samples.chunk_by(|before, after| after.at_ns.saturating_sub(before.at_ns) < PAUSE_NS)
 }
 
-/// The connections that have rows of their own: those that were seen first.
+/// Connections with rows of their own: the first ones.
 fn first_connections(samples: &[Sample]) -> BTreeSet<Ends> {
     let mut own = BTreeSet::new();
     for sample in samples {
@@ -80,11 +80,12 @@ fn ends(sample: &Sample) -> Ends {
 /// Connections with rows of their own. Stated in docs/journal.md.
 const OWN_ROWS_MAX: usize = 16;
 
-/// Moments of a trial that have rows, the last among them: of more every second, third ... is kept.
+/// Maximum number of times in a trial that have rows, including the last: of more, every second,
+/// third ... is kept.
 const LOOKS_MAX: usize = 600;
 
-/// Samples that are further apart belong to two looks: sockets are asked twice a second, and ten
-/// thousand of them have answered within some 30 ms.
+/// Samples further apart are of two readings: sockets are read twice a second, and ten thousand of
+/// them answer within some 30 ms.
 const PAUSE_NS: u64 = 100_000_000;
 
 #[cfg(test)]

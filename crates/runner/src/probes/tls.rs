@@ -1,4 +1,4 @@
-//! What TLS, WebSocket and sealed bodies cost.
+//! Costs of TLS, WebSocket and sealed bodies.
 
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
@@ -8,7 +8,7 @@ use crate::probe::Probe;
 use crate::targets::layers::{self, Counted};
 use crate::trial::context::TrialContext;
 
-/// Puts the layers that the lane asks for around the clients, and reads their counters.
+/// Adds the layers of the lane around the clients, and reads their counters.
 #[derive(Default)]
 pub struct Tls {
     counted: Counted,

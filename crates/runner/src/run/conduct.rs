@@ -1,5 +1,5 @@
-//! A run from begin to end, or resumed: trials in their sequence, a journal that is written as they
-//! go, and the results from it.
+//! Runs a plan from start to end, or resumes it: trials in sequence, a journal written as they run,
+//! and the results.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,22 +15,21 @@ use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::probe::Probes;
 use crate::probes::metering::Metering;
-use crate::probes::{PROBES, outside, pulses};
-use crate::run::chronicle::{Chronicle, not_recorded};
+use crate::probes::{PROBES, alignment_load, external_meter};
 use crate::run::experiment::{Experiment, Finished, Place};
+use crate::run::history::{RunHistory, not_recorded};
 use crate::run::null_path::{Bench, Kind, NullPaths};
 use crate::run::resumption::Begun;
 use crate::run::run_record::RunRecord;
-use crate::run::sitting::Sitting;
+use crate::run::session::Session;
 use crate::search::trials;
-use crate::targets::stage::Privileges;
-use crate::targets::watching::Lookouts;
+use crate::targets::hosts::Privileges;
+use crate::targets::observers::Observers;
 use crate::trial::identity::Trials;
 
-/// Does the trials of a run and writes them down; returns why the first that could not be done was
-/// not.
+/// Runs the trials of a run and records them; returns the first failure of a trial.
 pub trait Work:
-    FnOnce(&Experiment<'_>, &RunFolder, &Interrupts, &mut Chronicle) -> Result<Option<Stop>, Stop>
+    FnOnce(&Experiment<'_>, &RunFolder, &Interrupts, &mut RunHistory) -> Result<Option<Stop>, Stop>
 {
 }
 
@@ -39,7 +38,7 @@ impl<F> Work for F where
         &Experiment<'_>,
         &RunFolder,
         &Interrupts,
-        &mut Chronicle,
+        &mut RunHistory,
     ) -> Result<Option<Stop>, Stop>
 {
 }
@@ -48,22 +47,28 @@ fn follow_the_plan(
     experiment: &Experiment<'_>,
     folder: &RunFolder,
     interrupts: &Interrupts,
-    chronicle: &mut Chronicle,
+    chronicle: &mut RunHistory,
 ) -> Result<Option<Stop>, Stop> {
-    Sitting::new(experiment, folder, interrupts, chronicle).run()
+    Session::new(experiment, folder, interrupts, chronicle).run()
 }
 
 impl Experiment<'_> {
-    /// Runs all trials. What was measured is on the disk whatever happens.
+    /// Runs all trials. Results so far are on disk, even after an error.
+    ///
+    /// # Errors
+    /// A run that cannot start or be recorded.
     pub fn run(self) -> Result<Finished, Stop> {
         self.run_with(follow_the_plan)
     }
 
-    /// Begins a run whose trials `work` chooses.
+    /// Starts a run whose trials `work` chooses.
+    ///
+    /// # Errors
+    /// A run that cannot start or be recorded.
     pub fn run_with(mut self, work: impl Work) -> Result<Finished, Stop> {
         self.check()?;
         self.metering = Metering::open(&self.plan.observe)?;
-        self.lookouts = Lookouts::open(&self.plan.observe.target, &self.cases)?;
+        self.lookouts = Observers::open(&self.plan.observe.target, &self.cases)?;
         let interrupts = Arc::clone(&self.interrupts);
         let started = SystemTime::now();
         let folder = match self.place {
@@ -73,7 +78,8 @@ impl Experiment<'_> {
         let folder = folder.map_err(not_recorded)?;
         folder.write_plan(&self.plan).map_err(not_recorded)?;
         let journal = folder.create_journal().map_err(not_recorded)?;
-        let mut chronicle = Chronicle::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
+        let mut chronicle =
+            RunHistory::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
         self.null_paths = NullPaths::new(self.calibrate(&interrupts));
         chronicle.note(Event::RunStarted(Box::new(RunStarted {
             schema: JOURNAL_SCHEMA.to_owned(),
@@ -89,23 +95,26 @@ impl Experiment<'_> {
         self.carry_out(folder, chronicle, &interrupts, work)
     }
 
-    /// What this machine and this build can do at most of what is to be weighed.
+    /// The baselines of the kinds of load in this run, on this machine and build.
     fn calibrate(&self, interrupts: &Interrupts) -> Vec<Calibration> {
-        // On hosts of their own generator and target no longer share this loopback.
+        // In network namespaces, generator and target no longer share this loopback.
         if !matches!(self.privileges, Privileges::Loopback) {
             return Vec::new();
         }
         let kinds: Vec<Kind> = self.cases.iter().filter_map(Kind::of).collect();
         let bench = Bench { pinning: &self.pinning, shards: self.shards, interrupts };
         let found = bench.calibrate(&kinds, false);
-        // A study says it of every plan: once is in the record, and enough.
+        // In a study, the message would repeat for every plan; the record has it.
         if !self.is_quiet && matches!(self.place, Place::Below(_)) {
             found.iter().for_each(|calibration| self.watcher.say(&calibration.words()));
         }
         found
     }
 
-    /// Does what a run that ended early has left to do, and nothing twice.
+    /// Runs the trials that a run that ended early has left.
+    ///
+    /// # Errors
+    /// A run that cannot be resumed or recorded.
     pub fn resume(mut self, begun: Begun) -> Result<Finished, Stop> {
         self.check()?;
         let interrupts = Arc::clone(&self.interrupts);
@@ -133,8 +142,8 @@ impl Experiment<'_> {
             return Ok(finished);
         }
         self.metering = Metering::open(&self.plan.observe)?;
-        self.lookouts = Lookouts::open(&self.plan.observe.target, &self.cases)?;
-        let mut chronicle = Chronicle::new(RunRecord::new(journal, &events), sequence);
+        self.lookouts = Observers::open(&self.plan.observe.target, &self.cases)?;
+        let mut chronicle = RunHistory::new(RunRecord::new(journal, &events), sequence);
         chronicle.put_down(Event::RunResumed(Box::new(RunResumed {
             at: rfc3339(SystemTime::now()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -159,12 +168,12 @@ impl Experiment<'_> {
         })
     }
 
-    /// Does the work with a meter beside it, and reads the log of one outside when it is done.
+    /// Runs `work` with a meter, and reads an external meter's log afterwards.
     fn metered<T>(
         &self,
         interrupts: &Interrupts,
-        chronicle: &mut Chronicle,
-        work: impl FnOnce(&mut Chronicle) -> Result<T, Stop>,
+        chronicle: &mut RunHistory,
+        work: impl FnOnce(&mut RunHistory) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         if let Some(complaint) = self.metering.complaint() {
             self.watcher.say(&complaint);
@@ -176,14 +185,14 @@ impl Experiment<'_> {
             chronicle.put_down(event)?;
         }
         let Some((file, voltage_v)) = self.metering.log() else { return work(chronicle) };
-        chronicle.put_down(Event::LoadPulses(pulses::make(&self.metering, interrupts)))?;
+        chronicle.put_down(Event::LoadPulses(alignment_load::make(&self.metering, interrupts)))?;
         let done = work(chronicle)?;
-        chronicle.put_down(Event::LoadPulses(pulses::make(&self.metering, interrupts)))?;
-        let told = outside::settle(&chronicle.events()?, (file, voltage_v), LOG_WITHIN);
-        if let Some(complaint) = outside::complaint(&told) {
+        chronicle.put_down(Event::LoadPulses(alignment_load::make(&self.metering, interrupts)))?;
+        let told = external_meter::settle(&chronicle.events()?, (file, voltage_v), LOG_WITHIN);
+        if let Some(complaint) = external_meter::complaint(&told) {
             self.watcher.say(&format!(
-                "no energy: {complaint}; once the log is whole type weigh meters --log {file} \
-                 --run latest"
+                "no energy: {complaint}; once the log is complete type weigh energy meters --log \
+                 {file} --run latest"
             ));
         }
         told.into_iter().try_for_each(|event| chronicle.put_down(event))?;
@@ -193,7 +202,7 @@ impl Experiment<'_> {
     fn carry_out(
         &self,
         folder: RunFolder,
-        mut chronicle: Chronicle,
+        mut chronicle: RunHistory,
         interrupts: &Interrupts,
         work: impl Work,
     ) -> Result<Finished, Stop> {
@@ -229,17 +238,17 @@ impl Experiment<'_> {
     }
 }
 
-/// How long the program of a meter outside may take to write down the last pulses.
+/// Time for the program of an external meter to write the last pulses.
 const LOG_WITHIN: Duration = Duration::from_secs(10);
 
-/// Takes away what targets left, unless somebody may want to read their logs.
+/// Deletes files of targets, unless their logs may be needed.
 fn clear_targets(folder: &RunFolder, has_suspects: bool) {
     if !has_suspects {
         let _ = std::fs::remove_dir_all(folder.path().join("targets"));
     }
 }
 
-/// A run with these results. What failed in an earlier sitting has failed all the same.
+/// A run with these results, including failures of earlier sessions.
 fn finished(folder: RunFolder, summary: Summary) -> Finished {
     let first_failure =
         summary.failures.first().map(|failure| Stop::new(Exit::Target, &failure.error));

@@ -1,4 +1,4 @@
-//! What a run is made of, and what it came to.
+//! Inputs and results of a run.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,59 +16,60 @@ use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::probes::metering::Metering;
 use crate::run::null_path::NullPaths;
-use crate::targets::stage::Privileges;
-use crate::targets::watching::Lookouts;
+use crate::targets::hosts::Privileges;
+use crate::targets::observers::Observers;
+use crate::targets::pool::Targets;
 use crate::watcher::{Watch, Watcher};
 
-/// Everything a run is made of.
+/// Everything that a run needs.
 pub struct Experiment<'e> {
-    /// What was asked, resolved.
+    /// The plan, resolved.
     pub plan: Plan,
-    /// What is weighed: the plan's cases, index by index.
+    /// The plan's cases, in its order.
     pub cases: Vec<Case>,
     /// The real servers that can be started.
     pub catalogue: &'e Catalogue,
-    /// Who runs where.
+    /// Cores of target and generator.
     pub pinning: Pinning,
     /// Threads of the generator and of reference servers.
     pub shards: u32,
-    /// What else it takes to resume the run, see [`crate::run::resumption::setup`].
+    /// Everything else that a resumption needs, see [`crate::run::resumption::setup`].
     pub setup: Setup,
-    /// Where its folder is made.
+    /// The place of its folder.
     pub place: Place<'e>,
     /// Signals that may end it early.
     pub interrupts: Arc<Interrupts>,
-    /// Whether generator and target can be hosts.
+    /// Whether generator and target can have network namespaces.
     pub privileges: Privileges,
-    /// Says nothing on the way.
+    /// Suppresses progress.
     pub is_quiet: bool,
-    /// Who is told how it goes.
+    /// Receives progress and notices.
     pub watcher: Box<dyn Watcher>,
     /// The program `weigh`, started for reference servers, relays and backgrounds.
     pub program: PathBuf,
-    /// What this machine and this build can do at most, once it is known.
+    /// The baselines of this machine and build, once they are measured.
     pub null_paths: NullPaths,
-    /// How energy is measured, once it is known.
+    /// The energy meter, once it is opened.
     pub metering: Metering,
-    /// What is watched of targets that somebody else runs, once it is known to be there.
-    pub lookouts: Lookouts,
-    /// What modelled figures of energy rest on, where they were asked for.
+    /// Observers of external targets, once they are connected.
+    pub lookouts: Observers,
+    /// Coefficients of modelled energy, if it is asked for.
     pub energy: Option<Box<EnergyBasis>>,
 }
 
-/// What a run is carried out under, whatever it weighs.
+/// Context of a run that does not depend on its plan.
 pub struct RunContext<'e> {
     /// The real servers that can be started.
     pub catalogue: &'e Catalogue,
-    /// Where its folder is made.
+    /// The place of its folder.
     pub place: Place<'e>,
     /// Signals that may end it early.
     pub interrupts: Arc<Interrupts>,
-    /// Whether generator and target can be hosts.
+    /// Whether generator and target can have network namespaces.
     pub privileges: Privileges,
-    /// Says nothing on the way.
+    /// Suppresses progress.
     pub is_quiet: bool,
-    /// Makes who is told how it goes.
+    /// Makes the watcher of a run.
     pub watch: Watch,
     /// The program `weigh`, started for reference servers, relays and backgrounds.
     pub program: PathBuf,
@@ -77,28 +78,28 @@ pub struct RunContext<'e> {
 /// Where the folder of a run is made.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'e> {
-    /// Below this one, called by the time and the plan.
+    /// In this folder, named by time and plan.
     Below(&'e Path),
-    /// It is this one: the run is a part of a study.
+    /// This folder: the run is part of a study.
     At(&'e Path),
 }
 
-/// What a run came to.
+/// Results of a run.
 pub struct Finished {
     /// The result.
     pub summary: Summary,
-    /// Where it lies.
+    /// Its folder.
     pub folder: RunFolder,
-    /// The first reason why a trial could not be done.
+    /// The first failure of a trial.
     pub first_failure: Option<Stop>,
-    /// Why not everything could be recorded; the summary holds it all the same.
+    /// Why not everything could be recorded; the summary is complete.
     pub unrecorded: Option<Stop>,
-    /// The exit code that a signal asked for.
+    /// The exit code of a signal.
     pub interrupted: Option<Exit>,
 }
 
 impl Finished {
-    /// How a program ends that did nothing else. What could not be recorded comes before all.
+    /// Exit code of a program that only ran this. A failed record takes precedence.
     pub fn exit(&self) -> Exit {
         match (&self.unrecorded, self.interrupted, &self.first_failure) {
             (Some(stop), ..) => stop.exit(),
@@ -112,7 +113,7 @@ impl Finished {
             (None, None, None) => match self.summary.answer() {
                 Answer::Failed => Exit::Finding,
                 Answer::Undecided => Exit::Undecided,
-                // Nothing measured is no pass.
+                // A run with unmeasured cases does not pass.
                 Answer::Holds if !self.summary.unmeasured().is_empty() => Exit::Undecided,
                 Answer::Holds => Exit::Done,
             },
@@ -121,10 +122,10 @@ impl Finished {
 }
 
 impl<'e> Experiment<'e> {
-    /// Of a plan with its cases, decided and looked at, under these circumstances.
+    /// Makes a run of a plan and its checked cases.
     ///
     /// # Errors
-    /// If the system does not say on which cores the program may run.
+    /// A system that does not report the cores of the program.
     pub fn new(
         plan: Plan,
         cases: Vec<Case>,
@@ -150,8 +151,15 @@ impl<'e> Experiment<'e> {
             program,
             null_paths: NullPaths::default(),
             metering: Metering::default(),
-            lookouts: Lookouts::default(),
+            lookouts: Observers::default(),
             energy: None,
         })
+    }
+
+    /// The targets of its trials, with their files in `folder`.
+    pub fn targets(&self, folder: &RunFolder) -> Targets {
+        let (plan, logs) = (&self.plan, folder.path().join("targets"));
+        Targets::new(plan.repeat.target, self.catalogue, self.shards, logs, &self.program)
+            .asking(plan.observe.sys)
     }
 }

@@ -1,9 +1,9 @@
-//! A whole run: trials in their sequence, a journal that is written as they go, and the results.
+//! A whole run: trials in sequence, a journal written as they run, and the results.
 
-pub mod chronicle;
 pub mod conduct;
 pub mod experiment;
+pub mod history;
 pub mod null_path;
 pub mod resumption;
 pub mod run_record;
-pub mod sitting;
+pub mod session;

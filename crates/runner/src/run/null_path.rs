@@ -1,7 +1,7 @@
-//! The null path: before a run, what this machine and this build reach in each kind of load, so
-//! that a result near it is marked. Measured against our own server, for a moment, and kept for the
-//! machine and the build; a kind that is known costs the next run nothing. It is measured again
-//! where other programs disturbed it, and where a trial passes it.
+//! Baselines: the rate of each kind of load that this machine and this build reach against the
+//! built-in server, measured briefly before a run, so that results close to them are marked. A
+//! baseline is kept for the machine and the build, so the next run need not measure it. It is
+//! measured again if other programs disturbed it, or if a trial exceeds it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use weigh_engine::generator::{Attendant, Generator};
+use weigh_engine::generator::{Generator, TrialObserver};
 use weigh_engine::job::{Failure, Job, Progress, Shared};
 use weigh_engine::serving::Serving;
 use weigh_model::calibration::Calibration;
@@ -30,9 +30,9 @@ use crate::case::material::{Shelf, composer};
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 
-/// Who measures the null path, and where.
+/// Setup to measure baselines.
 pub struct Bench<'b> {
-    /// Who runs where.
+    /// Cores of server and generator.
     pub pinning: &'b Pinning,
     /// Threads of the generator and of the server.
     pub shards: u32,
@@ -40,7 +40,7 @@ pub struct Bench<'b> {
     pub interrupts: &'b Interrupts,
 }
 
-/// A kind of load: what decides how much of it a generator can make.
+/// A kind of load: the properties that decide what rate a generator can reach.
 #[derive(Clone)]
 pub struct Kind {
     lane: Lane,
@@ -48,19 +48,19 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// The kind of a case; `None` where connections only stand, are encrypted or are WebSockets,
-    /// and where consumers ask at their own times or messages leave together.
+    /// The kind of a case; `None` if connections are idle, encrypted or WebSockets, if consumers
+    /// poll by their own schedule, or if messages are sent in batches.
     pub fn of(case: &Case) -> Option<Kind> {
         Kind::new(&case.lane, case.load.pattern)
     }
 
-    /// The kind of a lane under its protocol's own pattern.
+    /// The kind of a lane with its protocol's own pattern.
     pub fn plain(lane: &Lane) -> Option<Kind> {
         Kind::new(lane, lane.patterns()[0])
     }
 
     fn new(lane: &Lane, pattern: Pattern) -> Option<Kind> {
-        // What a target would have otherwise is none of the reference server's.
+        // The reference server does not have the settings of other targets.
         let given = lane.given.clone();
         let lane = Lane::new(lane.protocol, Against::Reference, given).ok()?;
         let has_layers = tls::is_on(&lane.settings) || websocket::is_on(&lane.settings);
@@ -68,7 +68,7 @@ impl Kind {
         (!has_layers && !is_apart).then_some(Kind { lane, pattern })
     }
 
-    /// What it is called in the record.
+    /// Its name in the record.
     pub fn name(&self) -> String {
         let mut name = self.lane.protocol.name().to_owned();
         for (key, value) in self.lane.shown() {
@@ -90,9 +90,9 @@ impl Kind {
 }
 
 impl Bench<'_> {
-    /// What is known of these kinds, measured now as far as it is not: kinds that there is no time
-    /// for, or that our own server does not do, are left out. With `afresh` nothing counts as
-    /// known, and there is time for all.
+    /// The baselines of these kinds, measured if they are unknown. Kinds that exceed the time
+    /// limit, or that the built-in server does not support, are left out. With `afresh` all are
+    /// measured, without a time limit.
     pub fn calibrate(&self, kinds: &[Kind], afresh: bool) -> Vec<Calibration> {
         let identity = Identity::ours(self.shards);
         let place = place();
@@ -127,7 +127,7 @@ impl Bench<'_> {
         found
     }
 
-    /// Measures a kind again that was passed, and keeps the faster of both.
+    /// Measures a kind that a trial exceeded again, and keeps the higher rate.
     fn repeat(&self, kind: &Kind, passed: &Calibration) -> Calibration {
         let again = self.measure(kind);
         let calibration = again.filter(|again| again.per_s > passed.per_s);
@@ -140,7 +140,7 @@ impl Bench<'_> {
         calibration
     }
 
-    /// Forgets a kind, so that the next run measures it.
+    /// Deletes a kind, so that the next run measures it.
     fn forget(&self, kind: &Kind) {
         let Some(place) = place() else { return };
         let mut known = Known::load(Some(&place), Identity::ours(self.shards));
@@ -148,7 +148,7 @@ impl Bench<'_> {
         known.save(&place);
     }
 
-    /// The fastest of a few attempts; the first that nothing disturbs is enough.
+    /// The highest rate of a few attempts; the first undisturbed one is enough.
     fn measure(&self, kind: &Kind) -> Option<Calibration> {
         let mut best: Option<Calibration> = None;
         for _ in 0..ATTEMPTS {
@@ -182,8 +182,8 @@ impl Bench<'_> {
         })
     }
 
-    /// Server and generator are threads of ours here: nothing is started that a run would not start
-    /// anyway, and nothing is left behind.
+    /// Runs server and generator as threads of this process: nothing that a run would not start
+    /// anyway, and nothing remains.
     fn weigh(&self, kind: &Kind) -> Result<BTreeMap<String, f64>, Stop> {
         let Kind { lane, .. } = kind;
         let load = kind.load();
@@ -218,17 +218,17 @@ impl Bench<'_> {
             may_be_cut_off: false,
             shared: Shared::default(),
         });
-        let attendant: Arc<dyn Attendant> = Arc::new(Pinned(self.pinning.clone()));
+        let observer: Arc<dyn TrialObserver> = Arc::new(Pinned(self.pinning.clone()));
         let internal = |failure: Failure| Stop::new(Exit::Internal, failure);
         let generator =
-            Generator::start(Arc::clone(&job), Instant::now(), &attendant).map_err(internal)?;
+            Generator::start(Arc::clone(&job), Instant::now(), &observer).map_err(internal)?;
         self.interrupts.arm(generator.stopper());
         let outcome = generator.finish();
         self.interrupts.disarm();
         Ok(outcome.map_err(internal)?.metrics(job.load()))
     }
 
-    /// Our own server, on the target's cores: its threads inherit them.
+    /// The built-in server, on the target's cores, which its threads inherit.
     fn serve(&self, lane: &Lane) -> Result<Serving, Stop> {
         let host = lane.protocol.host(&lane.settings)?;
         let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -244,10 +244,10 @@ impl Bench<'_> {
     }
 }
 
-/// Puts the generator's threads where a run has them.
+/// Puts the generator's threads on the cores that a run gives them.
 struct Pinned(Pinning);
 
-impl Attendant for Pinned {
+impl TrialObserver for Pinned {
     fn thread_started(&self, shard: u32) {
         let _ = self.0.generator_core(shard as usize).pin_this_thread();
     }
@@ -255,7 +255,7 @@ impl Attendant for Pinned {
     fn progress(&self, _shard: u32, _progress: Progress) {}
 }
 
-/// The null paths that a run knows.
+/// The baselines that a run knows.
 #[derive(Debug, Default)]
 pub struct NullPaths(Mutex<Vec<NullPath>>);
 
@@ -267,22 +267,22 @@ struct NullPath {
 }
 
 impl NullPaths {
-    /// Those that were measured, or known, before the run.
+    /// Baselines measured or known before the run.
     pub fn new(calibrations: Vec<Calibration>) -> NullPaths {
         let of = |calibration| NullPath { calibration, is_repeated: false };
         NullPaths(Mutex::new(calibrations.into_iter().map(of).collect()))
     }
 
-    /// What the record says of them.
+    /// The calibrations for the record.
     pub fn calibrations(&self) -> Vec<Calibration> {
         let Ok(known) = self.0.lock() else { return Vec::new() };
         known.iter().map(|own| own.calibration.clone()).collect()
     }
 
-    /// Marks a result that is near what the machine and the build reached. Where the trial passed
-    /// that, it is measured again first, once in a run, and returned; where the trial passed even
-    /// that by far, it says nothing about this load. A closed loop against our own server is the
-    /// null path itself.
+    /// Marks a result that is close to its baseline. If the trial exceeds the baseline, it is
+    /// measured again, once in a run, and returned. If the trial exceeds even that by far, the
+    /// baseline does not apply to this load. A closed loop against the built-in server is the
+    /// baseline itself.
     pub fn mark(
         &self,
         case: &Case,
@@ -291,13 +291,12 @@ impl NullPaths {
     ) -> Option<Calibration> {
         let is_null_path = matches!(case.lane.against, Against::Reference)
             && matches!(case.load.arrival, Arrival::Closed | Arrival::Ramp(_));
-        // A burst fills its writes as no closed loop does, and beats the null path.
+        // A burst fills its writes as no closed loop does, and exceeds the baseline.
         let is_other = case.load.arrival == Arrival::Burst;
         let kind = Kind::of(case).filter(|_| !is_null_path && !is_other)?;
         let metric = |name: &str| finished.metrics.get(name).copied();
         let taken_in = metric("throughput_in_per_s")?;
-        // What is handed over faster than it comes out only fills queues: the way through is no
-        // faster.
+        // A send rate above the delivery rate only fills queues; the delivery rate counts.
         let out = metric("throughput_out_per_s").map(|out| out / case.load.copies() as f64);
         let per_s = taken_in.min(out.unwrap_or(f64::INFINITY));
         let doubts = &mut finished.doubts;
@@ -310,8 +309,8 @@ impl NullPaths {
         repeated
     }
 
-    /// Holds a rate against the null path of its kind: what was measured again, and the doubt.
-    /// `None` where nothing is known of the kind.
+    /// Compares a rate with the baseline of its kind; returns a repeated measurement, and a
+    /// warning. `None` if the kind has no baseline.
     fn hold(
         &self,
         name: &str,
@@ -333,7 +332,7 @@ impl NullPaths {
     }
 }
 
-/// The machine and the build that a calibration holds for.
+/// The machine and the build of a calibration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     cpu: String,
@@ -351,7 +350,7 @@ impl Identity {
     }
 }
 
-/// Tells this build from all others: version, length and date of the program.
+/// Identifies this build: version, size and date of the program.
 fn build() -> String {
     let program = std::env::current_exe().and_then(fs::metadata);
     let modified = program.as_ref().ok().and_then(|program| program.modified().ok());
@@ -368,7 +367,7 @@ struct Known {
 }
 
 impl Known {
-    /// What is kept for `identity`; nothing if another machine or build wrote it.
+    /// Loads the calibrations of `identity`; empty if there are only others.
     fn load(place: Option<&Path>, identity: Identity) -> Known {
         let of_all = place.map(Known::of_all).unwrap_or_default();
         of_all
@@ -377,15 +376,15 @@ impl Known {
             .unwrap_or(Known { identity, kinds: BTreeMap::new() })
     }
 
-    /// What is kept for all builds; nothing if the file is none of ours.
+    /// Loads those of all builds; empty if the file cannot be parsed.
     fn of_all(place: &Path) -> Vec<Known> {
         let text = fs::read_to_string(place).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// Keeps it. Where that cannot be done the next run measures again.
+    /// Saves them; on failure the next run measures again.
     fn save(&self, place: &Path) {
-        // Two builds that take turns each find their own: the last used stand first.
+        // Most recently used first, so that builds that alternate keep theirs.
         let others = Known::of_all(place).into_iter().filter(|own| own.identity != self.identity);
         let all: Vec<Known> =
             std::iter::once(self.clone()).chain(others).take(BUILDS_KEPT).collect();
@@ -393,7 +392,7 @@ impl Known {
             return;
         };
         let own = folder.join(format!(".null-path.{}", std::process::id()));
-        // Two runs may write at once: each a file of its own, and the last one stays.
+        // Two runs may write at once: each has its own file, and the last one stays.
         let is_written = fs::create_dir_all(folder).is_ok() && fs::write(&own, text).is_ok();
         if !is_written || fs::rename(&own, place).is_err() {
             let _ = fs::remove_file(own);
@@ -401,26 +400,26 @@ impl Known {
     }
 }
 
-/// The file of the user's cache.
+/// The file in the user's cache.
 fn place() -> Option<PathBuf> {
     Some(cache::folder()?.join("null-path.json"))
 }
 
-/// Enough that neither end waits for the other, and few enough to be opened at once.
+/// Enough that neither end waits for the other, and few enough to open at once.
 const CONNECTIONS: u32 = 64;
 const BODY_BYTES: u64 = 64;
-/// Some 10,000 messages even where each costs 15 µs.
+/// Some 10,000 messages even if each takes 15 µs.
 const DURATION: Nanos = Nanos::from_millis(150);
 const WARMUP: Nanos = Nanos::from_millis(30);
-/// No kind is begun after so long: a run is not to wait for more than a moment.
+/// No further kind is started after this time, to keep the delay of a run short.
 const TIME_MAX: Nanos = Nanos::from_millis(1_500);
-/// Builds whose calibrations are kept.
+/// Number of builds whose calibrations are kept.
 const BUILDS_KEPT: usize = 8;
-/// From this share of the null path on, the instrument may have been the limit.
+/// Percent of the baseline from which on the generator may have been the limit.
 const NEAR_PERCENT: f64 = 80.0;
-/// A rate beyond this share shows that the null path does not bound this load.
+/// Percent of the baseline above which it does not apply to the load.
 const PASSED_PERCENT: f64 = 125.0;
-/// How often a kind is measured that other programs disturb.
+/// Attempts for a kind that other programs disturb.
 const ATTEMPTS: u32 = 3;
 
 #[cfg(test)]
@@ -472,7 +471,7 @@ mod tests {
     fn a_calibration_is_told_with_its_day() {
         assert_eq!(
             calibration("mqtt qos 1 publish", 151_000.4).words(),
-            "null path, mqtt qos 1 publish: reached 151000/s over 64 connections, 5.0 us of the \
+            "baseline, mqtt qos 1 publish: reached 151000/s over 64 connections, 5.0 us of the \
              generator each (measured 2026-01-02)"
         );
         let by_library = Calibration {
@@ -485,7 +484,7 @@ mod tests {
         assert!(disturbed.is_disturbed() && disturbed.words().contains("40 % of a core"));
     }
 
-    /// A null path of 94,221/s from a busy moment, and a trial of 198,436/s.
+    /// A baseline of 94,221/s from a busy moment, and a trial of 198,436/s.
     #[test]
     fn a_null_path_that_a_trial_passes_is_measured_again_and_is_no_maximum() {
         let known = || NullPaths::new(vec![calibration("tcp request", 94_221.0)]);

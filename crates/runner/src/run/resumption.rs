@@ -1,9 +1,10 @@
-//! What it takes to resume a run: everything is in its journal, except passwords.
+//! Resumption of a run: everything but passwords is in its journal.
 
 use std::path::{Path, PathBuf};
 
 use weigh_model::endpoint::Credentials;
 use weigh_model::event::{Event, RunStarted, Setup};
+use weigh_model::plan::Plan;
 use weigh_report::journal::JOURNAL;
 use weigh_report::{RunFolder, Writer};
 
@@ -13,24 +14,23 @@ use crate::exit::{Exit, Stop};
 use crate::trial::identity::material_check;
 use crate::watcher::Watcher;
 
-/// A run that was begun, locked for whoever goes on with it.
+/// A run that was started, locked for its resumption.
 pub struct Begun {
-    /// Where it lies.
+    /// Its folder.
     pub folder: RunFolder,
     /// Its journal.
     pub journal: Writer,
     /// All events in it.
     pub events: Vec<Event>,
-    /// How it was started: the plan of the journal is the run's plan, whatever `plan.toml` says.
+    /// Its first event: the plan of the journal is the run's plan, even if `plan.toml` differs.
     pub started: RunStarted,
 }
 
 impl Begun {
-    /// Finds a run by its folder, its id or as `latest`, and says what is wrong with its journal.
+    /// Finds a run by its folder, its id or as `latest`, and reports damage of its journal.
     ///
     /// # Errors
-    /// If there is no such run, if somebody else records into it now, or if its journal cannot
-    /// carry a run.
+    /// A run that does not exist, or that another process writes; a damaged journal.
     pub fn open(runs: &Path, name: &str, watcher: &dyn Watcher) -> Result<Begun, Stop> {
         let folder = RunFolder::find(runs, name).map_err(Stop::usage)?;
         let path = folder.path().join(JOURNAL);
@@ -39,7 +39,7 @@ impl Begun {
             watcher.say(&format!("{}: {bad}", path.display()));
         }
         if let Some(line) = read.torn_line {
-            watcher.say(&format!("{}: line {line} was torn and is cut off", path.display()));
+            watcher.say(&format!("{}: line {line} is incomplete and was removed", path.display()));
         }
         let started = read.events.iter().find_map(|event| match event {
             Event::RunStarted(started) => Some((**started).clone()),
@@ -57,21 +57,21 @@ impl Begun {
         Ok(begun)
     }
 
-    /// The threads that it was started with, if that was written down.
+    /// Its number of threads, if recorded.
     pub fn shards(&self) -> Option<u32> {
         (self.started.setup.shards > 0).then_some(self.started.setup.shards)
     }
 
-    /// The folder of targets that it was started with.
+    /// Its folder of targets.
     pub fn data(&self) -> Option<PathBuf> {
         self.started.setup.data.as_ref().map(PathBuf::from)
     }
 
-    /// What must be given again because no journal holds it: a user, by `--user` or as it was, and
-    /// settings as `KEY=VALUE`.
+    /// Checks the secrets that must be given again because the journal does not hold them: a user,
+    /// by `--user` or in the URL, and settings as `KEY=VALUE`.
     ///
     /// # Errors
-    /// If something is missing, or is none of the run's secrets.
+    /// A missing secret, or one that is not of the run.
     pub fn secrets(
         &self,
         user: Option<&str>,
@@ -84,7 +84,7 @@ impl Begun {
             let (key, value) = text.split_once('=').unwrap_or((text, ""));
             if !setup.secrets.iter().any(|known| known == key) {
                 return Err(Stop::usage(format!(
-                    "--set {key}: everything but passwords is as it was when the run was started: \
+                    "--set {key}: a resumed run keeps all of its settings except passwords: \
                      leave it out"
                 )));
             }
@@ -92,7 +92,10 @@ impl Begun {
         }
         if let Some(user) = user.or(setup.user.as_deref()) {
             let password = password.ok_or_else(|| {
-                Stop::usage(format!("the password of {user} is in no journal: set WEIGH_PASSWORD"))
+                Stop::usage(format!(
+                    "the password of {user} is not in the journal: set \
+                                     WEIGH_PASSWORD"
+                ))
             })?;
             secrets.user = Some(Credentials { user: user.to_owned(), password });
         }
@@ -103,23 +106,23 @@ impl Begun {
         match setup.secrets.iter().find(|name| !is_given(name)) {
             None => Ok(secrets),
             Some(url) if url.contains("://") => Err(Stop::usage(format!(
-                "{url}: the credentials that stood in it are in no journal: type --user NAME and \
+                "{url}: the credentials in it are not in the journal: type --user NAME and \
                  set WEIGH_PASSWORD"
             ))),
             Some(key) => {
-                Err(Stop::usage(format!("{key} is in no journal: type --set {key}=PASSWORD")))
+                Err(Stop::usage(format!("{key} is not in the journal: type --set {key}=PASSWORD")))
             }
         }
     }
 
-    /// Refuses to go on with bodies or due times that are not those of the trials before.
+    /// Rejects bodies or due times that differ from those of the earlier trials.
     ///
     /// # Errors
-    /// If the files that hold them have changed.
+    /// Files that have changed.
     pub fn check_material(&self, cases: &[Case]) -> Result<(), Stop> {
         match &self.started.setup.material {
             Some(before) if *before != material_check(cases) => Err(Stop::usage(format!(
-                "{}: the files that its bodies or due times are made of have changed since it was \
+                "{}: the files of its bodies or due times have changed since it was \
                  started; put them back, or start a new run",
                 self.folder.path().display()
             ))),
@@ -127,29 +130,29 @@ impl Begun {
         }
     }
 
-    /// Says what is not as it was when the run was started.
+    /// Reports differences from the start of the run.
     fn tell_differences(&self, watcher: &dyn Watcher) {
         let started = &self.started;
         let own = env!("CARGO_PKG_VERSION");
         if started.version != own {
             watcher.say(&format!(
-                "the run was started by weigh {}, and this is weigh {own}: its trials are \
-                 not all of one version",
+                "the run was started by weigh {}, and this is weigh {own}: its trials will \
+                 be of different versions",
                 started.version
             ));
         }
         let host = weigh_observe::host::facts();
         if started.host != host {
             watcher.say(
-                "the machine is not what it was when the run was started: do not compare \
-                 trials from before with those from now",
+                "the machine has changed since the run was started: do not compare \
+                 earlier trials with later ones",
             );
         }
         let path = self.folder.path().join("plan.toml");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        if toml::from_str(&text).ok().as_ref() != Some(&started.plan) {
+        if Plan::from_toml(&text).ok().as_ref() != Some(&started.plan) {
             watcher.say(&format!(
-                "{} is not the plan that the run was started with: going on with the plan \
+                "{} is not the plan that the run was started with: weigh uses the plan \
                  in its journal",
                 path.display()
             ));
@@ -157,18 +160,18 @@ impl Begun {
         let here = std::env::current_dir().ok().map(|folder| folder.display().to_string());
         if started.setup.folder.is_some() && started.setup.folder != here {
             watcher.say(&format!(
-                "the run was started in {}: relative paths of its plan lead from there",
+                "the run was started in {}: relative paths of its plan start there",
                 started.setup.folder.as_deref().unwrap_or_default()
             ));
         }
     }
 }
 
-/// What the journal must hold beside the plan, so that the run can be resumed. Of what is secret
-/// it holds names.
+/// What the journal must record besides the plan for a resumption. Of secrets it has only the
+/// names.
 ///
 /// # Errors
-/// If there is no current folder.
+/// A process without a current folder.
 pub fn setup(
     shards: u32,
     data: Option<&Path>,

@@ -1,28 +1,31 @@
-//! The record of a run while it goes on: the journal, and in memory only what could not be written
-//! to it. A run of ten hours takes no more memory than one of a minute, and a full disk takes
-//! nothing from the result.
+//! Record of a run in progress: the journal, and in memory only events that could not be written. A
+//! run of ten hours takes no more memory than one of a minute, and a full disk does not affect the
+//! result.
 
 use weigh_model::event::Event;
 use weigh_report::Writer;
 
 use crate::exit::{Exit, Stop};
 
-/// The journal of a run, and what it does not hold.
+/// The journal of a run, and events that it does not hold.
 pub struct RunRecord {
     journal: Writer,
-    /// Events that could not be written: those of the trial at which the disk was full.
+    /// Events that could not be written: those of the trial during which the disk was full.
     unwritten: Vec<Event>,
     has_suspect_targets: bool,
 }
 
 impl RunRecord {
-    /// Goes on with this journal, in which these events stand already.
+    /// Continues a journal that has these events.
     pub fn new(journal: Writer, events: &[Event]) -> RunRecord {
         let has_suspect_targets = events.iter().any(is_suspect);
         RunRecord { journal, unwritten: Vec::new(), has_suspect_targets }
     }
 
-    /// Writes the event. Where that fails it is kept in memory.
+    /// Writes an event; on failure it is kept in memory.
+    ///
+    /// # Errors
+    /// A journal that cannot be written.
     pub fn note(&mut self, event: Event) -> Result<(), Stop> {
         self.has_suspect_targets |= is_suspect(&event);
         self.journal.write(&event).map_err(|error| {
@@ -31,19 +34,22 @@ impl RunRecord {
         })
     }
 
-    /// All events of the run: the journal's, read back, and those that it does not hold.
+    /// All events of the run: those of the journal, read back, and those that it does not hold.
+    ///
+    /// # Errors
+    /// A journal that cannot be read back.
     pub fn events(&mut self) -> Result<Vec<Event>, Stop> {
         let journal = self.journal.read_back().map_err(|error| Stop::new(Exit::Record, error))?;
         let mut events = journal.events;
-        // The last line may have been short enough for a disk that a result was too long for.
+        // The short last line may fit on a disk that was too full for a result.
         let last = events.pop_if(|event| matches!(event, Event::RunFinished { .. }));
         events.append(&mut self.unwritten);
         events.extend(last);
         Ok(events)
     }
 
-    /// True if a target did something that its log may explain. Otherwise the files and logs of
-    /// targets are of no interest after a run.
+    /// True if a target's log may explain a warning. Otherwise its files are not needed after a
+    /// run.
     pub fn has_suspect_targets(&self) -> bool {
         self.has_suspect_targets
     }
@@ -59,7 +65,7 @@ fn is_suspect(event: &Event) -> bool {
     }
 }
 
-/// Doubts after which a reader wants to see the log of a target.
+/// Warnings that the log of a target may explain.
 const SUSPICIOUS: [&str; 4] =
     ["target-died", "target-restarted", "connections-lost", "background-target-died"];
 
@@ -84,7 +90,7 @@ mod tests {
             assert_eq!(record.unwritten.capacity(), 0);
         }
         record.note(Event::RunFinished { outcome: "done".to_owned() }).unwrap();
-        // Even where somebody removes the folder midway, what was written can be read back.
+        // Even if the folder is removed midway, the written events can be read back.
         fs::remove_dir_all(&folder).unwrap();
         let events = record.events().unwrap();
         assert_eq!(events.len(), 36_001);

@@ -1,4 +1,4 @@
-//! Axes with a stop rule: in the first round each lane climbs its axis, and leaves it at the first
+//! Axes with a stop rule: in the first round each lane goes up its axis, and ends at the first
 //! value at which a condition of the plan holds.
 
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use weigh_model::units::{parse_duration, parse_rate, parse_size};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axes {
     lanes: Vec<Lane>,
-    /// By case: its lanes, one for each axis that it stands on, and its place in each.
+    /// By case: its lanes, one for each of its axes, and its position in each.
     of_case: Vec<Vec<(usize, usize)>>,
 }
 
-/// One axis in one lane: cases that differ in nothing else.
+/// One axis in one lane: cases that differ only in this axis.
 #[derive(Clone, Debug, PartialEq)]
 struct Lane {
     axis: String,
@@ -27,7 +27,7 @@ struct Lane {
     point: Point,
     /// Cases and their values, ascending.
     steps: Vec<(usize, Value)>,
-    /// The place after which nothing is weighed.
+    /// The position after which nothing is measured.
     end: Option<usize>,
 }
 
@@ -47,21 +47,21 @@ impl Axes {
         axes
     }
 
-    /// How far up its axes each case stands: the first round takes lower levels first, so that all
-    /// lanes climb together and none of them meets a value before the smaller ones.
+    /// Level of each case on its axes: the first round runs lower levels first, so that all lanes
+    /// go up together and smaller values come before larger ones.
     pub fn levels(&self) -> Vec<u32> {
         let level = |places: &Vec<(usize, usize)>| places.iter().map(|(_, at)| *at as u32).sum();
         self.of_case.iter().map(level).collect()
     }
 
-    /// True if `case` lies beyond the end of an axis.
+    /// True if `case` is after the end of an axis.
     pub fn leave_out(&self, case: usize) -> bool {
         let mut places = self.of_case[case].iter();
         places.any(|(lane, place)| self.lanes[*lane].end.is_some_and(|end| *place > end))
     }
 
-    /// True if `case` may yet come to lie beyond the end of an axis: a smaller value is still
-    /// unweighed, as `is_weighed` tells of cases.
+    /// True if `case` may still end up after the end of an axis: a smaller value has not been
+    /// measured yet, by `is_weighed`.
     pub fn may_leave_out(&self, case: usize, is_weighed: impl Fn(usize) -> bool) -> bool {
         self.of_case[case].iter().any(|(lane, place)| {
             let lane = &self.lanes[*lane];
@@ -70,8 +70,8 @@ impl Axes {
         })
     }
 
-    /// Judges the first result of `case`: every axis that ends here, which has not ended before or
-    /// had ended further up.
+    /// Judges the first result of `case`; returns every axis that ends here and had not ended
+    /// before, or had ended higher.
     pub fn judge(&mut self, case: usize, result: &TrialFinished) -> Vec<AxisEnded> {
         let mut ended = Vec::new();
         for (lane, place) in self.of_case[case].clone() {
@@ -97,7 +97,7 @@ impl Axes {
         ended
     }
 
-    /// Takes over an end that a journal tells of, so that the journal's word counts.
+    /// Applies an end from a journal, which takes precedence.
     pub fn take_over(&mut self, ended: &AxisEnded) {
         let is_meant = |lane: &&mut Lane| lane.axis == ended.axis && lane.point == ended.lane;
         let Some(lane) = self.lanes.iter_mut().find(is_meant) else { return };
@@ -107,7 +107,7 @@ impl Axes {
     }
 }
 
-/// The cases that stand on `axis`, by what else they have, in ascending order of their values.
+/// The cases on `axis`, grouped by their other keys, in ascending order of their values.
 fn lanes(axis: &str, points: &[Point]) -> Vec<(Point, Vec<(usize, Value)>)> {
     let mut lanes: BTreeMap<String, (Point, Vec<(usize, Value)>)> = BTreeMap::new();
     for (case, point) in points.iter().enumerate() {
@@ -119,7 +119,7 @@ fn lanes(axis: &str, points: &[Point]) -> Vec<(Point, Vec<(usize, Value)>)> {
     let mut lanes: Vec<(Point, Vec<(usize, Value)>)> = lanes.into_values().collect();
     for (_, steps) in &mut lanes {
         let sizes: Option<Vec<f64>> = steps.iter().map(|(_, value)| size(value)).collect();
-        // Values that are no quantities ascend as the plan has them.
+        // Values that are not quantities keep the plan's order.
         if let Some(sizes) = sizes {
             let mut sized: Vec<(f64, (usize, Value))> =
                 sizes.into_iter().zip(steps.drain(..)).collect();
@@ -130,7 +130,7 @@ fn lanes(axis: &str, points: &[Point]) -> Vec<(Point, Vec<(usize, Value)>)> {
     lanes
 }
 
-/// How large a value of an axis is: a number, a rate, a duration or a size.
+/// The size of a value of an axis: a number, a rate, a duration or a size.
 pub fn size(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),

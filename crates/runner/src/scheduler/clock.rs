@@ -1,30 +1,30 @@
-//! How long trials take, as the events of a run tell: what the time budget is held against.
+//! Durations of trials by the events of a run, for the time budget.
 
 use std::collections::BTreeMap;
 
 use weigh_model::Nanos;
 
-/// The run's own clock, as far as events tell of it. Time between a run and its resumption is not
-/// on it.
+/// The run's own clock, by its events. It does not include the time between a run and its
+/// resumption.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clock {
-    /// What the plan says that a trial of each case takes, where it says so.
+    /// Duration of a trial of each case by the plan, if known.
     planned: Vec<Option<Nanos>>,
-    /// The longest that a trial of a case took, from its begin to the begin of the next.
+    /// The longest duration of a trial of a case, from its start to the next start.
     longest: BTreeMap<usize, Nanos>,
-    /// The last trial that began: which case, when, and whether it ended.
+    /// The last trial that started: its case, its time, and whether it ended.
     last: Option<(usize, Nanos, bool)>,
 }
 
 impl Clock {
-    /// For cases that take so long by the plan.
+    /// Makes a clock for cases with these planned durations.
     pub fn new(planned: Vec<Option<Nanos>>) -> Clock {
         Clock { planned, ..Clock::default() }
     }
 
-    /// A trial of `case` began at `at`.
+    /// Notes that a trial of `case` started at `at`.
     pub fn started(&mut self, case: usize, at: Nanos) {
-        // A trial that was cut short says nothing about how long one takes.
+        // The duration of an interrupted trial does not count.
         if let Some((before, since, true)) = self.last {
             let took = Nanos(at.0.saturating_sub(since.0));
             let longest = self.longest.entry(before).or_default();
@@ -33,15 +33,15 @@ impl Clock {
         self.last = Some((case, at, false));
     }
 
-    /// The trial that began last has ended.
+    /// Notes that the last trial has ended.
     pub fn ended(&mut self) {
         if let Some(last) = &mut self.last {
             last.2 = true;
         }
     }
 
-    /// How long the next trial of `case` will take: as long as the longest of its own so far, at
-    /// least what the plan says; without both, as long as the longest of any case.
+    /// Expected duration of the next trial of `case`: the longest of its own so far, at least the
+    /// planned one; without both, the longest of any case.
     pub fn expected(&self, case: usize) -> Nanos {
         let planned = self.planned.get(case).copied().flatten();
         let own = self.longest.get(&case).copied();
@@ -49,7 +49,7 @@ impl Clock {
         own.max(planned).or_else(any).unwrap_or_default()
     }
 
-    /// What the clock shows at least, by what has happened.
+    /// The least time that the clock can show, by its events.
     pub fn now(&self) -> Nanos {
         match self.last {
             Some((case, since, true)) => since + self.expected(case),

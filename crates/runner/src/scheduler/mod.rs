@@ -1,6 +1,6 @@
-//! Which trial is next. A pure state machine: a plan and the events of a run go in, the next trial
-//! comes out, so that a run that died goes on exactly where it stopped. Why the order is this one:
-//! `docs/decisions/0010-order-of-trials.md`.
+//! Decides which trial is next. A pure state machine from a plan and the events of a run to the
+//! next trial, so that a run that crashed continues exactly where it stopped. For the reasons of
+//! the order see `docs/decisions/0010-order-of-trials.md`.
 
 mod axes;
 mod clock;

@@ -1,23 +1,23 @@
-//! The order of a round: every case once, drawn from the plan's seed. Each round is drawn anew, so
-//! that a drift of the machine falls on all cases alike.
+//! Order of a round: every case once, drawn from the plan's seed. Each round is drawn again, so
+//! that a drift of the machine affects all cases alike.
 
 use weigh_stats::random::Random;
 
-/// The indices of `levels` in the order in which round number `round` takes them: lower levels
-/// first, and cases of one level in random order. A function of its arguments alone, so that a
-/// resumed run needs no memory of how far the generator of chance had come.
+/// The indices of `levels` in the order of round `round`: lower levels first, and cases of one
+/// level in random order. A pure function of its arguments, so that a resumed run needs no state of
+/// a random generator.
 pub fn order(seed: u64, round: u32, levels: &[u32]) -> Vec<usize> {
     let mut random = Random::stream(seed, ORDER_STREAM | u64::from(round) << 8);
     let mut order: Vec<usize> = (0..levels.len()).collect();
     for last in (1..order.len()).rev() {
         order.swap(last, random.below(last as u64 + 1) as usize);
     }
-    // The sort is stable: within a level the drawn order stays.
+    // The sort is stable, so the drawn order stays within a level.
     order.sort_by_key(|case| levels[*case]);
     order
 }
 
-/// The random stream of the order of trials; the number of the round stands above it.
+/// The random stream of the order of trials; the round's number is added above it.
 const ORDER_STREAM: u64 = 1;
 
 #[cfg(test)]

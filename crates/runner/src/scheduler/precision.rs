@@ -1,13 +1,13 @@
-//! Whether the figures of a case are as precise as the plan asks: the longer side of the interval
-//! over the mean, which is the ± of the table.
+//! Checks whether the figures of a case are as precise as the plan asks: the longer side of the
+//! interval over the mean, which is the ± of the table.
 
 use weigh_model::plan::Precision;
 use weigh_stats::runs::mean_interval;
 
-/// Whether every precision of `until` is reached by `results`, each the figures of one trial in
-/// the order of `until`. The interval is the one that the report shows, over trials; where it is
-/// refused (fewer than three values), nothing is reached. A figure that no trial measured asks
-/// nothing: repeating would never give it.
+/// True if `results`, each with the figures of one trial in the order of `until`, reach every
+/// precision. The interval is that of the report, over trials; without one (fewer than three
+/// values), nothing is reached. A figure that no trial measured is ignored, because repetition
+/// would not produce it.
 pub fn is_reached(until: &[Precision], results: &[&[Option<f64>]]) -> bool {
     until.iter().enumerate().all(|(place, precision)| {
         let values: Vec<f64> = results.iter().filter_map(|figures| figures[place]).collect();
@@ -59,7 +59,7 @@ mod tests {
         assert!(!is_reached(&until, &[&[None], &[Some(1.0)]]));
     }
 
-    /// What optional stopping costs: of 4,000 runs of normal values with a deviation of 10 % that
+    /// Cost of optional stopping: of 4,000 runs of normal values with a deviation of 10 % that
     /// are repeated from 5 up to 40 times until 5 % is reached, this many intervals hold the mean
     /// at the end; of intervals of a fixed number 95 % do. `docs/decisions/0010` has the figure.
     #[test]

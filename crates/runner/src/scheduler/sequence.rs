@@ -13,20 +13,20 @@ use crate::scheduler::clock::Clock;
 use crate::scheduler::order::order;
 use crate::scheduler::precision;
 
-/// Which trials of a plan are done, and which is next.
+/// Finished trials of a plan, and the next one.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     seed: u64,
     repeat: Repeat,
     points: Vec<Point>,
-    /// The cases by their points.
+    /// Cases by their points.
     numbers: HashMap<String, usize>,
     cases: Vec<Case>,
     axes: Axes,
     clock: Clock,
-    /// Trials that have begun, by their ids.
+    /// Trials that have started, by their ids.
     begun: HashMap<String, (usize, u32)>,
-    /// The first round in which something may be left to do, and its order.
+    /// The first round that may have a trial left, and its order.
     round: (u32, Vec<usize>),
 }
 
@@ -39,37 +39,36 @@ pub struct Next {
     pub repetition: u32,
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// This trial.
     Trial(Next),
-    /// No trial, because it would end after the plan's time budget; so many are left.
+    /// No trial, because it would end after the plan's time budget; these are left.
     OutOfTime(Remaining),
-    /// No trial: the plan has what it asks for.
+    /// No trial: the plan is complete.
     Done,
 }
 
-/// How many trials are left, the time budget aside.
+/// Number of trials left, ignoring the time budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remaining {
     /// If all axes end at the next value and all figures are precise at once.
     pub least: u64,
     /// If no axis ends and no figure is ever precise.
     pub most: u64,
-    /// How long [`Remaining::least`] trials take, by what trials took so far and by the plan; 0
-    /// where nothing is known.
+    /// Duration of [`Remaining::least`] trials, by the trials so far and by the plan; 0 if unknown.
     pub time_least: Nanos,
-    /// How long [`Remaining::most`] trials take.
+    /// Duration of [`Remaining::most`] trials.
     pub time_most: Nanos,
 }
 
-/// What is known of one case.
+/// State of one case.
 #[derive(Clone, Debug, Default)]
 struct Case {
-    /// By repetition: the figures of the plan's precisions, or nothing where the trial failed.
+    /// By repetition: the figures for the plan's precisions, or `None` for a failed trial.
     done: BTreeMap<u32, Option<Vec<Option<f64>>>>,
-    /// How often its figures were looked at to decide whether to go on.
+    /// Number of checks whether its figures are precise enough.
     looks: u32,
     /// True once it needs no more repetitions.
     is_settled: bool,
@@ -78,7 +77,7 @@ struct Case {
 }
 
 impl Sequence {
-    /// The sequence of a plan of which nothing is done yet.
+    /// The sequence of a plan before its first trial.
     pub fn new(plan: &Plan) -> Sequence {
         let points = plan.cases.clone();
         let axes = Axes::new(plan, &points);
@@ -86,7 +85,7 @@ impl Sequence {
         let mut numbers = HashMap::new();
         let mut cases = vec![Case::default(); points.len()];
         for (case, point) in points.iter().enumerate() {
-            // Of cases that cannot be told apart only the first is weighed.
+            // Of cases with equal points only the first is measured.
             let first = *numbers.entry(name(point)).or_insert(case);
             cases[case].is_twin = first != case;
         }
@@ -104,7 +103,7 @@ impl Sequence {
     }
 
     /// The sequence of a plan after these events of its run, and the decisions that follow from
-    /// them and do not stand among them, because the run died in between.
+    /// them and are missing because the run crashed before they were written.
     pub fn resume(plan: &Plan, events: &[Event]) -> (Sequence, Vec<Event>) {
         let mut sequence = Sequence::new(plan);
         let mut untold = Vec::new();
@@ -115,8 +114,8 @@ impl Sequence {
         (sequence, untold)
     }
 
-    /// The next trial, when the run's own clock shows `elapsed`. Asked again before the trial has
-    /// ended, it gives the same trial.
+    /// The next trial at the time `elapsed` of the run's own clock. Repeated calls before the trial
+    /// ends return the same trial.
     pub fn next(&mut self, elapsed: Nanos) -> Step {
         let Some(next) = self.find_next() else { return Step::Done };
         let end = elapsed + self.clock.expected(next.case);
@@ -126,9 +125,8 @@ impl Sequence {
         }
     }
 
-    /// Takes in what happened, and returns what follows from it for the rest of the run: events
-    /// for the journal. A result that was cut short by a signal counts for nothing; a trial that
-    /// failed is done, and not tried again.
+    /// Applies an event, and returns the decisions that follow from it, as events for the journal.
+    /// A result that a signal cut short is ignored; a failed trial is done and not repeated.
     pub fn note(&mut self, event: &Event) -> Vec<Event> {
         match event {
             Event::TrialStarted { trial, point, repetition, at_ns } => {
@@ -155,7 +153,7 @@ impl Sequence {
         }
     }
 
-    /// How many trials are left, the time budget aside.
+    /// Number of trials left, ignoring the time budget.
     pub fn remaining(&self) -> Remaining {
         let is_weighed = |case: usize| {
             let state = &self.cases[case];
@@ -179,18 +177,18 @@ impl Sequence {
         remaining
     }
 
-    /// How many trials have ended.
+    /// Number of ended trials.
     pub fn done_count(&self) -> u64 {
         self.cases.iter().map(|case| case.done.len() as u64).sum()
     }
 
-    /// What the run's own clock shows at least, by the events so far.
+    /// The least time that the run's own clock can show, by the events so far.
     pub fn elapsed(&self) -> Nanos {
         self.clock.now()
     }
 
-    /// The trial of the first round that has one left. Rounds never gain a trial once they are
-    /// through, because what decides about a round's trials are results of earlier rounds.
+    /// The next trial of the first unfinished round. Finished rounds never gain a trial, because
+    /// the trials of a round depend only on results of earlier rounds.
     fn find_next(&mut self) -> Option<Next> {
         while self.round.0 < self.most() {
             let repetition = self.round.0;
@@ -214,7 +212,7 @@ impl Sequence {
 
     fn finished(&mut self, case: usize, result: &TrialFinished) -> Vec<Event> {
         let mut decisions = Vec::new();
-        // A result of a journal that was edited may be of a round that the plan does not have.
+        // An edited journal may have results of rounds that the plan does not have.
         if result.repetition == 0 {
             let ended = self.axes.judge(case, result);
             decisions.extend(ended.into_iter().map(|ended| Event::AxisEnded(Box::new(ended))));
@@ -225,8 +223,8 @@ impl Sequence {
         decisions
     }
 
-    /// A trial has ended, with figures or without. Looks whether its case needs more: once for
-    /// each number of repetitions, in their order, whatever order they came in.
+    /// Notes the end of a trial, with figures or without. Checks whether its case needs more: once
+    /// for each number of repetitions, in their order, independent of the order of arrival.
     fn done(
         &mut self,
         case: usize,
@@ -257,7 +255,7 @@ impl Sequence {
         Vec::new()
     }
 
-    /// The most repetitions: more than at least only where a precision decides about them.
+    /// The maximum number of repetitions: above the minimum only if precisions decide.
     fn most(&self) -> u32 {
         if self.repeat.until.is_empty() { self.repeat.at_least } else { self.repeat.most() }
     }
@@ -271,8 +269,8 @@ fn name(point: &Point) -> String {
     serde_json::to_string(point).unwrap_or_default()
 }
 
-/// How long a trial takes by the plan: pause, idle phases, lead of a background, warm-up and
-/// measured time; unknown where messages and not time are its limit.
+/// Planned duration of a trial: pause, idle phases, lead of a background, warm-up and load; unknown
+/// if messages limit it.
 fn planned(plan: &Plan, point: &Point) -> Option<Nanos> {
     let of_point = |key: &str| parse_duration(point.get(key)?.as_str()?).ok();
     let duration = of_point("load.duration").or(plan.load.duration)?;

@@ -1,5 +1,4 @@
-//! What a load on the axis of a search means for a trial: whether there is such an axis, and how it
-//! is put into the load.
+//! The axis of a search: checks that a load has it, and sets its value.
 
 use weigh_limit::AxisKind;
 use weigh_model::trial::Point;
@@ -8,12 +7,15 @@ use weigh_model::{Arrival, Load, Nanos, Pattern, Rate, Topology};
 
 use crate::exit::Stop;
 
-/// Whether these arrivals come at a rate that can be searched.
+/// True if these arrivals have a rate that can be searched.
 pub fn has_rate(arrival: &Arrival) -> bool {
     matches!(arrival, Arrival::Constant | Arrival::Poisson | Arrival::Periodic)
 }
 
-/// Refuses an axis that a load of this protocol does not have.
+/// Rejects an axis that a load of this protocol does not have.
+///
+/// # Errors
+/// The axis, and what to type instead.
 pub fn check(
     kind: AxisKind,
     protocol: &str,
@@ -37,7 +39,10 @@ pub fn check(
     Ok(())
 }
 
-/// Refuses a load whose other keys leave nothing to search along this axis.
+/// Rejects a load whose other keys leave nothing to search on this axis.
+///
+/// # Errors
+/// The key, and what to type instead.
 pub fn check_free(kind: AxisKind, load: &Load) -> Result<(), Stop> {
     if kind == AxisKind::Rate && !has_rate(&load.arrival) {
         return Err(Stop::usage(format!(
@@ -48,7 +53,7 @@ pub fn check_free(kind: AxisKind, load: &Load) -> Result<(), Stop> {
     }
     if kind != AxisKind::Burst && load.messages.is_some() {
         return Err(Stop::usage(
-            "messages: a goal says how long its trials are: leave them out, or search a burst",
+            "messages: the goal sets the length of its trials: leave them out, or search a burst",
         ));
     }
     Ok(())
@@ -71,7 +76,7 @@ pub fn at(kind: AxisKind, base: &Load, load: f64, duration: Nanos) -> Load {
     own
 }
 
-/// The point of a trial of a search: its lane, with its load and its length.
+/// The point of a trial of a search: its lane, load and length.
 pub fn point(kind: AxisKind, lane: &Point, load: &Load) -> Point {
     let mut point = lane.clone();
     let key = match kind {
@@ -90,8 +95,8 @@ pub fn point(kind: AxisKind, lane: &Point, load: &Load) -> Point {
     point
 }
 
-/// True if a load lasts for a time and comes whether the target keeps up or not: then what has
-/// piled up at its end has not been done in time.
+/// True if a load has a fixed duration and does not wait for the target: then messages that are
+/// queued at its end were not done in time.
 pub fn can_pile_up(load: &Load) -> bool {
     load.arrival.is_open() && load.arrival != Arrival::Burst && load.messages.is_none()
 }

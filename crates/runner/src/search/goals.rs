@@ -1,4 +1,4 @@
-//! The goals of a search from their words: names of presets, or conditions.
+//! Parses the goals of a search: names of presets, or conditions.
 
 use weigh_limit::Goal;
 use weigh_limit::trial::BACKLOG_RATIO;
@@ -10,18 +10,18 @@ use weigh_study::search::SearchAsked;
 use crate::exit::Stop;
 use crate::search::axis_load;
 
-/// What must hold, as the words of a command line or of a study's plan say it.
+/// Goals as given on a command line or in a study's plan.
 #[derive(Clone, Debug)]
 pub struct GoalsAsked {
-    /// Names of presets, or conditions; none for the preset itself.
+    /// Names of presets, or conditions; empty for the preset itself.
     pub goals: Vec<String>,
-    /// The preset whose trials goals of conditions have.
+    /// The preset whose trials are used for goals of conditions.
     pub preset: String,
-    /// How close the bounds must come, as a share of the upper one.
+    /// Maximum distance of the bounds, as a share of the upper one.
     pub width: Option<f64>,
-    /// How long a trial must be to decide a load.
+    /// Minimum length of a trial that decides a load.
     pub trial: Option<Nanos>,
-    /// How much time in trials decides a load.
+    /// Total time of trials that decides a load.
     pub sum: Option<Nanos>,
 }
 
@@ -38,17 +38,17 @@ impl From<&SearchAsked> for GoalsAsked {
 }
 
 impl GoalsAsked {
-    /// True if the goals are those that a minute is enough for.
+    /// True if the goals can be proven within a minute.
     pub fn fit_a_minute(&self) -> bool {
         let named = |text: &String| text.contains(['<', '>', '=']) || text.trim() == MINUTE;
         let is_changed = self.width.is_some() || self.trial.is_some() || self.sum.is_some();
         self.preset == MINUTE && !is_changed && self.goals.iter().all(named)
     }
 
-    /// The goals for a lane with this load.
+    /// The goals of a lane with this load.
     ///
     /// # Errors
-    /// If there is no such preset, a condition cannot be read, or numbers contradict each other.
+    /// An unknown preset; a condition that cannot be parsed; numbers that contradict each other.
     pub fn goals(&self, load: &Load) -> Result<Vec<Goal>, Stop> {
         let preset = self.adjusted(preset("--preset", &self.preset)?);
         let mut goals = Vec::new();
@@ -101,8 +101,8 @@ fn preset(flag: &str, name: &str) -> Result<Goal, Stop> {
     })
 }
 
-/// A goal of conditions with the trials of `preset`. What it says of loss takes the place of the
-/// preset's loss ratio.
+/// A goal of conditions with the trials of `preset`. A condition on loss replaces the preset's loss
+/// ratio.
 fn own(text: &str, preset: Goal) -> Result<Goal, Stop> {
     let wrong = |said: String| Stop::usage(format!("--goal {text:?}: {said}"));
     let mut goal = Goal { name: text.to_owned(), conditions: Vec::new(), ..preset };
@@ -124,7 +124,7 @@ fn own(text: &str, preset: Goal) -> Result<Goal, Stop> {
     Ok(goal)
 }
 
-/// What is wrong with the numbers of a goal, by the flag that gave them.
+/// Moves an error of a goal's number to the flag that gave it.
 fn in_flags(invalid: weigh_model::protocol::Invalid) -> Stop {
     let flag = match invalid.place.rsplit('.').next() {
         Some("final_trial_duration" | "initial_trial_duration") => "--trial",

@@ -1,4 +1,5 @@
-//! Whether the trials of a search are long enough to say anything, and short enough for its budget.
+//! Checks that the trials of a search are long enough for a result, and short enough for its
+//! budget.
 
 use weigh_limit::{AxisKind, Goal, Quantity, Search};
 use weigh_model::condition::{Condition, Limit};
@@ -7,8 +8,8 @@ use weigh_stats::quantile::values_needed;
 
 use crate::exit::Stop;
 
-/// Refuses trials too short to say anything, and a budget in which none fits; `whole` is that of
-/// all lanes.
+/// Rejects trials that are too short for a result, and a budget in which none fits; `whole` is the
+/// budget of all lanes.
 ///
 /// # Errors
 /// The flag, and what to type instead.
@@ -17,14 +18,14 @@ pub fn check_length(search: &Search, load: &Load, whole: Option<Nanos>) -> Resul
     let shortest = shortest.unwrap_or_default();
     if shortest < TRIAL_MIN {
         return Err(Stop::usage(format!(
-            "--trial {shortest}: is too short to tell what piles up from what is under way: type \
-             --trial {TRIAL_MIN} or more"
+            "--trial {shortest}: is too short to distinguish a growing queue from messages in \
+             flight: type --trial {TRIAL_MIN} or more"
         )));
     }
     let messages = search.axis.min() * shortest.as_secs_f64();
     if search.axis.kind() == AxisKind::Rate && messages < 1.0 {
         return Err(Stop::usage(format!(
-            "--from {}/s: not one message is due in a trial of {shortest}: type a larger --from or \
+            "--from {}/s: no message is due in a trial of {shortest}: type a larger --from or \
              a longer --trial",
             search.axis.min()
         )));
@@ -52,7 +53,7 @@ pub fn check_length(search: &Search, load: &Load, whole: Option<Nanos>) -> Resul
     }
 }
 
-/// Why the first trial takes longer than its lane may, and which load is large enough.
+/// Why the first trial takes longer than its lane's budget, and which load is large enough.
 fn of_quantile(search: &Search, quantity: Quantity, share: Nanos) -> String {
     let (axis, unit) = (search.axis, search.axis.kind().unit());
     let Some(condition) = steepest(search).map(|(condition, _)| condition) else {
@@ -61,7 +62,7 @@ fn of_quantile(search: &Search, quantity: Quantity, share: Nanos) -> String {
     let (min, needed) = (axis.min(), quantity.messages);
     let mut text = format!(
         "--goal \"{condition}\" needs {needed} messages, and the smallest load ({min}{unit}) \
-         brings {:.2} a second; ",
+         sends {:.2} a second; ",
         quantity.per_s + quantity.per_s_of_load * min
     );
     let seconds = share.as_secs_f64() / TRIALS_IN_BUDGET;
@@ -75,14 +76,14 @@ fn of_quantile(search: &Search, quantity: Quantity, share: Nanos) -> String {
     text
 }
 
-/// The messages that a trial must have so that every quantile that a goal speaks of is known, and
-/// how fast they come at a load of the search; `None` where nobody knows how fast.
+/// The messages that a trial needs for every quantile in its goals, and their rate at a load of the
+/// search; `None` if the rate is unknown.
 ///
 /// # Errors
-/// If the smallest burst has fewer messages than the quantile needs.
+/// A smallest burst with too few messages for the quantile.
 pub fn quantity(search: &Search, load: &Load) -> Result<Option<Quantity>, Stop> {
     let steepest = steepest(search);
-    // A trial without a single message says nothing.
+    // A trial without a message has no result.
     let messages = steepest.map_or(1, |(_, messages)| messages);
     let rate = load.rate.filter(|_| load.arrival.is_open());
     let (per_s, per_s_of_load) = match (search.axis.kind(), rate) {
@@ -103,14 +104,14 @@ pub fn quantity(search: &Search, load: &Load) -> Result<Option<Quantity>, Stop> 
     Ok(Some(Quantity { messages, per_s, per_s_of_load }))
 }
 
-/// The condition whose quantile needs the most messages, and how many.
+/// The condition whose quantile needs the most messages, and their number.
 fn steepest(search: &Search) -> Option<(&Condition, u64)> {
     let conditions = search.goals.iter().flat_map(|goal| &goal.conditions);
     let with = conditions.filter_map(|own| Some((own, messages_needed(&own.metric)?)));
     with.max_by_key(|(_, messages)| *messages)
 }
 
-/// The messages that a figure needs; `None` for one that is no quantile.
+/// The messages that a quantile needs; `None` for other figures.
 pub fn messages_needed(metric: &str) -> Option<u64> {
     let digits = metric.rsplit('.').next()?.strip_prefix('p')?;
     let number: f64 = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;
@@ -118,8 +119,8 @@ pub fn messages_needed(metric: &str) -> Option<u64> {
     Some(values_needed(number / scale))
 }
 
-/// Refuses a quantile that the shortest trial at the smallest rate is too small to have, where the
-/// search does not lengthen its trials by itself.
+/// Rejects a quantile for which the shortest trial at the smallest rate has too few messages,
+/// unless the search lengthens its trials.
 fn check_quantiles(search: &Search, messages: f64) -> Result<(), Stop> {
     if search.axis.kind() != AxisKind::Rate || search.quantity.is_some() {
         return Ok(());
@@ -145,9 +146,8 @@ fn check_quantiles(search: &Search, messages: f64) -> Result<(), Stop> {
     Ok(())
 }
 
-/// How long a trial of a search waits for what is still under way, where only loopback lies
-/// between: what is later has piled up, and misses every goal by that. At least twice as long as
-/// any time that a goal allows.
+/// Timeout of a trial of a search over loopback: later messages were queued, and miss every goal.
+/// At least twice the longest time that a goal allows.
 pub fn usual_timeout(goals: &[Goal]) -> Nanos {
     let conditions = goals.iter().flat_map(|goal| &goal.conditions);
     let times = conditions.filter_map(|own| match own.limit {
@@ -159,16 +159,16 @@ pub fn usual_timeout(goals: &[Goal]) -> Nanos {
 
 const TIMEOUT: Nanos = Nanos::from_secs(2);
 
-/// What a budget that is told is rounded up to.
+/// Unit to which a suggested budget is rounded up.
 const TENTH: Nanos = Nanos::from_millis(100);
 
-/// Share of a message that a product of decimals may be short of.
+/// Share of a message by which a product of decimals may be short.
 const ROUNDING: f64 = 1e-6;
 
-/// Two intervals of a time series.
+/// Shortest trial of a search: two intervals of a time series.
 const TRIAL_MIN: Nanos = Nanos::from_millis(200);
 
-/// How many trials as long as the first should fit into what a lane has.
+/// Minimum number of trials as long as the first one in a lane's budget.
 const TRIALS_IN_BUDGET: f64 = 10.0;
 
 #[cfg(test)]

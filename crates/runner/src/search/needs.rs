@@ -1,4 +1,4 @@
-//! What a search will need, said before it begins: trials, time, and messages for its quantiles.
+//! Forecast of a search: trials, time, and messages for its quantiles.
 
 use std::fmt::Write;
 
@@ -6,21 +6,20 @@ use serde::Serialize;
 use weigh_limit::{Remaining, Search, Selector};
 use weigh_model::Nanos;
 
-/// What a search needs, over all the places where its limit may lie.
+/// Range of what a search needs, over all positions of its limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Needs {
     /// The fewest and the most trials.
     pub trials: (usize, usize),
     /// The shortest and the longest time that they take, seconds.
     pub time_s: (f64, f64),
-    /// Messages that a trial must have for the quantiles of the goals; absent where they speak of
-    /// none.
+    /// Messages that a trial needs for the quantiles of the goals; absent without quantiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
 }
 
-/// What this search needs with so much beside each trial's load. It is played through for limits
-/// over its whole axis, on virtual time.
+/// Forecast with this overhead of each trial. The search is simulated for limits over its whole
+/// axis, in virtual time.
 pub fn of(search: &Search, beside: Nanos) -> Option<Needs> {
     let selector = Selector::new(search.clone()).ok()?;
     let (min, max) = (search.axis.min(), search.axis.max());
@@ -36,7 +35,7 @@ pub fn of(search: &Search, beside: Nanos) -> Option<Needs> {
     })
 }
 
-/// The same in lines.
+/// The forecast as text.
 pub fn text(search: &Search, beside: Nanos) -> String {
     let mut text = String::new();
     let Some(needs) = of(search, beside) else { return text };
@@ -44,7 +43,7 @@ pub fn text(search: &Search, beside: Nanos) -> String {
     let (shortest, longest) = needs.time_s;
     let _ = writeln!(
         text,
-        "  needs {fewest} to {most} trials, {} to {}, by where the limit lies (an estimate)",
+        "  needs {fewest} to {most} trials, {} to {}, depending on the limit (an estimate)",
         rough(shortest),
         rough(longest)
     );
@@ -74,7 +73,7 @@ fn rough(seconds: f64) -> String {
     }
 }
 
-/// How many places of the limit are looked at, from end to end of the axis.
+/// Number of limits that are simulated, from end to end of the axis.
 const PLACES: u32 = 12;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! From the record of a trial to what its search is told of it.
+//! Turns the record of a trial into the result for its search.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use weigh_model::{Load, Nanos, Pattern};
 use crate::search::axis_load;
 use crate::search::length::messages_needed;
 
-/// A trial that is over.
+/// A finished trial.
 pub struct Over<'o> {
-    /// What was asked for.
+    /// What the search asked for.
     pub request: &'o TrialRequest,
     /// Its load.
     pub load: &'o Load,
@@ -25,12 +25,12 @@ pub struct Over<'o> {
     pub finished: &'o TrialFinished,
     /// Its time series.
     pub intervals: &'o [Interval],
-    /// What it took altogether.
+    /// Its total duration.
     pub elapsed: Nanos,
 }
 
 impl Over<'_> {
-    /// What the search for these goals is told.
+    /// The result for the search for these goals.
     pub fn result(&self, goals: &[Goal]) -> TrialResult {
         let (forwarded, lost) = self.counts();
         TrialResult {
@@ -44,7 +44,7 @@ impl Over<'_> {
         }
     }
 
-    /// Messages that arrived in time, and those that did not; where connections only stand, these.
+    /// Messages that arrived in time, and those that did not; with the pattern hold, connections.
     fn counts(&self) -> (u64, u64) {
         let ledger = &self.finished.ledger;
         if self.load.pattern == Pattern::Hold {
@@ -60,7 +60,7 @@ impl Over<'_> {
         (ledger.delivered.unwrap_or(0), lost)
     }
 
-    /// The figures that the goals speak of.
+    /// The figures in the goals.
     fn figures(&self, goals: &[Goal]) -> BTreeMap<String, f64> {
         let names = goals.iter().flat_map(|goal| &goal.conditions).map(|own| own.metric.as_str());
         let figure = |name: &str| match name {
@@ -80,7 +80,7 @@ impl Over<'_> {
             return TrialEnd::Invalid(format!("{}; {}", doubt.text, doubt.advice));
         }
         if self.load.pattern != Pattern::Hold && self.finished.ledger.lost.is_none() {
-            let why = "nobody knows what arrived: use the pattern deliver, or QoS 1";
+            let why = "deliveries are unknown: use the pattern deliver, or QoS 1";
             return TrialEnd::Invalid(why.to_owned());
         }
         match self.spoilt(goals) {
@@ -89,8 +89,8 @@ impl Over<'_> {
         }
     }
 
-    /// Where a goal that was not missed by loss speaks of a quantile for which there were too few
-    /// messages. A burst has as many as it has.
+    /// Checks whether a goal that was not missed by loss has a quantile with too few messages. A
+    /// burst has a fixed number.
     fn too_few(&self, goals: &[Goal]) -> Option<TrialEnd> {
         if self.load.messages.is_some() {
             return None;
@@ -105,7 +105,7 @@ impl Over<'_> {
             let named = resolve(&condition.metric, |name| samples.contains_key(&family(name)));
             let had = samples.get(&family(&named)).copied().unwrap_or(0);
             let had = had + self.finished.ledger.lost.unwrap_or(0);
-            // A long trial without a single one would not be helped by a longer one.
+            // After a long trial without any message, a longer one would not help.
             if had == 0 && self.request.duration >= LONG_ENOUGH {
                 return None;
             }
@@ -114,11 +114,11 @@ impl Over<'_> {
         })
     }
 
-    /// What spoils the trial though nothing but chance was at its end: the generator was late, just
-    /// where that decides. The same load may be tried once more.
+    /// Why chance made the trial invalid: the generator was late where that decides a goal. The
+    /// search may repeat the load.
     pub fn spoilt(&self, goals: &[Goal]) -> Option<DoubtRecord> {
         let doubts = &self.finished.doubts;
-        // What could not be sent to a target that had gone is no lateness.
+        // Messages that could not be sent to a target that had ended are not late.
         let is_ruined = doubts
             .iter()
             .any(|doubt| doubt.severity == Severity::Invalid || doubt.code == "target-died");
@@ -133,10 +133,10 @@ impl Over<'_> {
         })
     }
 
-    /// Why the generator's lateness decides the condition: the figure misses its limit by no more
-    /// than the lateness in it. A time that meets its limit meets it without the lateness too, and
-    /// one that exceeds it by more misses it without. What was not sent, though nothing held it up,
-    /// has piled up in the generator.
+    /// Why the generator's send lag decides the condition: the figure misses its limit by no more
+    /// than the lag in it. A figure that meets its limit meets it without the lag too; one that
+    /// misses it by more misses it without the lag. Unsent messages that were not held up were
+    /// queued in the generator.
     fn lag_decides(&self, condition: &Condition) -> Option<String> {
         let metric = |name: &str| self.finished.metrics.get(name).copied();
         let differs = |figure: f64, without: f64| {
@@ -147,7 +147,7 @@ impl Over<'_> {
             let piled_up = backlog_ratio(self.load, self.finished, self.intervals);
             let held_up = metric("held_up_ratio").unwrap_or(0.0);
             let unsent = unsent_ratio(self.load, self.finished, self.intervals);
-            // Without a connection nobody can be on time.
+            // Without a connection nothing can be sent in time.
             let is_cut_off =
                 self.finished.ledger.not_sent_causes.contains_key(&NotSentCause::ConnectionClosed);
             let own = if is_cut_off { 0.0 } else { (unsent - held_up).max(0.0) };
@@ -168,25 +168,24 @@ impl Over<'_> {
         differs(figure, figure - lag).then(|| {
             let [figure, lag] = [figure, lag].map(|ns| weigh_report::figures::time(ns, false));
             format!(
-                "{named} is {figure}, and up to {lag} of it is the generator's lateness: the limit \
-                 lies between"
+                "{named} is {figure}, and up to {lag} of it is the generator's send lag: the limit \
+                 is in between"
             )
         })
     }
 }
 
-/// What had piled up when the last message was due, as a share of what was due: a target that only
-/// queues loses nothing in a short trial and keeps up no better. What is always under way does not
-/// count: a message on every connection, or 0.2 % of what was due, whichever is more, since a pause
-/// of 2 ms in a second is what machines do.
+/// Messages queued when the last message was due, as a share of those due: a target that only
+/// queues loses nothing in a short trial and still does not keep up. An allowance is subtracted for
+/// messages that are always in flight: one per connection, or 0.2 % of those due, whichever is
+/// more, since pauses of 2 ms in a second are normal.
 ///
-/// Counted to the message where the trial says what arrived within its window. In records from
-/// before that was counted, seen from the intervals of the series: what was confirmed (where it
-/// goes to subscribers: delivered) from the beginning of the window to its end, against what was
-/// due in that time less what was lost. Where nobody confirms and nobody subscribes, what was
-/// handed over: then a target that does not read is seen when the sockets are full. Late
-/// confirmations of the warm-up count: a target that keeps up has as much under way at the
-/// beginning as at the end.
+/// Exact if the trial records what arrived within its window. Older records use the intervals of
+/// the series: confirmations (with subscribers: deliveries) from the start of the window to its
+/// end, against messages due in that time less the lost ones. Without confirmations and
+/// subscribers, sent messages: a target that does not read shows when the sockets are full. Late
+/// confirmations of the warm-up count, because a target that keeps up has equally many in flight at
+/// both ends of the window.
 pub fn backlog_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
     let is_answered =
         finished.guarantee != Guarantee::AtMostOnce || finished.ledger.acknowledged > 0;
@@ -205,21 +204,22 @@ pub fn backlog_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interva
     }
 }
 
-/// Messages that came out within the window, in a trial that says what came after it.
+/// Messages delivered or confirmed within the window, if the trial records what came after it.
 fn counted(finished: &TrialFinished) -> Option<f64> {
     let metric = |name: &str| finished.metrics.get(name).copied();
     let rate = metric("throughput_out_per_s").filter(|_| metric("drained_after_s").is_some());
     Some(rate? * metric("window_s")?)
 }
 
-/// The share of what was due that was not yet handed over when the last message was due.
+/// Share of the due messages that were not sent when the last one was due.
 fn unsent_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
     let sent = |interval: &Interval| interval.sent * load.copies();
     missing_ratio(load, finished, intervals, sent, |_, _| 0.0)
 }
 
-/// The share of what was due within the window that is missing from `done` at its end, beyond an
-/// allowance for what was due and the share of the window that the intervals cover.
+/// Share of the messages due within the window that is missing from `done` at its end, less
+/// allowances for messages in flight and for the part of the window that the intervals do not
+/// cover.
 fn missing_ratio(
     load: &Load,
     finished: &TrialFinished,
@@ -248,13 +248,13 @@ fn missing_ratio(
     if due > 0.0 { (missing / due).max(0.0) } else { 0.0 }
 }
 
-/// A trial of this length has had its chance.
+/// A trial of this length is long enough.
 const LONG_ENOUGH: Nanos = Nanos::from_secs(30);
 
 /// An interval ends within the window if it exceeds it by less than this part.
 const EDGE: u64 = 50;
 
-/// The share of what was due that may be under way at the end.
+/// Share of the due messages that may be in flight at the end.
 const UNDER_WAY: f64 = 0.002;
 
 #[cfg(test)]
@@ -292,7 +292,7 @@ mod tests {
         serde_json::from_value(trial).unwrap()
     }
 
-    /// Ten intervals of 100 ms after half a second of warm-up, with so many answers each.
+    /// Ten intervals of 100 ms after half a second of warm-up, with this number of answers each.
     fn intervals(answers: u64) -> Vec<Interval> {
         let interval = |number: u64| Interval {
             at_ns: (number + 1) * 100_000_000,
@@ -301,7 +301,7 @@ mod tests {
             acknowledged: answers,
             ..Interval::default()
         };
-        // What is answered after the window's end does not count.
+        // Answers after the window's end do not count.
         (0..20).map(interval).collect()
     }
 
@@ -317,8 +317,8 @@ mod tests {
         assert_eq!(backlog_ratio(&burst, &finished(json!({})), &intervals(0)), 0.0);
     }
 
-    /// A trial that counted what arrived within its window is judged by that, whatever the borders
-    /// of its intervals.
+    /// A trial that counted arrivals within its window is judged by them, independent of its
+    /// intervals.
     #[test]
     fn what_piled_up_is_counted_where_the_trial_counts_it() {
         let ratio = |out: f64| {
@@ -342,7 +342,7 @@ mod tests {
         assert!(ratio(&Load { subscribers: 0, ..heard }) > 0.9);
     }
 
-    /// Nobody confirms at QoS 0, and nobody subscribes: what was handed over is done, and what the
+    /// Without confirmations (QoS 0) and subscribers, sent messages are done, and what the
     /// sockets did not take has piled up.
     #[test]
     fn a_publish_that_nobody_confirms_is_done_when_it_is_handed_over() {
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(with(120, 200), TrialEnd::Completed, "it is missed by its loss anyway");
     }
 
-    /// A lag of 1 ms decides nothing beside a p99 of 8 ms unless the limit lies between 7 and 8.
+    /// A lag of 1 ms at a p99 of 8 ms decides only if the limit is between 7 and 8 ms.
     #[test]
     fn a_late_generator_spoils_only_what_hangs_on_its_lag() {
         let metrics = json!({ "response_time_ns.p99": 8e6, "response_time_lag_ns.p99": 1e6,
@@ -420,8 +420,8 @@ mod tests {
         assert!(why.contains("is 8.00 ms, and up to 1.00 ms of it is"), "{why}");
     }
 
-    /// What a late generator has not sent has not piled up at the target, unless the target held it
-    /// up.
+    /// Messages that a late generator has not sent are not queued at the target, unless the target
+    /// held them up.
     #[test]
     fn a_backlog_of_the_generator_says_nothing_about_the_target() {
         let piled_up = |held_up: f64, sent: u64| {
@@ -434,7 +434,7 @@ mod tests {
         assert!(matches!(piled_up(0.0, 270), TrialEnd::Invalid(why) if why.contains("not sent")));
         assert_eq!(piled_up(0.5, 270), TrialEnd::Completed);
         assert_eq!(piled_up(0.0, 300), TrialEnd::Completed);
-        // What could not be sent to a target that had gone is not the generator's.
+        // Messages that could not be sent to a target that had ended are not the generator's fault.
         let died =
             json!({ "code": "target-died", "severity": "doubt", "text": "x", "advice": "y" });
         let trial = finished(json!({ "doubts": [died] }));

@@ -1,5 +1,5 @@
-//! Whether a plateau is the target's: the same load beyond the limit, offered by one more process
-//! of ours alone and by two of them, in turn. If more comes out of two, one was the limit.
+//! Tests whether the generator causes a plateau: a load beyond the limit, from one additional
+//! process and from two of them, in turn. If two achieve more, one was the limit.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ use crate::case::Case;
 use crate::case::lanes::{self, Against};
 use crate::exit::{Exit, Stop};
 use crate::search::axis_load;
-use crate::targets::kept::Targets;
-use crate::targets::stage::Stage;
-use crate::trial::followed::Scales;
+use crate::targets::hosts::Stage;
+use crate::targets::pool::Targets;
+use crate::trial::trial_runner::TrialRunner;
 
-/// Asks it of the lane that has this answer. `None` where a signal ended it, or where no load was
-/// too much for the target, so that there is no plateau.
+/// Runs the test for the lane with this answer. `None` if a signal ended it, or if no load exceeded
+/// the target's limit.
 ///
 /// # Errors
-/// If nothing can be written below the run's folder.
+/// A run folder that cannot be written.
 pub fn ask(
-    scales: &Scales<'_>,
+    scales: &TrialRunner<'_>,
     case: &Case,
     answer: &Answer,
 ) -> Result<Option<SecondGenerator>, Stop> {
@@ -38,7 +38,7 @@ pub fn ask(
     let secret = case.lane.given.iter().find(|(key, value)| {
         matches!(case.lane.against, Against::Foreign(_)) && lanes::is_secret(key, value)
     });
-    std::fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    std::fs::create_dir_all(&folder).map_err(|error| Stop::unwritten(&folder, &error))?;
     let sets = core_sets(scales)?;
     let mut found = SecondGenerator {
         lane: case.point.clone(),
@@ -47,8 +47,8 @@ pub fn ask(
         ..SecondGenerator::default()
     };
     if let Some((key, _)) = secret {
-        // A plan that a second process could read would lie on the disk with it.
-        found.error = Some(format!("{key} is secret, and no second generator is told it"));
+        // The plan for a second process would put the secret on the disk.
+        found.error = Some(format!("{key} is secret and is not passed to a second generator"));
         return Ok(Some(found));
     }
     for run in 0..RUNS {
@@ -76,8 +76,8 @@ pub fn ask(
     Ok(Some(found))
 }
 
-/// A load that the target does not keep up with: half as much again as the smallest that missed a
-/// goal on an axis of rates; as many connections as that in a closed loop.
+/// A load beyond the limit: 1.5 times the lowest rate that missed a goal; for an axis of
+/// connections, the same factor in a closed loop.
 fn beyond(answer: &Answer) -> Option<f64> {
     let missed = answer.goals.iter().filter_map(|goal| goal.upper.map(|bound| bound.load));
     let most = answer.trials.iter().map(|record| record.request.load).reduce(f64::max);
@@ -89,9 +89,9 @@ fn beyond(answer: &Answer) -> Option<f64> {
     })
 }
 
-/// The cores of the first and of the second: the target's, on which neither makes load, and some of
-/// their own. Without any left the second shares those of the first.
-fn core_sets(scales: &Scales<'_>) -> Result<[CoreSet; 2], Stop> {
+/// Cores of the first and the second generator: not the target's, and separate ones if possible.
+/// Otherwise the second one shares those of the first.
+fn core_sets(scales: &TrialRunner<'_>) -> Result<[CoreSet; 2], Stop> {
     let allowed = CoreSet::allowed()?;
     let Pinning { target, generator, .. } = &scales.experiment.pinning;
     let others = |own: &CoreSet| -> Vec<usize> {
@@ -106,24 +106,24 @@ fn core_sets(scales: &Scales<'_>) -> Result<[CoreSet; 2], Stop> {
     Ok([first, second])
 }
 
-/// Some generators on one target.
+/// Several generators on one target.
 struct Together<'t> {
-    scales: &'t Scales<'t>,
+    scales: &'t TrialRunner<'t>,
     case: &'t Case,
-    /// What they offer together.
+    /// Their total load.
     load: &'t Load,
     sets: &'t [CoreSet; 2],
     folder: &'t Path,
 }
 
-/// What came out by a generator, messages per second, and the share of a core that it used.
+/// Results of a generator: messages per second, and its share of a core.
 struct Out {
     per_s: f64,
     cpu_percent: Option<f64>,
 }
 
 impl Together<'_> {
-    /// What came out by each of `count` generators; `None` if a signal came.
+    /// Runs `count` generators; `None` if a signal came.
     fn run(&self, count: usize, run: u64) -> Result<Option<Vec<Out>>, Stop> {
         let experiment = self.scales.experiment;
         let mut targets = Targets::new(
@@ -150,7 +150,7 @@ impl Together<'_> {
     ) -> Result<Option<Vec<Out>>, Stop> {
         let mut children = Vec::new();
         for part in 0..count {
-            // Marks of one seed would be those of the other generator too.
+            // With equal seeds, marks of both generators would be equal.
             let seed = self.scales.experiment.plan.seed + 1 + 2 * run + part as u64;
             let load = share(self.load, count as u32, part as u32);
             let plan = self.folder.join(format!("plan-{part}.toml"));
@@ -166,7 +166,7 @@ impl Together<'_> {
         (0..count).map(|part| self.read(part)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// The lane against the target where it is, under this load.
+    /// The lane's plan for the running target, with this load.
     fn plan(&self, endpoint: &Endpoint, load: Load) -> Result<Plan, Stop> {
         let lane = self.case.lane.found_at(endpoint);
         let (load, cases) = matrix::matrix(&[lane.with(load)])?;
@@ -175,7 +175,7 @@ impl Together<'_> {
             question: None,
             load,
             repeat: Repeat::exactly(1),
-            // The target is ours, and knows what it counted.
+            // Weighbridge started the target and has its counters.
             observe: Observe { sys: SysChoice::Off, ..Observe::default() },
             energy: None,
             background: None,
@@ -187,20 +187,20 @@ impl Together<'_> {
     }
 
     fn write(&self, path: &Path, plan: &Plan) -> Result<(), Stop> {
-        let text = toml::to_string(plan).map_err(|error| Stop::new(Exit::Internal, error))?;
+        let text = plan.to_toml().map_err(|error| Stop::new(Exit::Internal, error))?;
         let written =
             std::fs::create_dir_all(self.folder).and_then(|()| std::fs::write(path, text));
-        written.map_err(|error| unwritable(path, &error))
+        written.map_err(|error| Stop::unwritten(path, &error))
     }
 
-    /// A child takes the cores of the thread that starts it.
+    /// A child process inherits the cores of the thread that starts it.
     fn start(&self, plan: &Path, cores: &CoreSet) -> Result<Child, Stop> {
         let mut command = Command::new(&self.scales.experiment.program);
         let shards = self.scales.experiment.shards.to_string();
         command.arg("run").arg(plan).args(["--json", "-Q", "--shards", &shards]);
         command.arg("--runs").arg(self.folder).stdin(Stdio::null());
         if matches!(self.case.lane.against, Against::Foreign(_)) {
-            // Whoever asked for the search has said so for it.
+            // The permission for the search applies here too.
             command.arg("--i-may-load-this");
         }
         if let Some(own) = self.case.lane.credentials() {
@@ -208,7 +208,7 @@ impl Together<'_> {
         }
         let create = |extension: &str| File::create(plan.with_extension(extension));
         let files = create("json").and_then(|out| Ok((out, create("log")?)));
-        let (out, log) = files.map_err(|error| unwritable(plan, &error))?;
+        let (out, log) = files.map_err(|error| Stop::unwritten(plan, &error))?;
         command.stdout(out).stderr(log);
         let spawn = || cores.pin_this_thread().and_then(|()| command.spawn());
         let child = std::thread::scope(|scope| scope.spawn(spawn).join());
@@ -220,22 +220,22 @@ impl Together<'_> {
         let file = |extension: &str| -> PathBuf {
             self.folder.join(format!("plan-{part}")).with_extension(extension)
         };
-        let text = std::fs::read_to_string(file("json")).unwrap_or_default();
-        let summary = serde_json::from_str::<Summary>(&text).ok();
+        let text = std::fs::read(file("json")).unwrap_or_default();
+        let summary = Summary::from_json(&text).ok();
         let cell = summary.as_ref().and_then(|summary| summary.cells.first());
         let figure = |name: &str| cell?.metrics.get(name)?.value;
         match figure("throughput_out_per_s") {
             Some(per_s) => Ok(Out { per_s, cpu_percent: figure("generator_cpu_percent.max") }),
             None => {
                 let log = std::fs::read_to_string(file("log")).unwrap_or_default();
-                let why = log.lines().last().unwrap_or("it said nothing").to_owned();
-                Err(Stop::new(Exit::Target, format!("a generator has measured nothing: {why}")))
+                let why = log.lines().last().unwrap_or("its log is empty").to_owned();
+                Err(Stop::new(Exit::Target, format!("a generator has no result: {why}")))
             }
         }
     }
 }
 
-/// A child that does not outlive us.
+/// A child process that is killed when this value is dropped.
 struct Guarded(Child);
 
 impl Drop for Guarded {
@@ -245,7 +245,7 @@ impl Drop for Guarded {
     }
 }
 
-/// What one of `count` generators offers: its part of rate and connections.
+/// Share of one of `count` generators: its part of rate and connections.
 fn share(load: &Load, count: u32, part: u32) -> Load {
     let of = |whole: u32| (whole / count + u32::from(part < whole % count)).max(1);
     let mut own = load.clone();
@@ -268,19 +268,15 @@ fn note(found: &mut SecondGenerator, outs: &[Out]) {
     *most = [*most, cpu].into_iter().flatten().reduce(f64::max);
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Stop {
-    Stop::new(Exit::Record, format!("{}: cannot be written: {error}", path.display()))
-}
-
-/// Runs with one generator, and as many with two: the least from which an interval can be had.
+/// Runs with one generator, and as many with two: the fewest for an interval.
 const RUNS: u64 = 3;
 
 const DURATION: Nanos = Nanos::from_secs(2);
 
-/// Both must be under way before either is counted.
+/// All generators must run before any is counted.
 const WARMUP: Nanos = Nanos::from_secs(1);
 
-/// Half as much again: enough to see more come out, less than the search's own doubling.
+/// Factor beyond the limit: enough to show a higher result, less than the search's own doubling.
 const BEYOND: f64 = 1.5;
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);

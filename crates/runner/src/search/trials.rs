@@ -1,6 +1,6 @@
-//! One sitting of a search for limits: a trial of each lane in turn, as long as a lane's search
-//! asks for one. What a search was told stands in the journal, so its answer can be made again, and
-//! a search that ended early goes on from there.
+//! Runs one session of a search for limits: a trial of each lane in turn, until no search asks for
+//! more. The journal has every result given to a search, so its answer can be recomputed, and a
+//! search that ended early can be resumed.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -14,29 +14,29 @@ use weigh_report::summary::quantiles;
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
-use crate::run::chronicle::Chronicle;
 use crate::run::experiment::Experiment;
+use crate::run::history::RunHistory;
 use crate::search::axis_load;
 use crate::search::result::Over;
 use crate::search::second_generator;
-use crate::targets::behind::Await;
-use crate::targets::kept::Targets;
-use crate::trial::followed::{Followed, Scales};
+use crate::targets::external_counters::Await;
+use crate::targets::pool::Targets;
 use crate::trial::identity::Trials;
+use crate::trial::trial_runner::{TrialOutcome, TrialRunner};
 use crate::watcher::Standing;
 
-/// Begins one search for every case of the experiment, in their order, and carries them out.
-/// Returns why the first trial that could not be done was not.
+/// Starts one search for every case of the experiment, in order, and runs them. Returns the first
+/// failure of a trial.
 ///
 /// # Errors
-/// If the record cannot be written any more.
+/// A record that cannot be written.
 pub fn begin(
     experiment: &Experiment<'_>,
     searches: &[Search],
     second_generator: bool,
     folder: &RunFolder,
     interrupts: &Interrupts,
-    chronicle: &mut Chronicle,
+    chronicle: &mut RunHistory,
 ) -> Result<Option<Stop>, Stop> {
     for (case, search) in experiment.cases.iter().zip(searches) {
         let (lane, search) = (case.point.clone(), written(search)?);
@@ -45,40 +45,31 @@ pub fn begin(
     go_on(experiment, folder, interrupts, chronicle)
 }
 
-/// Carries out what is left of the searches that the journal has begun.
+/// Runs the rest of the searches in the journal.
 ///
 /// # Errors
-/// If the record cannot be written any more, or if what it holds belongs to no search.
+/// A record that cannot be written; events that belong to no search.
 pub fn go_on(
     experiment: &Experiment<'_>,
     folder: &RunFolder,
     interrupts: &Interrupts,
-    chronicle: &mut Chronicle,
+    chronicle: &mut RunHistory,
 ) -> Result<Option<Stop>, Stop> {
     let events = chronicle.events()?;
     let mut lanes = lanes(experiment, &events)?;
-    let logs = folder.path().join("targets");
-    let life = experiment.plan.repeat.target;
     let display = &*experiment.watcher;
-    let mut sitting = Sitting {
-        scales: Scales { experiment, folder, interrupts, display },
+    let mut sitting = SearchSession {
+        scales: TrialRunner { experiment, folder, interrupts, display },
         chronicle,
         trials: Trials::new(&experiment.plan, &[]),
-        targets: Targets::new(
-            life,
-            experiment.catalogue,
-            experiment.shards,
-            logs,
-            &experiment.program,
-        )
-        .asking(experiment.plan.observe.sys),
+        targets: experiment.targets(folder),
         tags: HashSet::new(),
         began: Instant::now(),
         before: clock(&events),
         count: lanes.iter().map(|lane| lane.told).sum(),
         first_failure: None,
     };
-    // In turn, so that a machine that grows slower does so for all lanes.
+    // In turn, so that a machine that slows down affects all lanes.
     loop {
         let mut is_over = true;
         for lane in &mut lanes {
@@ -100,7 +91,10 @@ pub fn go_on(
     Ok(sitting.first_failure)
 }
 
-/// True if no search of these events asks for anything more.
+/// True if no search of these events needs another trial.
+///
+/// # Errors
+/// A journal whose searches cannot be read.
 pub fn is_done(experiment: &Experiment<'_>, events: &[Event]) -> Result<bool, Stop> {
     let mut lanes = lanes(experiment, events)?;
     let is_left =
@@ -113,15 +107,15 @@ struct Lane<'l> {
     case: &'l Case,
     search: Search,
     selector: Selector,
-    /// How often a load was tried, by its case's own text.
+    /// Number of trials of each load, by the text of its case.
     tried: HashMap<String, u32>,
-    /// Trials that the search was told of before this sitting.
+    /// Results that the search had before this session.
     told: u64,
-    /// Whether one more generator is to be tried, and was not.
+    /// True if a test with a second generator is due.
     asks_second_generator: bool,
 }
 
-/// The searches that have begun, each where its journal has left it.
+/// The searches in the journal, each in its last state.
 fn lanes<'l>(experiment: &'l Experiment<'_>, events: &[Event]) -> Result<Vec<Lane<'l>>, Stop> {
     experiment.cases.iter().map(|case| lane(case, events)).collect()
 }
@@ -129,7 +123,7 @@ fn lanes<'l>(experiment: &'l Experiment<'_>, events: &[Event]) -> Result<Vec<Lan
 fn lane<'l>(case: &'l Case, events: &[Event]) -> Result<Lane<'l>, Stop> {
     let unknown = |why: String| {
         Stop::usage(format!(
-            "{}: its search cannot go on: {why}; start a new one with `weigh limit`",
+            "{}: its search cannot be resumed: {why}; start a new one with `weigh limit`",
             case.title()
         ))
     };
@@ -140,7 +134,7 @@ fn lane<'l>(case: &'l Case, events: &[Event]) -> Result<Lane<'l>, Stop> {
         _ => None,
     });
     let (search, second) =
-        begun.ok_or_else(|| unknown("the journal does not say what was searched".to_owned()))?;
+        begun.ok_or_else(|| unknown("the journal has no record of the search".to_owned()))?;
     let search: Search = read(search.clone()).map_err(|error| unknown(error.to_string()))?;
     let told = events.iter().filter_map(|event| match event {
         Event::SearchTold { lane, result, .. } if *lane == case.point => Some(result.clone()),
@@ -150,7 +144,7 @@ fn lane<'l>(case: &'l Case, events: &[Event]) -> Result<Lane<'l>, Stop> {
     let results = results.map_err(|error| unknown(error.to_string()))?;
     let count = results.len() as u64;
     let selector = Selector::replay(search.clone(), results)
-        .map_err(|error| unknown(format!("what it was told has gaps ({error})")))?;
+        .map_err(|error| unknown(format!("its results are incomplete ({error})")))?;
     let tried = tried(events);
     let is_asked =
         |event: &Event| matches!(event, Event::SecondGenerator(asked) if asked.lane == case.point);
@@ -158,7 +152,8 @@ fn lane<'l>(case: &'l Case, events: &[Event]) -> Result<Lane<'l>, Stop> {
     Ok(Lane { case, search, selector, tried, told: count, asks_second_generator })
 }
 
-/// How often each load was tried and told. A trial that was in progress is done again as itself.
+/// Number of trials of each load with a recorded result. A trial in progress is repeated with the
+/// same number.
 fn tried(events: &[Event]) -> HashMap<String, u32> {
     let told = events.iter().filter_map(|event| match event {
         Event::SearchTold { trial, .. } => Some(trial.as_str()),
@@ -176,7 +171,7 @@ fn tried(events: &[Event]) -> HashMap<String, u32> {
     tried
 }
 
-/// What the run's clock showed at the last thing that it timed.
+/// The run's clock at the last timed event.
 fn clock(events: &[Event]) -> Nanos {
     let at = events.iter().rev().find_map(|event| match event {
         Event::TrialStarted { at_ns, .. } => *at_ns,
@@ -185,36 +180,39 @@ fn clock(events: &[Event]) -> Nanos {
     Nanos(at.unwrap_or(0))
 }
 
-struct Sitting<'s> {
-    scales: Scales<'s>,
-    chronicle: &'s mut Chronicle,
+struct SearchSession<'s> {
+    scales: TrialRunner<'s>,
+    chronicle: &'s mut RunHistory,
     trials: Trials,
     targets: Targets,
-    /// Tags of the marks so far: a target that serves several trials hears them all.
+    /// Tags of the marks so far: a target that serves several trials receives all of them.
     tags: HashSet<u16>,
     began: Instant,
-    /// What the run's clock showed when the sitting began.
+    /// The run's clock at the start of the session.
     before: Nanos,
     count: u64,
     first_failure: Option<Stop>,
 }
 
-impl Sitting<'_> {
-    /// One trial; what came of it is told to the search. One that a signal cut short is not, and
-    /// one that a late generator spoilt is done again first: a pause of the machine ends no search.
+impl SearchSession<'_> {
+    /// Runs one trial and gives its result to the search. A result that a signal cut short is not
+    /// used. A trial that a late generator made invalid is repeated first, because a pause of the
+    /// machine must not end a search.
     fn trial(&mut self, lane: &mut Lane<'_>, request: &TrialRequest) -> Result<(), Stop> {
         let began = Instant::now();
         for spare in (0..REPEATS).rev() {
             match self.attempt(lane, request, (spare, began))? {
                 Attempt::Over => return Ok(()),
-                Attempt::Spoilt => self.scales.display.say("the generator was late: once more"),
+                Attempt::Spoilt => {
+                    self.scales.display.say("the generator was late: repeating the trial");
+                }
             }
         }
         Ok(())
     }
 
-    /// The same, once. With attempts to spare a spoilt trial is recorded, but not told; its time is
-    /// the search's all the same.
+    /// Runs one trial once. With repeats left, an invalid trial is recorded but not given to the
+    /// search; its time counts all the same.
     fn attempt(
         &mut self,
         lane: &mut Lane<'_>,
@@ -244,7 +242,7 @@ impl Sitting<'_> {
             Ok(mut followed) => {
                 let asked = goals.iter().flat_map(|goal| &goal.conditions);
                 quantiles::add(&mut followed.finished, asked);
-                let Followed { intervals, finished, .. } = &followed;
+                let TrialOutcome { intervals, finished, .. } = &followed;
                 let over = Over { request, load: &case.load, finished, intervals, elapsed };
                 let (result, is_spoilt) = (over.result(goals), over.spoilt(goals).is_some());
                 let is_cut_short = finished.is_cut_short();
@@ -269,7 +267,7 @@ impl Sitting<'_> {
         Ok(Attempt::Over)
     }
 
-    /// The trial of this case, told apart from all others of the run.
+    /// The trial of this case, with an id and a tag of its own.
     fn identify(&mut self, lane: &mut Lane<'_>, case: &Case) -> Trial {
         let tried = lane.tried.entry(format!("{:?}", case.point)).or_default();
         let mut trial = self.trials.trial(usize::MAX, case, *tried);
@@ -289,7 +287,7 @@ impl Sitting<'_> {
         self.scales.display.trial(Standing::in_search(&name, &case.load, self.count));
     }
 
-    /// A trial that could not be done ends its search: it says nothing about the target.
+    /// A failed trial ends its search, because it has no result for the target.
     fn failed(
         &mut self,
         id: &str,
@@ -313,7 +311,8 @@ impl Sitting<'_> {
         })
     }
 
-    /// Tells the search, as the journal holds it. What the search cannot use ends it.
+    /// Gives the search a result as the journal holds it. A result that the search cannot use ends
+    /// it.
     fn tell(
         &mut self,
         lane: &mut Lane<'_>,
@@ -343,7 +342,7 @@ impl Sitting<'_> {
         })
     }
 
-    /// Offers more than the target takes, by one generator and by two.
+    /// Runs the test with a second generator.
     fn ask_second_generator(&mut self, lane: &Lane<'_>) -> Result<(), Stop> {
         let asked = second_generator::ask(&self.scales, lane.case, &lane.selector.answer());
         match asked? {
@@ -353,23 +352,23 @@ impl Sitting<'_> {
     }
 }
 
-/// After which result of this trial the target's counters are waited for: a search asks what ended
-/// it of trials at full length that lost too much.
+/// Results after which the target's counters are awaited: a search needs the cause of losses in
+/// trials of full length.
 fn worth_waiting(search: &Search, request: &TrialRequest) -> Await {
     let full = search.goals.iter().filter(|goal| request.duration >= goal.final_trial_duration);
     let share = full.map(|goal| goal.loss_ratio).fold(f64::INFINITY, f64::min);
     Await::LossAbove(share)
 }
 
-/// What came of a trial.
+/// End of a trial.
 enum Attempt {
-    /// It was told to the search, or a signal cut it short.
+    /// The search has its result, or a signal cut it short.
     Over,
-    /// It was spoilt, and is to be done again.
+    /// It is invalid, and is repeated.
     Spoilt,
 }
 
-/// What a reader of the journal gets, so that both decide alike.
+/// Converts a result as a reader of the journal would get it, so that both decide alike.
 fn reread(result: &TrialResult) -> Result<TrialResult, Stop> {
     let text = serde_json::to_string(result).map_err(|error| Stop::new(Exit::Internal, error))?;
     serde_json::from_str(&text).map_err(|error| Stop::new(Exit::Internal, error))
@@ -383,8 +382,8 @@ fn written(value: &impl serde::Serialize) -> Result<serde_json::Value, Stop> {
     serde_json::to_value(value).map_err(|error| Stop::new(Exit::Internal, error))
 }
 
-/// How often a load is tried before a generator that is late by chance ends the search.
+/// Trials of a load before a generator that is late by chance ends the search.
 const REPEATS: u32 = 3;
 
-/// Tags have 16 bits; beyond half of them free ones are rare, and the first trials long over.
+/// Tags have 16 bits; beyond half of them free ones are rare, and the first trials are long over.
 const TAGS_MAX: usize = 1 << 15;

@@ -1,25 +1,25 @@
-//! What all sittings of a study's run have in common.
+//! Shared context of all sessions of a study's run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::exit::Exit;
 use crate::interrupts::Interrupts;
-use crate::study::parts::Ground;
-use crate::targets::stage::Privileges;
+use crate::study::parts::PartsContext;
+use crate::targets::hosts::Privileges;
 use crate::watcher::Watch;
 
-/// What all sittings of a command line have in common.
+/// Shared context of all sessions of a command line.
 pub struct StudyContext<'a> {
-    /// The real servers that there are, and whose.
-    pub ground: Ground<'a>,
-    /// Whether generator and target can be hosts.
+    /// The real servers, and the user's permissions.
+    pub ground: PartsContext<'a>,
+    /// Whether generator and target can have network namespaces.
     pub privileges: Privileges,
     /// Signals that may end it early.
     pub interrupts: Arc<Interrupts>,
-    /// Says nothing on the way.
+    /// Suppresses progress.
     pub is_quiet: bool,
-    /// Who is told how its plans go.
+    /// Makes the watcher of each plan.
     pub watch: Watch,
     /// The program `weigh`, started for reference servers, relays and backgrounds.
     pub program: PathBuf,
@@ -32,7 +32,7 @@ impl StudyContext<'_> {
     }
 }
 
-/// Which of two ends of a plan the program tells: our own fault before a target that was not there,
+/// The more important of two exit codes: a fault of Weighbridge before an unreachable target, and
 /// that before a threshold.
 pub fn graver(one: Exit, other: Exit) -> Exit {
     let order = [

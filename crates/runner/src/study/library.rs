@@ -1,4 +1,4 @@
-//! The studies that there are: those built in, and those of a folder that take their place.
+//! Available studies: the built-in ones, and those of a folder that replace them.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -11,17 +11,17 @@ use crate::case::known::Known;
 use crate::exit::Stop;
 use crate::watcher::Watcher;
 
-/// The texts of every study there is, by name.
+/// The texts of all studies, by name.
 pub struct Studies {
     texts: Vec<StudyTexts>,
 }
 
 impl Studies {
-    /// The studies built in, and those of `DATA/studies/*/`, which replace built-in ones of the
-    /// same name.
+    /// Loads the built-in studies, and those of `DATA/studies/*/`, which replace built-in ones of
+    /// the same name.
     ///
     /// # Errors
-    /// If a folder was given and cannot be read.
+    /// A given folder that cannot be read.
     pub fn load(data: Option<&Path>) -> Result<Studies, Stop> {
         let mut texts = StudyTexts::built_in();
         let folder = data.map(|data| data.join("studies")).filter(|folder| folder.is_dir());
@@ -33,15 +33,15 @@ impl Studies {
         Ok(Studies { texts })
     }
 
-    /// All of them, by name.
+    /// All studies, by name.
     pub fn all(&self) -> &[StudyTexts] {
         &self.texts
     }
 
-    /// The one of this name.
+    /// Finds a study by its name.
     ///
     /// # Errors
-    /// If there is none, with those that there are.
+    /// An unknown name, with those that exist.
     pub fn find(&self, name: &str) -> Result<&StudyTexts, Stop> {
         let found = self.texts.iter().find(|study| study.name == name);
         found.ok_or_else(|| {
@@ -53,15 +53,15 @@ impl Studies {
                 true => "there are none".to_owned(),
                 false => format!("there are {}", all.join(", ")),
             };
-            Stop::usage(format!("{name:?} is no study: {near}{there_are}"))
+            Stop::usage(format!("{name:?} is not a known study: {near}{there_are}"))
         })
     }
 }
 
-/// Reads a study and holds its files against each other.
+/// Reads a study and checks its files against each other.
 ///
 /// # Errors
-/// Everything that is wrong with them, as compilers say it.
+/// All errors in them, like a compiler's.
 pub fn read(
     texts: &StudyTexts,
     catalogue: &Catalogue,
@@ -76,7 +76,7 @@ pub fn read(
     })
 }
 
-/// The studies of a folder: every folder in it that has the file of a study.
+/// The studies of a folder: every folder in it with a study file.
 fn below(folder: &Path) -> Result<Vec<StudyTexts>, Stop> {
     let unreadable = |path: &Path, error: std::io::Error| {
         Stop::usage(format!("{}: cannot be read: {error}", path.display()))

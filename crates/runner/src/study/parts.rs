@@ -1,5 +1,4 @@
-//! The parts of a study's run: each of its plans, decided and looked at, or why it cannot be run
-//! here.
+//! The parts of a study's run: each of its plans, resolved and checked, or why it cannot run here.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +12,7 @@ use weigh_study::plans::{NEEDS_CGROUP, NEEDS_WIRE, StudyPlan};
 use weigh_study::study::Experiment;
 use weigh_study::{Scale, Study, Way};
 use weigh_testbed::catalogue::Catalogue;
-use weigh_testbed::enclosure::{Enclosure, Share};
+use weigh_testbed::cgroup::{ControlGroup, Share};
 use weigh_testbed::find;
 
 use crate::case::lanes::Against;
@@ -25,27 +24,27 @@ use crate::exit::Stop;
 use crate::preflight;
 use crate::preflight::forecast;
 use crate::preflight::overhead;
-use crate::search::asked;
-use crate::study::elsewhere::Elsewhere;
-use crate::targets::stage::Privileges;
+use crate::search::request;
+use crate::study::external_servers::ExternalServers;
+use crate::targets::hosts::Privileges;
 use crate::watcher::rough;
 
-/// What of a study is asked for.
+/// The requested parts of a study.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// How much of it.
+    /// Scale of the experiments.
     pub scale: Scale,
-    /// In whose way.
+    /// Kinds of plans: as published, done right, or real programs.
     pub ways: Vec<Way>,
-    /// The ids of the experiments and of questions of how many; all where it is empty.
+    /// Ids of experiments and of capacity questions; empty for all.
     pub only: Vec<String>,
 }
 
 impl Asked {
-    /// The experiments that are asked for.
+    /// The requested experiments.
     ///
     /// # Errors
-    /// If an id is neither that of an experiment nor that of a question of how many.
+    /// An id that is neither of an experiment nor of a capacity question.
     pub fn experiments<'s>(&self, study: &'s Study) -> Result<Vec<&'s Experiment>, Stop> {
         let ids = study.experiments.iter().map(|own| own.id.as_str());
         let ids: Vec<&str> = ids.chain(study.carry.iter().map(|own| own.id.as_str())).collect();
@@ -60,8 +59,8 @@ impl Asked {
         Ok(study.experiments.iter().filter(is_asked).collect())
     }
 
-    /// The plans that are asked for, each once: in the order of the experiments, then what a
-    /// question of how many rests on, where it was named.
+    /// The requested plans, each once: in the order of the experiments, then those of capacity
+    /// questions that were named.
     fn plans<'s>(&self, study: &'s Study) -> Result<Vec<&'s StudyPlan>, Stop> {
         let experiments = self.experiments(study)?;
         let named = study.carry.iter().filter(|own| self.only.contains(&own.id));
@@ -74,62 +73,62 @@ impl Asked {
     }
 }
 
-/// A plan of a study that can be run.
+/// A plan of a study that can run.
 pub struct Part {
     /// The name of its run: `published/E1-http`.
     pub name: String,
-    /// What is asked, resolved.
+    /// The plan, resolved.
     pub plan: Plan,
-    /// Its cases, index by index.
+    /// Its cases, in order.
     pub cases: Vec<Case>,
-    /// What is searched in each of them; `None` for a matrix.
+    /// The search in each of them; `None` for a matrix.
     pub searches: Option<Vec<Search>>,
-    /// What no plan may hold.
+    /// Secrets, which no plan may hold.
     pub secrets: Secrets,
-    /// What modelled figures of energy rest on.
+    /// Coefficients of modelled energy.
     pub energy: Option<Box<EnergyBasis>>,
-    /// What must be there.
+    /// Programs and privileges that it needs.
     needs: Vec<String>,
-    /// What stands in for what this machine cannot enforce of its targets' shares, once that was
-    /// looked at, and the mend.
+    /// Replacements for what this machine cannot enforce of its targets' shares, once checked, and
+    /// the fix.
     pub remark: Option<String>,
-    /// How many trials, at least.
+    /// Minimum number of trials.
     pub trials: u64,
-    /// How long it takes, at least.
+    /// Minimum duration.
     pub time: Nanos,
 }
 
-/// Where and on whose word parts are run.
-pub struct Ground<'g> {
-    /// The real servers that there are.
+/// Servers and permissions for parts.
+pub struct PartsContext<'g> {
+    /// The real servers.
     pub catalogue: &'g Catalogue,
     /// The folder of the user's own targets, devices and studies.
     pub data: Option<&'g Path>,
-    /// Whether targets beyond this machine may be loaded.
+    /// True if remote targets may be loaded.
     pub may_load: bool,
-    /// Servers that run elsewhere.
-    pub elsewhere: Elsewhere,
+    /// External servers.
+    pub elsewhere: ExternalServers,
 }
 
-/// The parts of a study that are asked for, in their order.
+/// The requested parts of a study, in order.
 ///
 /// # Errors
-/// If an experiment is not there, or a plan asks for what there is not.
-pub fn parts(study: &Study, asked: &Asked, ground: &Ground<'_>) -> Result<Vec<Part>, Stop> {
+/// An unknown experiment, or an unknown name in a plan.
+pub fn parts(study: &Study, asked: &Asked, ground: &PartsContext<'_>) -> Result<Vec<Part>, Stop> {
     let plans = asked.plans(study)?;
     plans.into_iter().map(|plan| Part::of(study, plan, asked.scale, ground)).collect()
 }
 
 impl Part {
-    /// A plan of a study at this scale.
+    /// Resolves a plan of a study at this scale.
     ///
     /// # Errors
-    /// If it asks for what there is not.
+    /// An unknown name in it.
     pub fn of(
         study: &Study,
         own: &StudyPlan,
         scale: Scale,
-        ground: &Ground<'_>,
+        ground: &PartsContext<'_>,
     ) -> Result<Part, Stop> {
         let said = |stop: Stop| {
             let (file, table) = (own.way.file(), &own.table);
@@ -141,7 +140,7 @@ impl Part {
         let basis = energy::basis(&plan, ground.data).map_err(said)?;
         plan = energy::heard(plan);
         if planned.search.is_some() {
-            // A search decides by itself how often a load is tried.
+            // A search decides how often a load is repeated.
             plan.repeat = Repeat { target: plan.repeat.target, ..Repeat::exactly(1) };
         }
         let mut secrets = Secrets { settings: resolved.secrets, ..Secrets::default() };
@@ -150,7 +149,7 @@ impl Part {
             decide(&plan, ground.catalogue, &secrets).map_err(|wrong| said(wrong.into()))?;
         preflight::may_load(&cases, ground.may_load).map_err(said)?;
         let asked = planned.search.as_ref();
-        let searches = asked.map(|asked| asked::of_plan(asked, &cases)).transpose();
+        let searches = asked.map(|asked| request::of_plan(asked, &cases)).transpose();
         let searches = searches.map_err(said)?;
         let (trials, time) = expected(&plan, &cases, searches.as_deref(), ground.catalogue);
         let needs = own.needs.iter().filter(|need| !ground.elsewhere.has(need)).cloned().collect();
@@ -170,10 +169,10 @@ impl Part {
         })
     }
 
-    /// The cases that the machine must bear.
+    /// The largest cases, for checks of the machine.
     pub fn largest(&self) -> Vec<Case> {
         match &self.searches {
-            Some(searches) => asked::largest(&self.cases, searches),
+            Some(searches) => request::largest(&self.cases, searches),
             None => self.cases.clone(),
         }
     }
@@ -195,8 +194,8 @@ impl Part {
         preflight::shards(&self.largest(), None)
     }
 
-    /// Looks what of its targets' shares this machine cannot enforce. It can be run all the same:
-    /// each of its trials says so too.
+    /// Checks which of its targets' shares this machine cannot enforce. It can run all the same,
+    /// with a warning in each trial.
     pub fn look_at_shares(&mut self, known: &mut StandIns) {
         let asked = self.cases.iter().map(|case| case.share).filter(TargetShare::is_asked);
         let mut missing: Vec<String> = Vec::new();
@@ -210,7 +209,7 @@ impl Part {
         self.remark = (!missing.is_empty()).then(|| format!("{}; {MEND}", missing.join("; ")));
     }
 
-    /// Why it cannot be run here; `None` where it can.
+    /// Why it cannot run here; `None` if it can.
     pub fn obstacle(&self, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
         let missing = |need: &String| missing(need, catalogue, privileges);
         let managed = self.cases.iter().filter_map(|case| match &case.lane.against {
@@ -225,26 +224,26 @@ impl Part {
     }
 }
 
-/// Why something that a plan needs is not there; `None` where it is.
+/// Why something that a plan needs is missing; `None` if it is available.
 pub fn missing(need: &str, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
     match need {
         NEEDS_WIRE => match privileges {
             Privileges::Forbidden(reason, mend) => {
-                Some(format!("it needs hosts of their own to listen on the wire: {reason}; {mend}"))
+                Some(format!("it needs network namespaces to capture the wire: {reason}; {mend}"))
             }
             _ => None,
         },
         NEEDS_CGROUP => no_groups(),
-        // Whoever runs a server behind a URL has it.
+        // A server behind a URL is external.
         url if url.contains("://") => None,
         target => not_installed(target, catalogue),
     }
 }
 
-/// Whether so much of the machine can be set apart as shares ask for; why not, if not.
+/// Why control groups for shares cannot be made; `None` if they can.
 fn no_groups() -> Option<String> {
     let share = Share { cores: None, memory_bytes: Some(PROBED_BYTES) };
-    let made = Enclosure::make(&share);
+    let made = ControlGroup::make(&share);
     let why = made.missing().first()?;
     Some(format!("it needs a control group that bounds its target: {why}; {MEND}"))
 }
@@ -257,8 +256,8 @@ fn not_installed(target: &str, catalogue: &Catalogue) -> Option<String> {
     }
 }
 
-/// How many trials a plan has at least, and how long they take. A search decides two loads in every
-/// lane at least, and takes what it usually does.
+/// Minimum number of trials of a plan, and their duration. A search needs at least two loads in
+/// every lane, and is expected to take its usual time.
 fn expected(
     plan: &Plan,
     cases: &[Case],
@@ -279,8 +278,8 @@ fn plural(number: u64) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
 
-/// What gives a program control groups.
-const MEND: &str = "run it as root, or in a group that you may divide";
+/// How to get control groups.
+const MEND: &str = "run it as root, or in a control group that you may divide";
 
-/// A bound to try whether any can be set.
+/// Size of the control group that is made as a test.
 const PROBED_BYTES: u64 = 64 << 20;

@@ -1,5 +1,5 @@
-//! The tools of a study's run: each real program that is asked for with its target, decided and
-//! looked at, or why it cannot be run here.
+//! The tools of a study's run: each requested program with its target, resolved and checked, or why
+//! it cannot run here.
 
 use weigh_model::Nanos;
 use weigh_study::tools::{Tool, ToolPlanned};
@@ -10,27 +10,31 @@ use weigh_testbed::find::on_path;
 use crate::case::secrets::Secrets;
 use crate::case::{Case, decide};
 use crate::exit::Stop;
-use crate::study::parts::{Asked, Ground, missing};
-use crate::targets::stage::Privileges;
+use crate::study::parts::{Asked, PartsContext, missing};
+use crate::targets::hosts::Privileges;
 use crate::watcher::rough;
 
-/// A tool of a study that can be run.
+/// A tool of a study that can run.
 pub struct ToolPart {
-    /// What is run.
+    /// The tool.
     pub tool: Tool,
-    /// How much of it.
+    /// Its repetitions and messages.
     pub planned: ToolPlanned,
-    /// Its target and what lies between the two; `None` where no target is started.
+    /// Its target and path; `None` if no target is started.
     pub case: Option<Case>,
-    /// How long it takes, about.
+    /// Approximate duration.
     pub time: Nanos,
 }
 
-/// The tools of a study that are asked for, in the order of the file.
+/// The requested tools of a study, in the order of the file.
 ///
 /// # Errors
-/// If one asks for what there is not.
-pub fn tools(study: &Study, asked: &Asked, ground: &Ground<'_>) -> Result<Vec<ToolPart>, Stop> {
+/// An unknown name in one of them.
+pub fn tools(
+    study: &Study,
+    asked: &Asked,
+    ground: &PartsContext<'_>,
+) -> Result<Vec<ToolPart>, Stop> {
     if !asked.ways.contains(&Way::Tools) {
         return Ok(Vec::new());
     }
@@ -42,7 +46,12 @@ pub fn tools(study: &Study, asked: &Asked, ground: &Ground<'_>) -> Result<Vec<To
 }
 
 impl ToolPart {
-    fn of(study: &Study, tool: &Tool, asked: &Asked, ground: &Ground<'_>) -> Result<Self, Stop> {
+    fn of(
+        study: &Study,
+        tool: &Tool,
+        asked: &Asked,
+        ground: &PartsContext<'_>,
+    ) -> Result<Self, Stop> {
         let said = |stop: Stop| {
             let (file, entry) = (Way::Tools.file(), &tool.entry);
             Stop::new(stop.exit(), format!("{}/{file}: {entry}: {stop}", study.name))
@@ -60,7 +69,7 @@ impl ToolPart {
         Ok(ToolPart { tool: tool.clone(), planned, case, time })
     }
 
-    /// `10 repetitions of 50 messages, about 12s`.
+    /// Its length, such as `10 repetitions of 50 messages, about 12s`.
     pub fn length(&self) -> String {
         let ToolPlanned { repetitions, messages, .. } = self.planned;
         let plural = |number: u64| if number == 1 { "" } else { "s" };
@@ -72,7 +81,7 @@ impl ToolPart {
         )
     }
 
-    /// Why it cannot be run here; `None` where it can.
+    /// Why it cannot run here; `None` if it can.
     pub fn obstacle(&self, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
         let absent = self.tool.programs().into_iter().find(|program| on_path(program).is_none());
         if let Some(program) = absent {
@@ -82,5 +91,5 @@ impl ToolPart {
     }
 }
 
-/// What starting and stopping a target takes beside a repetition.
+/// Time to start and stop a target, per repetition.
 const OVERHEAD: Nanos = Nanos::from_millis(300);

@@ -1,5 +1,5 @@
-//! Real programs of a study: repetition after repetition, each with a target of its own, written
-//! down as it ends.
+//! Runs real programs of a study: repetition after repetition, each with its own target, recorded
+//! as it ends.
 
 mod emulation;
 pub mod journal;
@@ -14,24 +14,24 @@ use weigh_testbed::find::{on_path, version_of};
 
 use crate::exit::{Exit, Stop};
 use crate::study::context::{StudyContext, graver};
-use crate::study::kept::Kept;
+use crate::study::study_run::StudyRun;
 use crate::study::tool_parts::ToolPart;
 use crate::study::tools::journal::ToolJournal;
 use crate::study::tools::repetition::{Failed, Repeater};
 
-/// A tool of a study, and why it is not run here, if it is not.
+/// A tool of a study, and why it cannot run here, if so.
 pub type CheckedTool = (ToolPart, Option<String>);
 
 impl StudyContext<'_> {
-    /// Runs what is left of each tool. One that fails is noted and ends nothing.
+    /// Runs the rest of each tool. A failure is recorded and does not end the session.
     ///
     /// # Errors
-    /// If the record cannot be written any more.
+    /// A record that cannot be written.
     pub fn carry_out_tools(
         &self,
         study: &Study,
         tools: &[CheckedTool],
-        kept: &mut Kept,
+        kept: &mut StudyRun,
     ) -> Result<Exit, Stop> {
         let mut exit = Exit::Done;
         for (number, (part, obstacle)) in tools.iter().enumerate() {
@@ -39,7 +39,7 @@ impl StudyContext<'_> {
                 break;
             }
             if let Some(why) = obstacle {
-                // What an earlier sitting measured stays.
+                // Results of an earlier session are kept.
                 if !kept.take(&part.tool.name)? {
                     kept.skip(&part.tool.name, why);
                 }
@@ -56,8 +56,8 @@ impl StudyContext<'_> {
         Ok(exit)
     }
 
-    /// One tool: begun, or resumed.
-    fn tool(&self, part: &ToolPart, kept: &Kept) -> Result<Exit, Stop> {
+    /// Starts or resumes one tool.
+    fn tool(&self, part: &ToolPart, kept: &StudyRun) -> Result<Exit, Stop> {
         let name = &part.tool.name;
         let folder = std::path::absolute(kept.place(name))?;
         let earlier = journal::read(&folder, name)?;
@@ -75,7 +75,7 @@ impl StudyContext<'_> {
                 Ok(repetition) => journal.write(&ToolLine::RepetitionFinished(repetition))?,
                 Err(Failed::Interrupted) => return Ok(exit),
                 Err(Failed::Record(stop)) => return Err(stop),
-                Err(Failed::Told(error)) => {
+                Err(Failed::Reported(error)) => {
                     self.say(&format!("{name}, repetition {}: {error}", number + 1));
                     let at = rfc3339(SystemTime::now());
                     journal.write(&ToolLine::RepetitionFailed { repetition: number, at, error })?;
@@ -83,7 +83,7 @@ impl StudyContext<'_> {
                     failures += 1;
                     if failures == FAILURES_MAX {
                         self.say(&format!(
-                            "{name} is given up: {failures} of its repetitions failed"
+                            "{name} is stopped: {failures} of its repetitions failed"
                         ));
                         return Ok(exit);
                     }
@@ -105,7 +105,7 @@ impl StudyContext<'_> {
     }
 }
 
-/// What is known of a tool's run before its first repetition.
+/// Facts of a tool's run before its first repetition.
 fn begun(part: &ToolPart) -> ToolBegun {
     let tool = &part.tool;
     let version = tool
@@ -124,5 +124,5 @@ fn begun(part: &ToolPart) -> ToolBegun {
     }
 }
 
-/// A tool is given up after so many failed repetitions: the next ones would fail alike.
+/// Failed repetitions after which a tool is stopped: the next ones would fail too.
 const FAILURES_MAX: u32 = 2;

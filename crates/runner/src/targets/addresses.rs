@@ -1,4 +1,4 @@
-//! Where a target is, and the local addresses that connections to it come from.
+//! Address of a target, and local addresses for connections to it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
@@ -6,10 +6,10 @@ use weigh_model::{Endpoint, Pattern, Trial};
 
 use crate::exit::{Exit, Stop};
 
-/// The address of an endpoint.
+/// Resolves the address of an endpoint.
 ///
 /// # Errors
-/// If its host is unknown.
+/// An unknown host.
 pub fn resolve(endpoint: &Endpoint) -> Result<SocketAddr, Stop> {
     if let Some(address) = endpoint.address {
         return Ok(address);
@@ -28,8 +28,8 @@ pub fn resolve(endpoint: &Endpoint) -> Result<SocketAddr, Stop> {
         .ok_or_else(|| Stop::new(Exit::Target, format!("{endpoint}: the host has no address")))
 }
 
-/// Local addresses to connect from: on loopback several, where one address has too few ports
-/// for the connections of the trial or where every message takes a new one.
+/// Local addresses to connect from: several on loopback, if one has too few ports for the trial's
+/// connections or if every message takes a new one.
 pub fn sources(trial: &Trial, address: SocketAddr) -> Vec<IpAddr> {
     let load = &trial.load;
     let IpAddr::V4(to) = address.ip() else { return Vec::new() };
@@ -43,12 +43,12 @@ pub fn sources(trial: &Trial, address: SocketAddr) -> Vec<IpAddr> {
     (1..=SOURCES).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
 }
 
-/// Connections from one local address that find a free port quickly: the search grows slow once
-/// half of the default range of 28,232 is taken.
+/// Connections from one local address that find a free port quickly: the search slows down once
+/// half of the default range of 28,232 ports is used.
 const PORTS_OF_ONE_SOURCE: u32 = 10_000;
 
-/// Local addresses of loopback to connect from where one is not enough.
+/// Local loopback addresses to connect from if one is not enough.
 const SOURCES: u8 = 16;
 
-/// As many as the doctor may reckon with.
+/// Maximum number of local addresses, for the doctor.
 pub const SOURCES_MAX: u32 = SOURCES as u32;

@@ -1,4 +1,4 @@
-//! A target on another host, through the agent there; and that agent.
+//! Observes a target on another host through the agent there; and runs that agent.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use weigh_observe::subject::Subject;
 use crate::exit::{Exit, Stop};
 use crate::trial::news::{Since, SoFar};
 
-/// A target that is watched through an agent.
+/// A target that is observed through an agent.
 pub struct Remote {
     watch: AgentWatch,
     what: String,
 }
 
-/// What came of it.
+/// Results of an agent.
 pub struct AgentReport {
-    /// What was seen, on our clock.
+    /// The observations, on the local clock.
     pub recording: Option<Recording>,
     /// Words for the record, by key.
     pub words: Vec<(String, String)>,
@@ -28,10 +28,10 @@ pub struct AgentReport {
     pub failure: Option<String>,
 }
 
-/// Asks an agent whether it lets us in; says what it watches.
+/// Asks an agent for access; returns what it observes.
 ///
 /// # Errors
-/// If it does not.
+/// An agent that cannot be reached or denies access.
 pub fn visit(address: &AgentAddress) -> Result<String, Stop> {
     let visitor = Visitor::visit(address);
     let visitor = visitor
@@ -40,10 +40,10 @@ pub fn visit(address: &AgentAddress) -> Result<String, Stop> {
 }
 
 impl Remote {
-    /// Watches from now on, every `period`.
+    /// Starts to observe, every `period`.
     ///
     /// # Errors
-    /// If the agent is not there or does not let us in, in words.
+    /// An agent that cannot be reached or denies access, in words.
     pub fn start(address: &AgentAddress, period: Duration) -> Result<Remote, String> {
         let visitor = Visitor::visit(address).map_err(|error| error.to_string())?;
         let what = visitor.what();
@@ -51,12 +51,12 @@ impl Remote {
         Ok(Remote { watch, what })
     }
 
-    /// Asks for a look now, without waiting for it.
+    /// Asks for a sample now, without waiting for it.
     pub fn poke(&self) {
         self.watch.poke();
     }
 
-    /// Reads what is seen while the watch goes on.
+    /// Reads the samples so far.
     pub fn so_far(&self) -> Since {
         let so_far = self.watch.so_far();
         Box::new(move |from_ns| match so_far.since(from_ns) {
@@ -66,7 +66,7 @@ impl Remote {
         })
     }
 
-    /// Ends the watch.
+    /// Stops.
     pub fn stop(self) -> AgentReport {
         let seen = self.watch.stop();
         let mut words = vec![("target.watched".to_owned(), self.what)];
@@ -79,33 +79,33 @@ impl Remote {
     }
 }
 
-/// An agent that answers in threads of its own until the program ends.
-pub struct Outpost(Agent);
+/// An agent that answers in its own threads until the program ends.
+pub struct HostAgent(Agent);
 
-impl Outpost {
-    /// Listens. The token is made where none is given.
+impl HostAgent {
+    /// Starts to listen. Makes a token if none is given.
     ///
     /// # Errors
-    /// If the token is none, or nothing can listen there.
+    /// An invalid token; an address on which it cannot listen.
     pub fn start(
         listen: SocketAddr,
         token: Option<&str>,
         what: String,
         begin: impl Fn() -> Result<Subject, ObserveError> + Send + Sync + 'static,
-    ) -> Result<Outpost, Stop> {
+    ) -> Result<HostAgent, Stop> {
         let token = token.map_or_else(Token::make, Token::given).map_err(Stop::usage)?;
         let watched = Watched { what, begin: Box::new(begin) };
         Agent::start(listen, token, watched, env!("CARGO_PKG_VERSION"))
-            .map(Outpost)
+            .map(HostAgent)
             .map_err(|error| Stop::new(Exit::Target, error))
     }
 
-    /// Where it listens, with the token.
+    /// Its address, with the token.
     pub fn address(&self) -> AgentAddress {
         self.0.address()
     }
 
-    /// Looks that it answered, and visitors that it turned away.
+    /// Number of samples that it returned, and of clients that it rejected.
     pub fn counted(&self) -> (u64, u64) {
         let counted = self.0.counted();
         (counted.looks, counted.refused)

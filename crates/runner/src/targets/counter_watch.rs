@@ -1,26 +1,26 @@
-//! Counters that a broker publishes on topics, while they come in: when all of a trial is in them.
+//! Counters that a broker publishes on topics: collects them until they include the whole trial.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a broker must have counted before its report is of the whole trial.
+/// Counts that a broker must reach before its report is of the whole trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expected {
-    /// Messages that were handed to it since it was asked before.
+    /// Messages sent to it since its previous report was read.
     pub received: f64,
-    /// Messages that came out of it since.
+    /// Messages that it forwarded since.
     pub forwarded: f64,
 }
 
-/// The counters of a broker. It publishes those that changed all at once, first those it kept and
-/// then again at each of its reports.
+/// The counters of a broker. It publishes all retained values at once, and changed ones at each of
+/// its reports.
 pub struct Watch {
     /// Names by topic.
     topics: BTreeMap<String, String>,
     /// Values by name.
     pub values: BTreeMap<String, f64>,
-    /// What the counters called `received` and `forwarded` show once the trial is in them; `None`
-    /// where nobody knows what must have arrived.
+    /// Values of the counters `received` and `forwarded` once they include the trial; `None` if the
+    /// number of arrivals is unknown.
     whole: Option<Expected>,
     reports_max: u32,
     reports: u32,
@@ -28,7 +28,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Waits for these topics until `reports_max` reports, or one that shows `whole`.
+    /// Waits for these topics until `reports_max` reports, or one that includes `whole`.
     pub fn new(
         topics: BTreeMap<String, String>,
         whole: Option<Expected>,
@@ -38,7 +38,7 @@ impl Watch {
         Watch { topics, values, whole, reports_max, reports: 0, heard: None }
     }
 
-    /// A message that came so long after the watch began.
+    /// Adds a message that came at `now` after the start.
     pub fn hear(&mut self, topic: &[u8], body: &[u8], now: Duration) {
         if self.is_silent(now, BETWEEN_REPORTS) {
             self.reports += 1;
@@ -51,15 +51,15 @@ impl Watch {
         }
     }
 
-    /// True if all of the trial is in what was heard: a report shows that the broker had counted
-    /// every message by then, or there were enough reports since the trial.
+    /// True if the whole trial is in the values: a report shows that the broker had counted every
+    /// message, or there were enough reports since the trial.
     pub fn stands_still(&self, now: Duration) -> bool {
         let is_enough = self.reports >= self.reports_max && self.is_silent(now, BETWEEN_REPORTS);
         is_enough || (self.is_whole() && self.is_silent(now, WITHIN_REPORT))
     }
 
-    /// True if the broker has counted all that it must have got, and all that came out of it. Its
-    /// other counters are of the same moment or later.
+    /// True if the broker has counted all messages to and from it. Its other counters are of the
+    /// same time or later.
     pub fn is_whole(&self) -> bool {
         let Some(whole) = self.whole else { return false };
         let shows = |name: &str, least: f64| self.values.get(name).is_some_and(|own| *own >= least);
@@ -68,27 +68,27 @@ impl Watch {
         shows("received", whole.received) && forwards
     }
 
-    /// True if a report came after the one that the broker had kept.
+    /// True if a report came after the retained one.
     pub fn has_reported(&self) -> bool {
         self.reports >= self.reports_max || self.is_whole()
     }
 
-    /// Nothing more came for so long.
+    /// True if no message came for this long.
     fn is_silent(&self, now: Duration, least: Duration) -> bool {
         self.heard.is_none_or(|heard| now.saturating_sub(heard) > least)
     }
 }
 
-/// The number at the beginning of a text: `17`, `12 seconds`.
+/// The number at the start of a text: `17`, `12 seconds`.
 fn number(text: &str) -> Option<f64> {
     text.split_ascii_whitespace().next()?.parse().ok().filter(|own: &f64| own.is_finite())
 }
 
-/// Shorter than the second between reports that our profiles of Mosquitto set, and longer than
-/// a report takes.
+/// Shorter than the second between reports in the built-in profiles of Mosquitto, and longer than a
+/// report takes.
 const BETWEEN_REPORTS: Duration = Duration::from_millis(300);
 
-/// Longer than the messages of one report are apart.
+/// Longer than the gap between messages of one report.
 const WITHIN_REPORT: Duration = Duration::from_millis(150);
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// What was kept shows that everything had been counted: nothing more is waited for.
+    /// The retained values include everything, so nothing more is awaited.
     #[test]
     fn counters_that_show_the_whole_trial_are_taken_at_once() {
         let mut watch = watch(1_000.0);
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(watch.values["dropped"], 40.0);
     }
 
-    /// What was kept is older than the trial's end: the next report has it all.
+    /// The retained values are older than the trial's end: the next report has everything.
     #[test]
     fn counters_from_before_the_end_are_not_taken() {
         let mut watch = watch(1_000.0);

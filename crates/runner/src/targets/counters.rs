@@ -1,5 +1,5 @@
-//! A real server's own counters, read after the trial from its counter topics and from where it
-//! shows them, beside the ledger and never instead of it.
+//! A real server's own counters, read after the trial from its topics and pages. They are recorded
+//! next to the ledger and never replace it.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -17,30 +17,30 @@ use weigh_testbed::managed::ManagedServer;
 use weigh_testbed::patience;
 
 use crate::targets::counter_watch::{Expected, Watch};
+use crate::targets::hosts::TARGET;
+use crate::targets::http_counters;
 use crate::targets::layers;
-use crate::targets::secured::Vault;
-use crate::targets::shown;
-use crate::targets::stage::TARGET;
+use crate::targets::tls::CertificateFiles;
 
-/// Tells a user what is waited for.
+/// Shows the user why the run waits.
 pub type Say<'s> = &'s (dyn Fn(&str) + Sync);
 
-/// The counters of `server` by name, once they show what it must have counted, or it has reported
-/// them twice; empty where it has none or does not tell them. Counters of a broker lag behind,
-/// Mosquitto's by up to three seconds. They are asked for on the server's own host, so that no path
-/// delays them and no wire that is listened on carries them.
+/// The counters of `server` by name, once they include the expected counts or were reported twice;
+/// empty if it has none or does not answer. Counters of a broker lag, Mosquitto's by up to three
+/// seconds. They are read on the server's own host, so that no path delays them and no captured
+/// wire carries them.
 pub fn read_settled(
     server: &ManagedServer,
     (load, expected): (&Load, Expected),
     scene: Option<&Scene>,
-    vault: &Vault,
+    vault: &CertificateFiles,
     say: Say<'_>,
 ) -> BTreeMap<String, f64> {
     if server.counters().is_empty() {
         return BTreeMap::new();
     }
     let read = || {
-        let mut all = shown::read_settled(server.counters());
+        let mut all = http_counters::read_settled(server.counters());
         if server.counters().iter().any(|own| own.topic.is_some()) {
             all.extend(listen(server, (load, expected), vault, say).unwrap_or_default());
         }
@@ -52,8 +52,8 @@ pub fn read_settled(
     }
 }
 
-/// What of `all` came after `before`, which the same server told earlier: totals are differences,
-/// states of the moment stay.
+/// The counts of `all` since `before`, of the same server: totals are subtracted, momentary values
+/// are kept.
 pub fn since(
     server: &ManagedServer,
     all: &BTreeMap<String, f64>,
@@ -73,7 +73,7 @@ pub fn since(
 fn listen(
     server: &ManagedServer,
     (load, expected): (&Load, Expected),
-    vault: &Vault,
+    vault: &CertificateFiles,
     say: Say<'_>,
 ) -> Option<BTreeMap<String, f64>> {
     let (protocol, _) = urls::find(&server.endpoint().scheme)?;
@@ -96,8 +96,8 @@ fn listen(
     Some(watch.values)
 }
 
-/// One reader of counter topics, whose name therefore needs no number: of messages, and not of
-/// pieces of them.
+/// A client that reads counter topics, which are whole messages and not parts of them. There is
+/// only one, so its name needs no number.
 pub fn reader(protocol: &str, endpoint: &Endpoint, load: &Load, settings: Settings) -> Trial {
     Trial {
         id: String::new(),
@@ -112,8 +112,8 @@ pub fn reader(protocol: &str, endpoint: &Endpoint, load: &Load, settings: Settin
     }
 }
 
-/// Listens to counter topics until the watch stands still, at most so long. `None` where the server
-/// could not be asked. After a while `say` is called, once.
+/// Reads counter topics until they are complete, for at most `within`. `None` if the server could
+/// not be asked. After a while `say` is called, once.
 pub fn hear(
     dial: &Dial,
     address: SocketAddr,
@@ -164,10 +164,10 @@ fn is_timeout(error: &std::io::Error) -> bool {
 const COUNTER_FILTER: &str = "$SYS/broker/#";
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What it kept, and two reports of the time after the trial: the first may have begun before its
-/// last messages were counted.
+/// Retained values, and two reports after the trial: the first may have started before its last
+/// messages were counted.
 const REPORTS: u32 = 3;
 const GIVE_UP_AFTER: Duration = Duration::from_secs(6);
 
-/// How long is waited before a user is told for what.
+/// Time before the user is informed about the wait.
 const SAID_AFTER: Duration = Duration::from_millis(700);

@@ -1,5 +1,5 @@
-//! What lies between the protocol of a lane and TCP: WebSocket, TLS, or one inside the other; and
-//! the account of them, with that of sealed bodies.
+//! Layers between the protocol of a lane and TCP (WebSocket, TLS, or both), and their costs, with
+//! those of sealed bodies.
 
 use std::sync::Arc;
 use weigh_protocols::urls;
@@ -16,25 +16,25 @@ use crate::case::lanes::Lane;
 use crate::exit::Stop;
 use crate::sealed_bodies;
 use crate::targets::handshakes::Handshakes;
-use crate::targets::secured::{self, Vault};
+use crate::targets::tls::{self, CertificateFiles};
 
-/// What the layers of a trial are counted in.
+/// Counts of the layers of a trial.
 #[derive(Default)]
 pub struct Counted {
-    tls: secured::Counted,
+    tls: tls::Counted,
     websocket: Option<Arc<Tally>>,
     sealer: Option<Arc<BodySealer>>,
 }
 
-/// The same clients inside what the lane asks for.
+/// Adds the lane's layers to a client.
 ///
 /// # Errors
-/// Those of certificates.
+/// Errors of certificates.
 pub fn dial(
     lane: &Lane,
     dial: Dial,
     (endpoint, seed): (&Endpoint, u64),
-    vault: &Vault,
+    vault: &CertificateFiles,
 ) -> Result<(Dial, Counted), Stop> {
     let (dial, websocket) = match websocket::is_on(&lane.settings) {
         true => {
@@ -45,33 +45,33 @@ pub fn dial(
         }
         false => (dial, None),
     };
-    let (dial, tls) = secured::dial(lane, dial, endpoint, vault)?;
+    let (dial, tls) = tls::dial(lane, dial, endpoint, vault)?;
     Ok((dial, Counted { tls, websocket, sealer: None }))
 }
 
-/// Clients of a server that we have started ourselves, whose URL says its layers; `None` where its
-/// certificates are not known.
+/// Clients of a server that Weighbridge started, whose URL names its layers; `None` if its
+/// certificates are unknown.
 pub fn dial_to_ours(
     dial: Dial,
     subprotocol: &str,
     settings: &Settings,
     endpoint: &Endpoint,
-    vault: &Vault,
+    vault: &CertificateFiles,
 ) -> Option<Dial> {
     let dial = match urls::is_websocket(endpoint) {
         true => wrap_dial(dial, &choice(settings, subprotocol, endpoint, 0), &Arc::default()),
         false => dial,
     };
     match urls::is_secure(endpoint) {
-        true => secured::dial_to_made(dial, settings, vault),
+        true => tls::dial_to_made(dial, settings, vault),
         false => Some(dial),
     }
 }
 
-/// The reference server inside what these settings ask for.
+/// Adds the layers of these settings to the reference server.
 ///
 /// # Errors
-/// Those of certificates.
+/// Errors of certificates.
 pub fn host(
     host: Host,
     subprotocol: &str,
@@ -82,23 +82,23 @@ pub fn host(
         true => wrap_host(host, subprotocol, &Arc::default()),
         false => host,
     };
-    secured::host(host, settings, folder)
+    tls::host(host, settings, folder)
 }
 
 impl Counted {
-    /// The handshakes of TLS, where there was any.
+    /// The handshakes of TLS, if there were any.
     pub fn handshakes(&self) -> Option<Handshakes> {
-        secured::handshakes(&self.tls)
+        tls::handshakes(&self.tls)
     }
 
-    /// The same with who sealed the bodies, where they were.
+    /// Adds the sealer of the bodies, if they were sealed.
     pub fn sealed_by(self, sealer: Option<Arc<BodySealer>>) -> Counted {
         Counted { sealer, ..self }
     }
 
-    /// Puts what the layers cost into the record of a trial.
+    /// Adds the costs of the layers to the record of a trial.
     pub fn tell(&self, finished: &mut TrialFinished) {
-        secured::tell(&self.tls, finished);
+        tls::tell(&self.tls, finished);
         if let Some(sealer) = &self.sealer {
             sealed_bodies::tell(sealer, finished);
         }
@@ -117,13 +117,11 @@ impl Counted {
     }
 }
 
-/// What a client says in its upgrade.
+/// The values of a client's upgrade request.
 fn choice(settings: &Settings, subprotocol: &str, endpoint: &Endpoint, seed: u64) -> ClientChoice {
-    let Endpoint { host, port, .. } = endpoint;
-    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-    let is_usual = *port == if urls::is_secure(endpoint) { 443 } else { 80 };
+    let usual = if urls::is_secure(endpoint) { 443 } else { 80 };
     ClientChoice {
-        host: if is_usual { host } else { format!("{host}:{port}") },
+        host: endpoint.authority_beside(usual),
         path: settings.text(websocket::PATH.key).to_owned(),
         subprotocol: subprotocol.to_owned(),
         seed,

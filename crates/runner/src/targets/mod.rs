@@ -1,19 +1,19 @@
-//! What is loaded: servers that are started, kept, watched and asked for their own counts, and
-//! where they stand.
+//! Targets: servers that are started, kept, observed and read for their own counts, and their
+//! hosts.
 
 pub mod addresses;
-#[cfg_attr(not(feature = "tls"), path = "agentless.rs")]
+#[cfg_attr(not(feature = "tls"), path = "agents_unbuilt.rs")]
 pub mod agents;
-pub mod behind;
 pub mod counter_watch;
 pub mod counters;
+pub mod external_counters;
 pub mod handshakes;
-pub mod kept;
+pub mod hosts;
+pub mod http_counters;
 pub mod layers;
-pub mod relayed;
+pub mod observers;
+pub mod pool;
+pub mod relay;
 pub mod running;
-#[cfg_attr(not(feature = "tls"), path = "unsecured.rs")]
-pub mod secured;
-pub mod shown;
-pub mod stage;
-pub mod watching;
+#[cfg_attr(not(feature = "tls"), path = "tls_unbuilt.rs")]
+pub mod tls;

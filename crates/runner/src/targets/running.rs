@@ -1,4 +1,4 @@
-//! The target of a trial while it runs: a reference server, a real one, or somebody else's.
+//! The target of a trial while it runs: a reference server, a real server, or an external one.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,16 +9,16 @@ use weigh_protocols::fields;
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::managed::{Layers, ManagedServer, ServerError};
 use weigh_testbed::pipeline::{Entrance, PipelineServer};
+use weigh_testbed::placement::Placement;
 use weigh_testbed::process::{Ended, ProcessError};
 use weigh_testbed::reference::{ReferenceError, ReferenceServer};
-use weigh_testbed::site::Site;
 
 use crate::case::lanes::{Against, Lane};
 use crate::case::pipeline::Entry;
 use crate::exit::{Exit, Stop};
-use crate::targets::secured::Vault;
+use crate::targets::tls::CertificateFiles;
 
-/// A target that runs.
+/// A running target.
 pub enum Running {
     /// The reference server of the protocol.
     Reference(ReferenceServer),
@@ -26,19 +26,22 @@ pub enum Running {
     Managed(ManagedServer),
     /// The stages of the pipeline.
     Pipeline(Box<PipelineServer>),
-    /// A server that somebody else runs, where it listens.
+    /// The address of an external server.
     Foreign(Endpoint),
 }
 
 impl Running {
-    /// Starts it, or finds out where it is.
+    /// Starts it, or resolves its address.
+    ///
+    /// # Errors
+    /// A target that does not start, or whose host is unknown.
     pub fn start(
         program: &Path,
         lane: &Lane,
         catalogue: &Catalogue,
-        site: &Site<'_>,
+        site: &Placement<'_>,
         shards: u32,
-        (folder, vault): (&Path, &Vault),
+        (folder, vault): (&Path, &CertificateFiles),
     ) -> Result<Running, Stop> {
         match &lane.against {
             Against::Reference => {
@@ -76,7 +79,7 @@ impl Running {
                 let broker = assembly.broker.as_deref().map(|name| catalogue.choose(name));
                 let broker = broker.transpose().map_err(Stop::usage)?;
                 let words = broker_words(lane, shards);
-                // A subscription at QoS 2 lowers nothing of what others publish.
+                // A subscription at QoS 2 does not lower the QoS of publishers.
                 let is_entry = enters_by_broker(lane);
                 let qos = if is_entry { lane.settings.integer("qos") as u8 } else { 2 };
                 let entrance = Entrance { broker, broker_words: &words, qos };
@@ -88,7 +91,7 @@ impl Running {
         }
     }
 
-    /// What tells the targets of a run apart: lanes with the same key may share one.
+    /// Identifies targets of a run: lanes with the same key may share one.
     pub fn key(lane: &Lane, shards: u32) -> String {
         match &lane.against {
             Against::Reference => {
@@ -111,7 +114,7 @@ impl Running {
         }
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn endpoint(&self) -> &Endpoint {
         match self {
             Running::Reference(server) => server.endpoint(),
@@ -121,7 +124,7 @@ impl Running {
         }
     }
 
-    /// The same for whoever speaks this scheme, which a pipeline may take in at another stage.
+    /// Its address for clients of this scheme, which a pipeline may accept at another stage.
     pub fn endpoint_for(&self, scheme: &str) -> &Endpoint {
         match self {
             Running::Pipeline(server) => {
@@ -131,7 +134,7 @@ impl Running {
         }
     }
 
-    /// The processes that it was started as; none where somebody else runs it.
+    /// Its processes; none for an external server.
     pub fn pids(&self) -> Vec<u32> {
         match self {
             Running::Reference(server) => vec![server.pid()],
@@ -141,7 +144,7 @@ impl Running {
         }
     }
 
-    /// What the record calls it, with its version where that is known.
+    /// Its name in the record, with its version if known.
     pub fn title(&self, lane: &Lane) -> String {
         match self {
             Running::Reference(_) => {
@@ -155,7 +158,7 @@ impl Running {
         }
     }
 
-    /// How it ended, if it has, or a part of it.
+    /// How it, or a part of it, ended; `None` while it runs.
     pub fn ended(&mut self) -> Option<String> {
         match self {
             Running::Pipeline(server) => server.ended().map(|part| part.to_string()),
@@ -163,12 +166,12 @@ impl Running {
         }
     }
 
-    /// Why it cannot be measured, where it has ended by itself.
+    /// Why it cannot be measured, if it has ended on its own.
     pub fn died(&mut self, lane: &Lane) -> Option<Stop> {
         let how = self.ended()?;
         let want = match self.ended_with()? {
             Ended::Signal(SIGKILL) => {
-                "; the kernel ends so what asks for more memory than there is: give it more \
+                "; the kernel kills processes when memory runs out: give it more \
                  (--target-memory)"
             }
             _ => "",
@@ -190,7 +193,7 @@ impl Running {
         }
     }
 
-    /// Ends it, unless somebody else runs it.
+    /// Stops it, unless it is external.
     pub fn stop(self) {
         match self {
             Running::Reference(server) => drop(server.stop(STOP_WITHIN)),
@@ -201,8 +204,8 @@ impl Running {
     }
 }
 
-/// A target that could not be started; where its folder in the run could not be written, it is
-/// the record that failed.
+/// The error for a target that could not be started; if its folder could not be written, the record
+/// failed.
 fn not_started(process: Option<&ProcessError>, error: &dyn std::fmt::Display) -> Stop {
     let exit = match process {
         Some(ProcessError::Unwritable { .. }) => Exit::Record,
@@ -211,7 +214,7 @@ fn not_started(process: Option<&ProcessError>, error: &dyn std::fmt::Display) ->
     Stop::new(exit, error)
 }
 
-/// The words after `weigh serve` that make the lane's reference server.
+/// Arguments of `weigh serve` for the lane's reference server.
 fn serve_arguments(lane: &Lane, shards: u32) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec![
         lane.protocol.name().into(),
@@ -219,7 +222,7 @@ fn serve_arguments(lane: &Lane, shards: u32) -> Vec<OsString> {
         "--shards".into(),
         shards.to_string().into(),
     ];
-    // What clients say is nothing to the server, and a list of processes is read by everybody.
+    // Clients' headers do not concern the server, and may be secret: process lists are public.
     let of_clients = [fields::HEADERS.key, fields::SECRET_HEADERS.key];
     for (key, value) in lane.given.iter().filter(|(key, _)| !of_clients.contains(&&***key)) {
         arguments.push("--set".into());
@@ -228,7 +231,7 @@ fn serve_arguments(lane: &Lane, shards: u32) -> Vec<OsString> {
     arguments
 }
 
-/// What is said to the pipeline's broker: where the lane enters there, its settings too.
+/// Arguments of the pipeline's broker, with the lane's settings if the lane enters there.
 fn broker_words(lane: &Lane, shards: u32) -> Vec<OsString> {
     if enters_by_broker(lane) {
         return serve_arguments(lane, shards).split_off(BROKER_WORDS_FROM);
@@ -241,15 +244,14 @@ fn enters_by_broker(lane: &Lane) -> bool {
     Entry::of(lane.protocol.name()).is_ok_and(|entry| entry == Entry::Broker)
 }
 
-/// Where the words begin that say how a broker is set: before them are its protocol and that it is
-/// controlled.
+/// Index of the first argument that is a setting of the broker, after its protocol and `--control`.
 const BROKER_WORDS_FROM: usize = 2;
 
-/// signal(7): what the kernel sends where memory runs out.
+/// Signal of the kernel when memory runs out, see signal(7).
 const SIGKILL: i32 = 9;
 
-/// How long a server may take to be ready or to answer.
+/// Time limit for a server to be ready or to answer.
 pub const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a server may take to end.
+/// Time limit for a server to stop.
 pub const STOP_WITHIN: Duration = Duration::from_secs(2);

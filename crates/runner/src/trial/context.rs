@@ -1,4 +1,4 @@
-//! What a trial is run with, and what its probes are given and leave.
+//! Context of a trial for its probes, and their findings.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,17 +24,17 @@ use crate::case::background::BackgroundCase;
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
-use crate::probes::carried::Carried;
-use crate::probes::departures::Departures;
-use crate::probes::hearing::Heard;
+use crate::probes::codec_counts::CodecCounts;
+use crate::probes::listeners::Heard;
 use crate::probes::metering::Metering;
+use crate::probes::send_times::SendTimes;
 use crate::targets::handshakes::Handshakes;
-use crate::targets::kept::{Counted, Lease, Targets};
-use crate::targets::stage::Stage;
-use crate::targets::watching::Lookouts;
+use crate::targets::hosts::Stage;
+use crate::targets::observers::Observers;
+use crate::targets::pool::{Counted, Lease, Targets};
 use crate::trial::news::TrialNews;
 
-/// What a trial is run with.
+/// Options of a trial.
 pub struct TrialOptions<'s> {
     /// The cores of generator and target.
     pub pinning: &'s Pinning,
@@ -50,10 +50,10 @@ pub struct TrialOptions<'s> {
     pub messages: Option<PathBuf>,
     /// The hosts, the path and the relay between generator and target.
     pub stage: Stage,
-    /// How energy is measured.
+    /// The energy meter.
     pub metering: &'s Metering,
-    /// What is observed of external targets.
-    pub lookouts: &'s Lookouts,
+    /// Observers of external targets.
+    pub lookouts: &'s Observers,
     /// Shows the user a line while the trial waits.
     pub say: &'s (dyn Fn(&str) + Sync),
     /// The tools whose figures are computed in addition.
@@ -68,7 +68,7 @@ pub struct TrialContext<'t> {
     pub lane: &'t Lane,
     /// The trial; its endpoint is known.
     pub trial: &'t Trial,
-    /// What it is run with.
+    /// Its options.
     pub options: &'t TrialOptions<'t>,
     /// The targets of the run.
     pub targets: &'t mut Targets,
@@ -77,18 +77,18 @@ pub struct TrialContext<'t> {
     /// When the clock of the trial stood at 0; of [`Probe::prepare`](crate::probe::Probe::prepare),
     /// when the target was up.
     pub clock: Clock,
-    /// What the generator starts with.
+    /// Inputs of the generator.
     pub client: Client,
     /// Begin and end of the measurement window on the clock of the trial, known once the generator
     /// is done.
     pub window: Window,
-    /// What the engine needs for its record.
+    /// Inputs of the engine's record.
     pub beside: Beside,
-    /// What the probes have found so far.
+    /// Findings of the probes so far.
     pub found: Findings,
 }
 
-/// When the clock of a trial stood at 0.
+/// Time 0 of a trial's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// As an instant.
@@ -99,7 +99,7 @@ pub struct Clock {
     pub unix_ns: u64,
 }
 
-/// What the generator starts with.
+/// Inputs of the generator.
 pub struct Client {
     /// Makes connections. Absent only once the generator has taken it.
     pub dial: Option<Dial>,
@@ -107,12 +107,12 @@ pub struct Client {
     pub composer: Option<Composer>,
     /// Seals them, if they are sealed.
     pub sealer: Option<Arc<BodySealer>>,
-    /// Where the target, or the relay before it, listens.
+    /// Address of the target, or of the relay in front of it.
     pub address: SocketAddr,
     /// Takes what happens to every single message, if a probe reads it.
     pub log: Option<Arc<MessageLog>>,
-    /// Takes the departures of messages, if a probe needs them.
-    pub departures: Option<Departures>,
+    /// Receives the send times of messages, if a probe needs them.
+    pub departures: Option<SendTimes>,
 }
 
 /// The measurement window on the clock of the trial.
@@ -124,30 +124,30 @@ pub struct Window {
     pub to: Nanos,
 }
 
-/// What probes leave for each other, and for whoever runs the trial.
+/// Findings of probes for each other, and for the code that runs the trial.
 #[derive(Default)]
 pub struct Findings {
     /// Events for the journal, in their order.
     pub events: Vec<Event>,
-    /// Warnings that stand behind those of the probes that warn in the record itself.
+    /// Warnings that follow those that probes add to the record themselves.
     pub doubts: Vec<Doubt>,
     /// Processor time of threads and processes of Weighbridge that make no load, nanoseconds.
     pub aside_cpu_ns: u64,
-    /// What the kernel and the clients carried, for the capture.
-    pub carried: Carried,
+    /// Bytes and messages that kernel and clients carried, for the capture.
+    pub carried: CodecCounts,
     /// Handshakes as TLS counted them.
     pub handshakes: Option<Handshakes>,
     /// Why the path is gone, if it is.
     pub hindrance: Option<String>,
     /// Packets that the path dropped, if it counts them.
     pub dropped: Option<u64>,
-    /// What captures and kernels observed.
+    /// Observations of captures and kernels.
     pub heard: Option<Heard>,
     /// Use of resources that can run out.
     pub observed: Observed,
-    /// Why single messages could not be kept.
+    /// Why single messages could not be recorded.
     pub unwritten: Option<RecordError>,
-    /// What the target has counted since it was started; absent if that is not known.
+    /// Counts of the target since its start; absent if unknown.
     pub counted: Option<Counted>,
 }
 
@@ -165,7 +165,7 @@ impl TrialContext<'_> {
         &self.trial.load
     }
 
-    /// Whether the server confirms messages.
+    /// True if the server confirms messages.
     pub fn confirms(&self) -> bool {
         self.client.dial.as_ref().map_or(self.beside.confirms, |dial| dial.confirms)
     }
@@ -182,7 +182,7 @@ impl TrialContext<'_> {
 }
 
 impl Clock {
-    /// A clock that stands at 0 now.
+    /// Starts a clock at 0.
     pub fn start() -> Clock {
         let (epoch, monotonic_ns) = (Instant::now(), monotonic_ns());
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What tells trials apart: their ids, and the seeds of all their chance.
+//! Identity of trials: their ids, and the seeds of their random streams.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::case::material::Material;
 /// The trials of a run, each a function of its case, its repetition and the plan's seed.
 pub struct Trials {
     plan_seed: u64,
-    /// By case and repetition, where the plain seeds would not do.
+    /// By case and repetition, if the plain seeds do not suffice.
     seeds: Vec<Vec<u64>>,
 }
 
@@ -43,16 +43,16 @@ impl Trials {
         }
     }
 
-    /// The point's own text decides, so that adding a case changes no other.
+    /// The hash of the point's own text, so that an additional case changes no other.
     fn hash(&self, case: &Case, repetition: u32) -> u64 {
         let load = serde_json::to_string(&case.load).unwrap_or_default();
         let text = format!("{:?}/{load}/{repetition}/{}", case.point, self.plan_seed);
         fnv1a(text.as_bytes())
     }
 
-    /// A kept target hears the marks of all trials, and a tag has 16 bits: of a hundred trials two
-    /// would share one in 7 of 100 runs, and the messages of the second would be duplicates of
-    /// those of the first. Whoever meets a tag that is taken moves on.
+    /// Gives each trial a seed with a free tag. A kept target receives the marks of all trials, and
+    /// a tag has 16 bits: of a hundred trials two would share one in 7 of 100 runs, and the
+    /// messages of the second would count as duplicates.
     fn seeds_with_tags_of_their_own(&self, cases: &[Case], repetitions: u32) -> Vec<Vec<u64>> {
         let mut taken = HashSet::new();
         let mut seed = |case: &Case, repetition: u32| {
@@ -67,7 +67,7 @@ impl Trials {
     }
 }
 
-/// A check value of what the bodies and traces of these cases are made of, hexadecimal.
+/// A check value of the contents of bodies and traces of these cases, hexadecimal.
 pub fn material_check(cases: &[Case]) -> String {
     let mut parts: Vec<&Material> = Vec::new();
     for case in cases {
@@ -79,14 +79,14 @@ pub fn material_check(cases: &[Case]) -> String {
         let times = material.trace.iter().flat_map(|time| time.0.to_be_bytes());
         material.body.iter().copied().chain(times).fold(hash, fnv1a_byte)
     });
-    // A path may lie in a file of the user's.
+    // A path may be defined in a file of the user.
     let paths = cases.iter().filter_map(|case| case.path.as_ref());
     let texts = paths.map(|path| format!("{path:?}"));
     let hash = texts.fold(hash, |hash, text| text.bytes().fold(hash, fnv1a_byte));
     format!("{hash:016x}")
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): names trials, guards nothing.
+/// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): an identifier, not a protection.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().copied().fold(FNV_OFFSET, fnv1a_byte)
 }
@@ -97,5 +97,5 @@ fn fnv1a_byte(hash: u64, byte: u8) -> u64 {
 
 const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
 
-/// With more trials than this there are not tags enough to look for free ones.
+/// With more trials than this there are too few free tags.
 const TAGS_MAX: u64 = 1 << 15;

@@ -1,5 +1,5 @@
-//! Follows a trial while it runs: what its shards report becomes ticks for who watches, and
-//! intervals for the run's record. An interval is written as soon as nothing can be added to it.
+//! Follows a running trial: reports of its shards become ticks for the watcher, and intervals for
+//! the run's record. An interval is written as soon as it is complete.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -14,24 +14,24 @@ use crate::trial::series::Series;
 use crate::trial::ticks::{Tick, Ticks};
 use crate::watcher::Watcher;
 
-/// A trial that runs.
+/// A running trial.
 pub struct Live<'l> {
     /// Its id.
     pub trial: String,
-    /// Who watches it.
+    /// Receives its progress.
     pub watcher: &'l dyn Watcher,
-    /// Where its intervals go, each when it is complete.
+    /// Receives its intervals, each when it is complete.
     pub sink: &'l mut Sink<'l>,
-    /// What its shards did.
+    /// The shards' reports.
     pub ticks: Ticks,
     /// Its intervals.
     pub series: Series,
 }
 
-/// Takes in an interval, or says why it cannot be written.
+/// Accepts an interval, or returns why it cannot be written.
 pub type Sink<'l> = dyn FnMut(Interval) -> Result<(), Stop> + Send + 'l;
 
-/// What a trial left that was followed.
+/// Results of following a trial.
 #[derive(Default)]
 pub struct Heard {
     /// Its intervals.
@@ -57,10 +57,10 @@ impl Live<'_> {
 
 struct Following<'l> {
     live: Live<'l>,
-    /// By shard: connections that stand, of how many.
+    /// By shard: open connections, and their final number.
     opened: BTreeMap<u32, (u64, u64)>,
     watched: Option<Watched>,
-    /// Intervals for which the target has not been watched far enough.
+    /// Intervals that wait for samples of the target.
     waiting: VecDeque<Interval>,
     heard: Heard,
 }
@@ -115,7 +115,7 @@ impl Following<'_> {
         }
     }
 
-    /// Writes the intervals up to whose end the target has been watched.
+    /// Writes the intervals for which the target's samples are complete.
     fn write_known(&mut self) {
         while let Some(mut interval) = self.waiting.pop_front() {
             if self.watched.as_ref().is_some_and(|watched| !watched.tell(&mut interval)) {
@@ -125,20 +125,20 @@ impl Following<'_> {
         }
     }
 
-    /// Where it cannot be written the trial goes on: its result is worth as much.
+    /// Writes an interval. A failure does not end the trial, whose result is still valid.
     fn write(&mut self, mut interval: Interval) {
         interval.trial.clone_from(&self.live.trial);
         self.heard.intervals.push(interval.clone());
         if let Err(stop) = (self.live.sink)(interval)
             && self.heard.unwritten.is_none()
         {
-            self.live.watcher.say(&format!("{stop}; the trial is measured to its end"));
+            self.live.watcher.say(&format!("{stop}; the trial continues"));
             self.heard.unwritten = Some(stop);
         }
     }
 }
 
-/// How soon it is noticed that the target has been watched far enough.
+/// Interval at which the target's samples are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
@@ -158,7 +158,7 @@ mod tests {
     use crate::trial::ticks::tests::{EVERY, reported};
     use crate::watcher::Standing;
 
-    /// Writes down what it is told.
+    /// Records the lines that it is given.
     #[derive(Default)]
     struct Words(Mutex<Vec<String>>);
 

@@ -1,10 +1,10 @@
-//! One trial from beginning to end: the target is started and observed, the load is made, the
-//! record is put together. What is observed is a list of probes, called phase by phase.
+//! One trial from start to end: the target is started and observed, the load is made, the record is
+//! assembled. Observations come from a list of probes, called phase by phase.
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use weigh_engine::generator::{Attendant, Generator};
+use weigh_engine::generator::{Generator, TrialObserver};
 use weigh_engine::job::{Failure, Job, Progress, Shared};
 use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::Outcome;
@@ -23,32 +23,32 @@ use crate::exit::{Exit, Stop};
 use crate::probe::{Edge, Entry, Phase, Probes};
 use crate::probes::PROBES;
 use crate::targets::addresses::{resolve, sources};
-use crate::targets::kept::{Counted, Lease, Targets};
-use crate::targets::stage;
+use crate::targets::hosts;
+use crate::targets::pool::{Counted, Lease, Targets};
 use crate::trial::context::{Client, Clock, Findings, TrialContext, TrialOptions, Window};
 use crate::trial::news::TrialNews;
 use crate::trial::series::reported_every;
 use crate::trial::unanswered::{check_answered, failure, unreached};
 
-/// What a trial came to.
+/// Results of a trial.
 pub struct Weighed {
     /// Its result.
     pub finished: TrialFinished,
-    /// Events of its probes: its connections, one session packet by packet, what TCP knew of the
-    /// path over time, its background, its energy.
+    /// Events of its probes: its connections, one session packet by packet, TCP figures of the path
+    /// over time, its background, its energy.
     pub told: Vec<Event>,
-    /// Why its single messages could not be kept.
+    /// Why its single messages could not be recorded.
     pub unwritten: Option<RecordError>,
     /// Use of resources that can run out, at the end of the window.
     pub observed: Observed,
-    /// The monotonic clock when that of the trial stood at 0, nanoseconds.
+    /// The trial's time 0 on the monotonic clock, nanoseconds.
     pub epoch_ns: u64,
 }
 
-/// Runs one trial on a target that `targets` starts or has kept, with all probes there are.
+/// Runs one trial on a target that `targets` starts or has kept, with all probes.
 ///
 /// # Errors
-/// If the trial could not take place, or has no result.
+/// A trial that could not run, or has no result.
 pub fn run(
     lane: &Lane,
     trial: Trial,
@@ -62,7 +62,7 @@ pub fn run(
 /// Runs one trial with the probes of a list.
 ///
 /// # Errors
-/// If the trial could not take place, or has no result.
+/// A trial that could not run, or has no result.
 pub fn run_with(
     entries: &[Entry],
     lane: &Lane,
@@ -79,7 +79,7 @@ pub fn run_with(
         let context = context(lane, &trial, options, targets, &mut lease)?;
         weigh(context, material, &probes)
     });
-    // What still runs beside the target after a failure ends before it.
+    // After a failure, probes end before the target.
     drop(probes);
     let (weighed, counted) = match weighed {
         Ok((weighed, counted)) => (Ok(weighed), counted),
@@ -89,11 +89,11 @@ pub fn run_with(
     weighed
 }
 
-/// Where the target listens, and the credentials of the clients.
+/// Address of the target, and credentials of the clients.
 fn locate(lane: &Lane, lease: &Lease) -> Result<Endpoint, Stop> {
     let mut endpoint = lease.target.running.endpoint().clone();
     endpoint.address = match &lease.target.relay {
-        // The host that the clients name stays the same: the relay only carries it.
+        // The host that clients name stays the same; the relay only forwards.
         Some(relay) => Some(relay.address()),
         None => Some(resolve(&endpoint)?),
     };
@@ -129,7 +129,7 @@ fn context<'t>(
     })
 }
 
-/// The trial, phase by phase, and what its target has counted since it was started.
+/// Runs the trial phase by phase; returns its target's counts since its start too.
 fn weigh(
     mut trial: TrialContext<'_>,
     material: &Material,
@@ -168,7 +168,7 @@ fn weigh(
     Ok((weighed, found.counted))
 }
 
-/// The record of the trial: the engine's own, with what the probes have found.
+/// Assembles the record of the trial: the engine's own, and the probes' findings.
 fn put_together(trial: &mut TrialContext<'_>, outcome: Outcome, probes: &Probes) -> TrialFinished {
     let running = &mut trial.lease.target.running;
     let beside = Beside {
@@ -180,7 +180,7 @@ fn put_together(trial: &mut TrialContext<'_>, outcome: Outcome, probes: &Probes)
     let mut finished = record::put_together(trial.trial, outcome, beside, trial.lane.protocol);
     probes.each(Phase::Record, |probe| probe.record(trial, &mut finished));
     finished.doubts.extend(trial.found.doubts.iter().map(Doubt::record));
-    // Only now it is known how full the path was.
+    // Only now the load of the path is known.
     pace::diagnose(&mut finished, trial.load());
     let library = trial.lane.protocol.library(&trial.lane.settings);
     finished.scene.extend(library.map(|name| ("library".to_owned(), name.to_owned())));
@@ -188,7 +188,7 @@ fn put_together(trial: &mut TrialContext<'_>, outcome: Outcome, probes: &Probes)
     finished
 }
 
-/// What the shards work on.
+/// The work of the shards.
 fn job(
     trial: &mut TrialContext<'_>,
     material: &Material,
@@ -202,7 +202,7 @@ fn job(
     Ok(Job {
         object,
         sources: sources(trial.trial, client.address),
-        consumers: scene.and_then(stage::subscribers),
+        consumers: scene.and_then(hosts::subscribers),
         trial: trial.trial.clone(),
         dial,
         composer,
@@ -217,20 +217,20 @@ fn job(
     })
 }
 
-/// Makes the load, from the generator's host where it has one.
+/// Makes the load, from the generator's network namespace if it has one.
 fn generate(
     job: &Arc<Job>,
     trial: &TrialContext<'_>,
     watch: &Arc<Watch>,
 ) -> Result<Outcome, Failure> {
-    let attendant: Arc<dyn Attendant> = Arc::clone(watch) as Arc<dyn Attendant>;
+    let observer: Arc<dyn TrialObserver> = Arc::clone(watch) as Arc<dyn TrialObserver>;
     let epoch = trial.clock.epoch;
-    let start = || Generator::start(Arc::clone(job), epoch, &attendant);
+    let start = || Generator::start(Arc::clone(job), epoch, &observer);
     let generator = match &trial.lease.target.scene {
         None => start()?,
         Some(scene) => {
             let ourselves = |error: &dyn std::fmt::Display| Failure::Ourselves(error.to_string());
-            let host = scene.host(stage::GENERATOR).map_err(|error| ourselves(&error))?;
+            let host = scene.host(hosts::GENERATOR).map_err(|error| ourselves(&error))?;
             host.inside(|| Ok(start())).map_err(|error| ourselves(&error))??
         }
     };
@@ -241,11 +241,11 @@ fn generate(
     outcome
 }
 
-/// What is done in the generator's threads at the borders of the window.
+/// Hooks in the generator's threads at the borders of the window.
 struct Watch {
     pinning: Pinning,
-    /// The generator goes before others: it sleeps between messages, on a core that is not the
-    /// target's.
+    /// The generator has priority over other processes: it sleeps between messages, on a core that
+    /// is not the target's.
     is_urgent: bool,
     progress: Mutex<Sender<TrialNews>>,
     window: Mutex<Window>,
@@ -277,12 +277,12 @@ impl Watch {
     }
 }
 
-impl Attendant for Watch {
+impl TrialObserver for Watch {
     fn thread_started(&self, shard: u32) {
         // An affinity that cannot be set leaves the thread where the scheduler puts it.
         let _ = self.pinning.generator_core(shard as usize).pin_this_thread();
         if self.is_urgent {
-            // Without the right to, the lag gate judges the result.
+            // Without the right to do so, the lag gate judges the result.
             let _ = urgency::before_others(urgency::Rank::Generator);
         }
     }

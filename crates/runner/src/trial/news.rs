@@ -1,22 +1,22 @@
-//! What is heard of a trial while it runs: from the shards of the generator, and of the target.
+//! Progress of a running trial: from the shards of the generator, and from the target.
 
 use weigh_engine::job::Progress;
 use weigh_model::event::Interval;
 use weigh_observe::sampler::Recording;
 
-/// What the threads of a trial report while it runs.
+/// Reports of a trial's threads while it runs.
 pub enum TrialNews {
     /// A shard of the generator.
     Shard(u32, Progress),
-    /// The target is watched.
+    /// The target is observed.
     Target(Watched),
 }
 
-/// A target that is watched while a trial runs.
+/// A target that is observed during a trial.
 pub struct Watched {
     /// The samples so far that windows from a moment on need.
     pub since: Since,
-    /// What their clock showed when the trial's stood at 0.
+    /// The samples' clock at the trial's time 0.
     pub epoch_ns: u64,
     /// True for a target that Weighbridge does not run: once it is gone, it has no figures.
     pub is_foreign: bool,
@@ -25,19 +25,19 @@ pub struct Watched {
 /// Reads a recording that may still grow, from this moment of the monotonic clock on.
 pub type Since = Box<dyn Fn(u64) -> SoFar + Send>;
 
-/// What a recording that may still grow holds.
+/// State of a recording that may still grow.
 pub enum SoFar {
     /// It has ended without a sample.
     Nothing,
-    /// The first sample is still to come.
+    /// The first sample has not come yet.
     NotYet,
     /// The samples so far.
     Seen(Recording),
 }
 
 impl Watched {
-    /// Puts the target's load and memory into an interval. Returns false where the target was not
-    /// watched to the interval's end yet.
+    /// Adds the target's load and memory to an interval. Returns false if the samples do not reach
+    /// the interval's end yet.
     pub fn tell(&self, interval: &mut Interval) -> bool {
         let to = self.epoch_ns + interval.at_ns;
         let from = to.saturating_sub(interval.length_ns.unwrap_or(0));
@@ -56,8 +56,8 @@ impl Watched {
     }
 }
 
-/// What resident memory exceeded proportional memory by: frequent samples know only the former,
-/// and a report that shows both must not contradict itself.
+/// Resident memory less proportional memory: frequent samples have only the former, and a report
+/// that shows both must be consistent.
 fn shared_bytes(recording: &Recording) -> u64 {
     let known = recording.samples.iter().filter(|sample| sample.memory.pss_bytes.is_some());
     known.map(|s| s.memory.rss_bytes.saturating_sub(s.memory.bytes())).min().unwrap_or(0)

@@ -1,11 +1,10 @@
-//! The intervals of a trial, each of them known while the trial runs. How long they are is defined
-//! here.
+//! The intervals of a trial, each available while the trial runs. Defines their length.
 //!
-//! A trial whose length is known has intervals of one length, known beforehand. What was written
-//! cannot be joined any more, so where the length is not known later intervals are longer: the
-//! length doubles whenever the trial has lasted [`INTERVALS_MAX`] times as long. A trial of ten
-//! hours has some 1,500 intervals then, and none is longer than a 120th of the time before it.
-//! Draining after a load of known length counts as time that nobody knew of.
+//! A trial of known length has intervals of one fixed length. Written intervals cannot be joined,
+//! so with an unknown length later ones are longer: the length doubles whenever the trial has
+//! lasted [`INTERVALS_MAX`] times as long. A trial of ten hours then has some 1,500 intervals, and
+//! none is longer than a 120th of the time before it. Draining after a load of known length counts
+//! as unknown time.
 
 use std::collections::VecDeque;
 
@@ -15,24 +14,24 @@ use weigh_model::{Load, Nanos};
 
 use crate::trial::ticks::Tick;
 
-/// How long an interval of the time series is at the beginning: as the plan wants it, at least
-/// [`INTERVAL_MIN`], or fitted to the length of the trial.
+/// Initial length of the intervals: as the plan asks, at least [`INTERVAL_MIN`], or fitted to the
+/// length of the trial.
 fn interval(load: &Load, wanted: Option<Nanos>) -> Nanos {
     wanted.map_or_else(|| interval_length(load), |wanted| wanted.max(INTERVAL_MIN))
 }
 
-/// How often shards report: a whole number of times in each interval, and every second for a user
-/// who watches.
+/// Interval of the shards' reports: a whole number of them in each interval, and at least every
+/// second for the display.
 pub fn reported_every(load: &Load, wanted: Option<Nanos>) -> Nanos {
     let interval = interval(load, wanted);
     Nanos(interval.0 / interval.0.div_ceil(1_000_000_000).max(1))
 }
 
-/// The intervals of one trial that are not known to be whole yet.
+/// The intervals of one trial that are not complete yet.
 #[derive(Debug)]
 pub struct Series {
     slots: VecDeque<Slot>,
-    /// Ticks in an interval that begins now.
+    /// Ticks in an interval that starts now.
     ticks_each: u64,
     /// Ticks so far.
     ticks: u64,
@@ -48,7 +47,8 @@ struct Slot {
 }
 
 impl Series {
-    /// Of a trial with this load, whose plan wants intervals of length `wanted`.
+    /// Makes the series of a trial with this load, whose plan asks for intervals of length
+    /// `wanted`.
     pub fn new(load: &Load, wanted: Option<Nanos>) -> Series {
         let tick = reported_every(load, wanted).0.max(1);
         let mut ticks_each = (interval(load, wanted).0 / tick).max(1);
@@ -65,7 +65,7 @@ impl Series {
         Series { slots: VecDeque::new(), ticks_each, ticks: 0, is_over: false }
     }
 
-    /// Takes in the next tick.
+    /// Adds the next tick.
     pub fn add(&mut self, tick: Tick) {
         self.is_over = false;
         if self.ticks >= INTERVALS_MAX * self.ticks_each {
@@ -78,12 +78,12 @@ impl Series {
         }
     }
 
-    /// Nothing more is added: all intervals are known.
+    /// Ends the series: all intervals are complete.
     pub fn end(&mut self) {
         self.is_over = true;
     }
 
-    /// The next interval to which nothing can be joined any more.
+    /// The next complete interval.
     pub fn next_known(&mut self) -> Option<Interval> {
         while self.slots.len() > 1 {
             if !self.joins_the_one_before(1)? {
@@ -95,9 +95,9 @@ impl Series {
         self.slots.pop_front_if(|_| self.is_over).map(|slot| slot.tick.interval())
     }
 
-    /// The last interval of each phase joins the one before it where it is less than half as long:
-    /// too few messages are in it for a rate or a quantile. Draining never joins load. `None` while
-    /// that cannot be known of the interval at `index`.
+    /// True if the last interval of its phase joins the previous one: it is less than half as long,
+    /// too short for a rate or a quantile. Draining never joins load. `None` while that is unknown
+    /// for the interval at `index`.
     fn joins_the_one_before(&self, index: usize) -> Option<bool> {
         let (before, own) = (&self.slots[index - 1].tick, &self.slots[index].tick);
         let is_short = |length_ns: u64| 2 * length_ns < before.length_ns();
@@ -127,10 +127,11 @@ impl Slot {
     }
 }
 
-/// Intervals of one length, twice what a trial of known length has without its draining.
+/// Maximum number of intervals of one length, twice that of a trial of known length without
+/// draining.
 const INTERVALS_MAX: u64 = 2 * weigh_engine::job::INTERVALS_MAX;
 
-/// Of usual loads a shorter interval holds too few messages to have a quantile.
+/// With usual loads a shorter interval has too few messages for a quantile.
 const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
 
 #[cfg(test)]
@@ -157,7 +158,7 @@ mod tests {
         intervals.iter().map(|own| own.length_ns.unwrap() / 1_000_000).collect()
     }
 
-    /// A tick that begins and lasts so many milliseconds.
+    /// A tick with this start and length in milliseconds.
     fn tick(begin_ms: u64, number: u64, length_ms: u64, draining: bool) -> Tick {
         let mut own: ShardInterval = reported(number, false);
         own.interval.at_ns = 7 + (begin_ms + length_ms) * 1_000_000;

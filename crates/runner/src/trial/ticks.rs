@@ -1,5 +1,5 @@
-//! Merges the reports of a trial's shards: what all of them did between two borders is one tick,
-//! complete as soon as every shard has passed the second border.
+//! Merges the reports of a trial's shards: their sum between two borders is one tick, complete as
+//! soon as every shard has passed the second border.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,29 +13,29 @@ use weigh_model::event::Interval;
 #[derive(Debug)]
 pub struct Ticks {
     shards: u32,
-    /// By shard: the last border that it reported; [`Nanos::NEVER`] once it has settled.
+    /// By shard: the last reported border; [`Nanos::NEVER`] after it has settled.
     passed: BTreeMap<u32, Nanos>,
     open: VecDeque<Tick>,
 }
 
-/// What all shards did between two borders.
+/// Counts and times of all shards between two borders.
 #[derive(Clone, Debug, Default)]
 pub struct Tick {
     counts: Interval,
     times: IntervalTimes,
     border: Nanos,
     from_ns: u64,
-    /// By shard: connections at the end, processor time.
+    /// By shard: connections at the end, CPU time.
     shards: BTreeMap<u32, (u64, Nanos)>,
 }
 
 impl Ticks {
-    /// Of a trial that this many shards carry out.
+    /// Makes the ticks of a trial with this many shards.
     pub fn new(shards: u32) -> Ticks {
         Ticks { shards, passed: BTreeMap::new(), open: VecDeque::new() }
     }
 
-    /// Takes in what `shard` did in one interval.
+    /// Adds an interval of `shard`.
     pub fn add(&mut self, shard: u32, own: ShardInterval) {
         let tick = Tick::of(shard, own);
         let passed = self.passed.entry(shard).or_default();
@@ -46,7 +46,7 @@ impl Ticks {
         }
     }
 
-    /// `shard` has nothing more to report.
+    /// Notes that `shard` has nothing more to report.
     pub fn settle(&mut self, shard: u32) {
         self.passed.insert(shard, Nanos::NEVER);
     }
@@ -62,7 +62,7 @@ impl Ticks {
         self.open.pop_front_if(|tick| tick.border <= slowest)
     }
 
-    /// What is left when nothing more comes.
+    /// Returns the remaining ticks when no more reports come.
     pub fn rest(&mut self) -> impl Iterator<Item = Tick> {
         self.open.drain(..)
     }
@@ -74,7 +74,7 @@ impl Ticks {
 }
 
 impl Tick {
-    /// What one shard did.
+    /// Makes a tick of one shard's report.
     pub fn of(shard: u32, own: ShardInterval) -> Tick {
         let ShardInterval { interval: counts, border, times, cpu } = own;
         let from_ns = counts.at_ns.saturating_sub(counts.length_ns.unwrap_or(0));
@@ -82,7 +82,7 @@ impl Tick {
         Tick { counts, times, border, from_ns, shards }
     }
 
-    /// Counts of all shards, and the phase. Ends and connections are those of one of them.
+    /// Counts of all shards, and the phase. Ends and connections are of one shard.
     pub fn counts(&self) -> &Interval {
         &self.counts
     }
@@ -97,7 +97,7 @@ impl Tick {
         self.shards.values().map(|(connections, _)| connections).sum()
     }
 
-    /// From the first shard's begin to the last one's end, nanoseconds.
+    /// Time from the first shard's start to the last one's end, nanoseconds.
     pub fn length_ns(&self) -> u64 {
         self.counts.at_ns - self.from_ns
     }
@@ -108,7 +108,7 @@ impl Tick {
         phase(self) == phase(other)
     }
 
-    /// Takes in the tick that follows, or what another shard did in this one.
+    /// Adds the tick that follows, or another shard's report of this one.
     pub fn join(&mut self, other: &Tick) {
         self.times.merge(&other.times);
         self.border = self.border.max(other.border);
@@ -119,6 +119,8 @@ impl Tick {
         sum.errors += more.errors;
         sum.at_ns = sum.at_ns.max(more.at_ns);
         self.from_ns = self.from_ns.min(other.from_ns);
+        // Shards end a load by count at different times: what one still sends is load.
+        sum.draining &= more.draining;
         for (shard, (connections, cpu)) in &other.shards {
             let entry = self.shards.entry(*shard).or_default();
             *entry = (*connections, entry.1 + *cpu);
@@ -145,7 +147,7 @@ pub(super) mod tests {
 
     pub const EVERY: u64 = 100_000_000;
 
-    /// What a shard reports of its interval of this number, from 1.
+    /// A shard's report of its interval of this number, from 1.
     pub fn reported(number: u64, warmup: bool) -> ShardInterval {
         let interval = Interval {
             at_ns: number * EVERY + 7,
@@ -180,11 +182,31 @@ pub(super) mod tests {
         assert!(all[1].counts().warmup && !all[2].counts().warmup);
     }
 
+    /// One shard has sent its share while the other still sends: the tick is load, whichever shard
+    /// reports first.
+    #[test]
+    fn a_tick_is_draining_once_every_shard_drains() {
+        let drains = |number: u64| {
+            let mut own = reported(number, false);
+            own.interval.draining = true;
+            own
+        };
+        for first in [0, 1] {
+            let mut ticks = Ticks::new(2);
+            let last = 1 - first;
+            ticks.add(first, if first == 0 { drains(1) } else { reported(1, false) });
+            ticks.add(last, if last == 0 { drains(1) } else { reported(1, false) });
+            (0..2).for_each(|shard| ticks.add(shard, drains(2)));
+            let all = std::iter::from_fn(|| ticks.next_complete());
+            assert_eq!(all.map(|tick| tick.counts().draining).collect::<Vec<_>>(), [false, true]);
+        }
+    }
+
     #[test]
     fn a_tick_waits_for_the_slowest_shard_until_that_has_settled() {
         let mut ticks = Ticks::new(2);
         (1..=3).for_each(|number| ticks.add(0, reported(number, false)));
-        assert!(sent(&mut ticks).is_empty(), "nobody has heard of the other shard");
+        assert!(sent(&mut ticks).is_empty(), "the other shard has not reported");
         ticks.add(1, reported(2, false));
         assert_eq!(sent(&mut ticks), [3, 6]);
         ticks.settle(1);

@@ -1,4 +1,4 @@
-//! Trials that came to nothing because nobody answered: what is said of them, and what to type.
+//! Errors of trials without an answer of the target, and what to type.
 
 use weigh_engine::job::{Failure, Job};
 use weigh_engine::outcome::{Outcome, SILENCE};
@@ -10,7 +10,7 @@ use weigh_model::{Nanos, Pattern, tls};
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
 
-/// Why there is no outcome; where the path has gone, that is why.
+/// Why there is no outcome; a failed path takes precedence.
 pub fn unreached(error: Failure, lane: &Lane, hindrance: Option<&str>) -> Stop {
     match hindrance {
         Some(hindrance) => Stop::new(Exit::Target, format!("{error}: {hindrance}")),
@@ -22,12 +22,13 @@ pub fn unreached(error: Failure, lane: &Lane, hindrance: Option<&str>) -> Stop {
 pub fn failure(failure: Failure, lane: &Lane) -> Stop {
     let is_secured = tls::is_on(&lane.settings);
     let (exit, mend) = match &failure {
-        // A closed port refuses; a server that resets or hangs up listens, without TLS perhaps.
+        // A closed port refuses; a server that resets or closes the connection listens, perhaps
+        // without TLS.
         Failure::Unreachable { reason, .. } if is_secured && !reason.contains("refused") => {
             (Exit::Target, WITHOUT_TLS)
         }
         Failure::Unreachable { .. } => (Exit::Target, "; start the server, or check host and port"),
-        // These have mends of their own.
+        // These errors have a fix in their text.
         Failure::Session { reason, .. }
             if reason.starts_with("TLS: ") || reason.contains("WebSocket") =>
         {
@@ -41,33 +42,33 @@ pub fn failure(failure: Failure, lane: &Lane) -> Stop {
     Stop::new(exit, format!("{failure}{mend}"))
 }
 
-/// What to type where a connection that was to be secured ends before it is.
+/// What to type if a connection ends before TLS is set up.
 const WITHOUT_TLS: &str = "; something listens there that may not speak TLS: leave TLS out \
                            (mqtt:// for mqtts://, http:// for https://), or check host and port";
 
-/// A server that took messages which it should have answered, and never said anything that the
-/// protocol knows, was never ready. (Where sessions have a greeting, this was noticed there.)
+/// Detects a server that accepted messages which it should have answered, and never sent a valid
+/// response: it was never ready. (With a greeting, this is detected earlier.)
 ///
 /// # Errors
-/// What it did instead.
+/// The behaviour of such a server.
 pub fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
     let ledger = &outcome.ledger;
     let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
     let answers = ledger.acknowledged + errors + ledger.delivered.unwrap_or(0) + ledger.late;
     let is_asked = job.dial.confirms && job.load().pattern != Pattern::Hold;
     if outcome.shards.object_fault.is_some() {
-        // Nothing whole was asked.
+        // No complete request was sent.
         return Ok(());
     }
-    // What a path swallowed says nothing of the target.
+    // Bytes that a path dropped say nothing about the target.
     let is_cut_off = job.may_be_cut_off && outcome.shards.bytes.1 == 0;
     let is_idle = outcome.shards.was_interrupted || ledger.scheduled == 0;
     if !is_asked || answers > 0 || is_idle || is_cut_off {
         return Ok(());
     }
     let reason = outcome.shards.first_loss.clone().unwrap_or_default();
-    // Whoever greets and then is silent, and keeps the connection, was ready. Without a greeting
-    // all that came is the beginning of an answer that was never completed.
+    // A server that greets and stays connected was ready. Without a greeting, all bytes are the
+    // start of an incomplete response.
     let was_shut = !reason.is_empty() && reason != SILENCE;
     let has_begun = outcome.shards.bytes.1 > 0;
     if has_begun && !was_shut && (job.may_be_cut_off || greets(&job.dial)) {
@@ -85,7 +86,7 @@ pub fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
     Err(Failure::Session { address: job.address, reason })
 }
 
-/// Whether a session begins with a word of the server.
+/// True if sessions start with a greeting of the server.
 fn greets(dial: &Dial) -> bool {
     let mut wire = (dial.make)(Seat { index: 0, role: Role::Producer });
     let mut is_ready = false;

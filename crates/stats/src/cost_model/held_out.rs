@@ -1,32 +1,31 @@
-//! Whether a cost model foretells what it has not seen: every group of runs is left out once,
-//! together with others, and foretold by a fit to the rest.
+//! Cross-validates a cost model: every group of runs is left out once, together with others, and
+//! predicted by a fit to the remaining ones.
 
 use super::{CostModel, Row};
 use crate::bootstrap::Bootstrap;
 
-/// A group that was left out: what it cost, and what a fit without it says.
+/// A group that was left out: its measured cost, and the prediction of a fit without it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Foretold {
     /// The group's number.
     pub group: usize,
     /// The mean cost of its runs.
     pub measured: f64,
-    /// What the fit to the others says of their mean drivers; `None` where the others cannot: it
-    /// alone shows a driver, or without it two cannot be told apart.
+    /// The prediction for their mean drivers; `None` if it cannot be made: only this group has a
+    /// driver, or without it two drivers cannot be separated.
     pub foretold: Option<f64>,
 }
 
 impl Foretold {
-    /// Foretold less measured, as a share of what was measured.
+    /// Predicted minus measured, as a share of measured.
     pub fn relative_error(&self) -> Option<f64> {
         self.foretold.map(|foretold| foretold / self.measured - 1.0)
     }
 }
 
-/// Leaves the groups out in `parts` parts: group `g` with part `g % parts`. `groups` tells the
-/// group of each row, such as the cell that it is a repetition of; a group is always left out
-/// whole, since its runs foretell each other too well. The other arguments are those of
-/// [`CostModel::fit_shaped`].
+/// Leaves the groups out in `parts` parts: group `g` with part `g % parts`. `groups` has the group
+/// of each row, such as its cell; a group is always left out whole, since its runs predict each
+/// other too well. The other arguments are those of [`CostModel::fit_shaped`].
 pub fn foretell(
     shapes: &[f64],
     rows: impl Fn(f64) -> Vec<Row>,
@@ -62,7 +61,7 @@ pub fn foretell(
     numbers.into_iter().map(of_group).collect()
 }
 
-/// A fit to the rows that were kept, over the drivers that there are in them.
+/// A fit to the rows that were kept, with the drivers that occur in them.
 struct Part {
     present: Vec<usize>,
     model: CostModel,
@@ -82,7 +81,7 @@ impl Part {
             rows(shape).into_iter().map(reduced).collect()
         };
         let once = Bootstrap { resamples: 1, seed: 0 };
-        // No interval is asked for, so that it does not matter which runs belong together.
+        // No interval is computed, so the groups do not matter.
         let alone: Vec<usize> = (0..some.len()).collect();
         let model = CostModel::fit_shaped(shapes, reduced, &alone, floor, once).ok()?;
         Some(Part { present, model })

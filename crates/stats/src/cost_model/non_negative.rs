@@ -1,6 +1,6 @@
 //! Least squares under `x >= 0` by the active set of C. L. Lawson and R. J. Hanson, "Solving Least
-//! Squares Problems", 1974, chapter 23. The problems here have a handful of columns, so that
-//! every step solves its subproblem anew.
+//! Squares Problems", 1974, chapter 23. The problems here have few columns, so every step solves
+//! its subproblem anew.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -11,7 +11,7 @@ pub fn non_negative(matrix: &DMatrix<f64>, right: &DVector<f64>) -> DVector<f64>
     let mut found = DVector::zeros(columns);
     let mut used: Vec<usize> = Vec::new();
     let small = tolerance(matrix, right);
-    // Each pass frees one column; none is freed more often than this but by rounding.
+    // Each pass frees one column; only rounding could free one more often than this.
     for _ in 0..PASSES_PER_COLUMN * columns {
         let slopes = matrix.tr_mul(&(right - matrix * &found));
         let mut candidates: Vec<usize> =
@@ -20,7 +20,7 @@ pub fn non_negative(matrix: &DMatrix<f64>, right: &DVector<f64>) -> DVector<f64>
         let freed = candidates.into_iter().find_map(|column| {
             let tried: Vec<usize> = used.iter().copied().chain([column]).collect();
             let best = unconstrained(matrix, right, &tried)?;
-            // By rounding alone the slope promised what the solution does not hold.
+            // Only by rounding does the slope promise what the solution does not hold.
             (best[tried.len() - 1] > 0.0).then_some((tried, best))
         });
         let Some((tried, best)) = freed else { break };
@@ -30,8 +30,8 @@ pub fn non_negative(matrix: &DMatrix<f64>, right: &DVector<f64>) -> DVector<f64>
     found
 }
 
-/// Goes from `found` towards the solution of the columns in use; one that would fall below 0 stops
-/// there and is used no more.
+/// Moves from `found` towards the solution of the columns in use; one that would fall below 0 stops
+/// there and leaves the set.
 fn settle(
     matrix: &DMatrix<f64>,
     right: &DVector<f64>,
@@ -59,7 +59,7 @@ fn settle(
     }
 }
 
-/// Least squares over these columns alone; `None` where one depends on the others.
+/// Least squares over these columns only; `None` if one depends on the others.
 fn unconstrained(
     matrix: &DMatrix<f64>,
     right: &DVector<f64>,
@@ -79,14 +79,14 @@ fn unconstrained(
     r.solve_upper_triangular(&q.tr_mul(right))
 }
 
-/// A slope that rounding alone can make.
+/// The largest slope that rounding alone can cause.
 fn tolerance(matrix: &DMatrix<f64>, right: &DVector<f64>) -> f64 {
     10.0 * f64::EPSILON * matrix.norm() * right.norm()
 }
 
 const PASSES_PER_COLUMN: usize = 10;
 
-/// What is left of a column, as a share of its length, when the others in use are taken away.
+/// Remainder of a column, as a share of its length, without the other columns in use.
 const DEPENDENT: f64 = 1e-12;
 
 #[cfg(test)]

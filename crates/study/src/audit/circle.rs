@@ -4,10 +4,10 @@
 
 use std::f64::consts::TAU;
 
-/// What Rayleigh's test says.
+/// Result of Rayleigh's test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rayleigh {
-    /// The chance of so much togetherness, or more, among directions without any.
+    /// p value: the chance of directions this close together, or closer, if they are random.
     pub(crate) p: f64,
     /// The mean direction, in turns from 0 to 1.
     pub(crate) mean: f64,

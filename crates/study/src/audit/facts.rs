@@ -16,6 +16,9 @@ use crate::audit::source::Unreadable;
 use crate::audit::vocabulary::{is_known, key, known_keys};
 
 /// Reads a side file; `name` is for the messages.
+///
+/// # Errors
+/// If it is not TOML, or has an unknown key.
 pub fn read(name: &str, text: &str) -> Result<Vec<Fact>, Unreadable> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
@@ -24,13 +27,13 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Fact>, Unreadable> {
     let mut facts = Vec::new();
     for (key, value) in &table {
         let entries = value.as_array().filter(|_| key == "about").ok_or_else(|| {
-            let problem = format!("there is no such key: {key}");
+            let problem = format!("unknown key {key}");
             Unreadable::new(name, problem, "begin every entry with [[about]]")
         })?;
         for (index, entry) in entries.iter().enumerate() {
             let place = || format!("{name}, entry {} of [[about]]", index + 1);
             let entry = entry.as_table().ok_or_else(|| {
-                Unreadable::new(&place(), "this is no table", "begin every entry with [[about]]")
+                Unreadable::new(&place(), "this is not a table", "begin every entry with [[about]]")
             })?;
             read_entry(&place(), entry, &mut facts)?;
         }
@@ -47,8 +50,8 @@ fn read_entry(place: &str, entry: &Table, facts: &mut Vec<Fact>) -> Result<(), U
         }
         let key = key(word);
         if !is_known(key) {
-            let problem = format!("there is no such key: {word}");
-            let mend = format!("the keys are table, subject, said, {}", known_keys().join(", "));
+            let problem = format!("unknown key {word}");
+            let mend = format!("use one of table, subject, said, {}", known_keys().join(", "));
             return Err(Unreadable::new(place, problem, mend));
         }
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

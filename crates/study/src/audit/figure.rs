@@ -1,11 +1,11 @@
-//! A figure that somebody printed, with its place, and all that is known about it.
+//! A printed figure, with its place, and everything known about it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use serde::Serialize;
 
-/// Where a figure stands.
+/// Place of a figure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
     /// The file, as it was named.
@@ -32,7 +32,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a figure is about.
+/// Quantity of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
     /// Time of one exchange, seconds.
@@ -51,15 +51,15 @@ pub enum Quantity {
     Accepted,
     /// Failed exchanges over all, of 1.
     Failed,
-    /// How many samples or messages there were.
+    /// Number of samples or messages.
     Count,
-    /// How many messages should have arrived.
+    /// Number of messages that should have arrived.
     Expected,
-    /// How many messages arrived.
+    /// Number of messages that arrived.
     Received,
-    /// How many connections were opened.
+    /// Number of connections opened.
     Connections,
-    /// How many clients ran.
+    /// Number of clients.
     Clients,
     /// Bytes of TCP headers.
     HeaderBytes,
@@ -89,13 +89,13 @@ pub enum Statistic {
 /// One printed figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
     /// What is compared: a protocol, a system; several in a claim about a ratio.
     pub subjects: Vec<String>,
-    /// Everything else that tells its cell from others, by the words of the vocabulary.
+    /// Other keys that distinguish its cell, in the words of the vocabulary.
     pub keys: BTreeMap<String, String>,
-    /// What it is about.
+    /// Its quantity.
     pub quantity: Quantity,
     /// Which statistic it is.
     pub statistic: Statistic,
@@ -133,7 +133,7 @@ pub struct Evidence {
     pub name: String,
     /// Its figures, in the order of the files.
     pub figures: Vec<Figure>,
-    /// What is known beside them.
+    /// Further facts about them.
     pub facts: Vec<Fact>,
     /// Indices of the results of each cell of each table.
     cells: HashMap<String, Vec<usize>>,
@@ -169,7 +169,8 @@ impl Evidence {
         }
     }
 
-    /// What is known of `figure` under `key`: its own series first, then its table, then the rest.
+    /// The fact about `figure` with the key `key`: its own series first, then its table, then the
+    /// rest.
     pub fn known<'e>(&'e self, figure: &'e Figure, key: &str) -> Option<Known<'e>> {
         if let Some(value) = figure.keys.get(key) {
             return Some(Known { value, is_said: true });
@@ -186,7 +187,7 @@ impl Evidence {
         found.map(|fact| Known { value: &fact.value, is_said: fact.is_said })
     }
 
-    /// What is known of one subject of `figure`, for claims that have two.
+    /// The fact about one subject of `figure`, for claims that have two.
     pub fn known_of<'e>(&'e self, figure: &'e Figure, subject: &str, key: &str) -> Option<&'e str> {
         let in_table =
             |fact: &&Fact| fact.table.as_ref().is_none_or(|table| *table == figure.place.table);
@@ -259,7 +260,7 @@ impl Figure {
         if self.subjects.is_empty() { self.place.table.clone() } else { self.subject() }
     }
 
-    /// What tells its cell from others: `HTTP, clients 60, messages 10000`.
+    /// Name of its cell: `HTTP, clients 60, messages 10000`.
     pub fn cell(&self) -> String {
         let keys = self.keys.iter().filter(|(_, value)| !value.is_empty());
         let parts = keys.map(|(key, value)| format!("{key} {value}"));
@@ -273,7 +274,7 @@ impl Figure {
     }
 }
 
-/// What two figures of one cell have equal.
+/// Keys that two figures of one cell have in common.
 fn cell_key(figure: &Figure) -> String {
     let mut text = figure.subjects.join("\u{1}");
     for (key, value) in &figure.keys {

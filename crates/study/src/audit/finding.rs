@@ -23,20 +23,20 @@ pub struct Finding {
     /// How much it takes away: as a rule what its rule does, less where something is not stated
     /// that might explain it.
     pub severity: Severity,
-    /// Where it was seen first.
+    /// Place of the first finding.
     pub place: Place,
-    /// What was seen, with the arithmetic.
+    /// Description of the finding, with the arithmetic.
     pub seen: String,
-    /// What was seen further in the same table.
+    /// Further findings in the same table.
     pub also: Vec<String>,
 }
 
-/// What an audit found.
+/// Result of an audit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Audit {
-    /// What was read: the file and its format.
+    /// Files that were read, with their formats.
     pub read: Vec<(String, String)>,
-    /// What was found, rule by rule.
+    /// Findings, rule by rule.
     pub findings: Vec<Finding>,
     /// Rules that could be asked of nothing.
     pub unasked: Vec<Rule>,
@@ -52,7 +52,7 @@ pub struct Body {
     pub name: String,
     /// Its figures, as they were read.
     pub figures: Vec<Figure>,
-    /// What is known beside them.
+    /// Further facts about them.
     pub facts: Vec<Fact>,
     /// Rules that none of its figures carries enough for.
     pub unasked: Vec<Rule>,
@@ -141,7 +141,7 @@ impl Audit {
             }
         }
         if !self.unasked.is_empty() {
-            text += "\nnot asked, for want of what it takes:\n";
+            text += "\nnot checked, because figures that the rule needs are missing:\n";
             for rule in &self.unasked {
                 let _ = writeln!(text, "  {rule} {}: {}", rule.title(), needs(*rule));
             }

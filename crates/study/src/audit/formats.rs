@@ -1,4 +1,4 @@
-//! The formats of foreign figures, told apart by what stands in a file and never by its name.
+//! Formats of foreign figures, recognised by a file's content and never by its name.
 
 mod autocannon;
 mod h2load;
@@ -16,12 +16,15 @@ use crate::audit::figure::Evidence;
 use crate::audit::series_csv;
 use crate::audit::source::{Source, Unreadable};
 
-/// What is understood, for help and errors.
+/// The supported formats, for help and errors.
 pub const FORMATS: &str = "CSV with the columns study,table,series,x,x_unit,y,y_unit; JSON of \
     autocannon, oha or k6; text of wrk, wrk2, h2load, oha, k6 or mqtt-stresser; JMeter's .jtl \
     (CSV or XML) or aggregate report (CSV); or a run of weigh";
 
 /// The format of a file, and its figures.
+///
+/// # Errors
+/// If the format is unknown, or the file is damaged.
 pub fn read(source: &Source) -> Result<(&'static str, Vec<Evidence>), Unreadable> {
     let Source { name, text } = source;
     let text = text.trim_start_matches('\u{feff}');
@@ -33,7 +36,7 @@ pub fn read(source: &Source) -> Result<(&'static str, Vec<Evidence>), Unreadable
     if start.starts_with('{') {
         let value: Value = serde_json::from_str(start).map_err(|error| {
             let line = error.line() as u64;
-            Unreadable::at(name, line, format!("this is no JSON: {error}"), "write it anew")
+            Unreadable::at(name, line, format!("not valid JSON: {error}"), "write it again")
         })?;
         return match () {
             () if autocannon::fits(&value) => {
@@ -76,7 +79,7 @@ pub fn read(source: &Source) -> Result<(&'static str, Vec<Evidence>), Unreadable
 }
 
 fn unknown(name: &str, seen: &str) -> Unreadable {
-    let problem = format!("this is no format that is known ({seen})");
+    let problem = format!("unknown format ({seen})");
     Unreadable::new(name, problem, format!("give one of these: {FORMATS}"))
 }
 

@@ -23,14 +23,17 @@ use figure::{Evidence, Fact};
 
 /// Audits files together: studies of the same name, or of a name that begins with it, are one body
 /// of evidence; `beside` is what is known of them from elsewhere.
+///
+/// # Errors
+/// If a file has no figures, an unknown format, or is damaged.
 pub fn audit(sources: &[Source], beside: &[Fact]) -> Result<Audit, Unreadable> {
     let mut audit = Audit::default();
     let mut bodies: Vec<Evidence> = Vec::new();
     for source in sources {
         let (format, studies) = formats::read(source)?;
         if studies.iter().all(|study| study.figures.is_empty()) {
-            let problem = format!("there is no figure in this {format}");
-            return Err(Unreadable::new(&source.name, problem, "give one that holds results"));
+            let problem = format!("this {format} has no figures");
+            return Err(Unreadable::new(&source.name, problem, "give a file with results"));
         }
         audit.read.push((source.name.clone(), format.to_owned()));
         for study in studies {

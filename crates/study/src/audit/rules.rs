@@ -1,5 +1,6 @@
-//! The rules on foreign figures. Each looks for cells that carry what it needs; where none does it
-//! was not asked, which is said, and is no finding.
+//! The rules on foreign figures. Each looks for cells that have what it needs. If there are none,
+//! it
+//! was not checked; that is reported, and is not a finding.
 
 mod backlog;
 mod bench;

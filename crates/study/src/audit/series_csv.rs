@@ -13,6 +13,9 @@ use crate::audit::vocabulary::{
 pub const COLUMNS: [&str; 7] = ["study", "table", "series", "x", "x_unit", "y", "y_unit"];
 
 /// One body of evidence for each study in the file, with the study's name.
+///
+/// # Errors
+/// If a column is missing, or a row is damaged.
 pub fn read(name: &str, text: &str) -> Result<Vec<Evidence>, Unreadable> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let headers = reader.headers().map_err(|error| broken(name, &error))?.clone();
@@ -20,7 +23,7 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Evidence>, Unreadable> {
     for (index, column) in COLUMNS.iter().enumerate() {
         at[index] =
             headers.iter().position(|header| header.trim() == *column).ok_or_else(|| {
-                let problem = format!("there is no column {column}");
+                let problem = format!("missing column {column}");
                 Unreadable::at(name, 1, problem, format!("the columns are {}", COLUMNS.join(",")))
             })?;
     }
@@ -30,7 +33,7 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Evidence>, Unreadable> {
         let line = record.position().map_or(0, csv::Position::line);
         let cells = at.map(|index| record.get(index).unwrap_or_default().trim());
         if record.len() < headers.len() {
-            let problem = format!("{} columns, not {}", record.len(), headers.len());
+            let problem = format!("found {} columns, expected {}", record.len(), headers.len());
             return Err(Unreadable::at(name, line, problem, "write empty columns as ,,"));
         }
         let study = match studies.iter_mut().position(|study| study.name == cells[0]) {
@@ -59,7 +62,7 @@ fn read_row(
     let [_, table, series, x, x_unit, y, y_unit] = *cells;
     let value = y.replace(',', "").parse::<f64>().ok().filter(|value| value.is_finite());
     let value = value.ok_or_else(|| {
-        let problem = format!("y is {y:?}, which is no number");
+        let problem = format!("expected a number in y, found {y:?}");
         Unreadable::at(name, line, problem, "write numbers with a decimal point")
     })?;
     let row = Row::of(series);

@@ -1,4 +1,4 @@
-//! Files to audit, and what is wrong with those that cannot be read.
+//! Files to audit, and errors of reading them.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use std::fmt;
 pub struct Source {
     /// Its name, for the places of findings.
     pub name: String,
-    /// What stands in it.
+    /// Its text.
     pub text: String,
 }
 
-/// A file that cannot be read: where, what, and the mend.
+/// Error of a file that cannot be read: what, where, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Unreadable {
     place: String,

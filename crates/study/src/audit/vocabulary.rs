@@ -114,7 +114,7 @@ pub fn factor(unit: &str) -> f64 {
         .unwrap_or(if ["percent", "%"].contains(&unit) { 0.01 } else { 1.0 })
 }
 
-/// A duration with its unit: `100ms`, `50 s`; a bare number is no duration.
+/// A duration with its unit: `100ms`, `50 s`; a bare number is not a duration.
 pub fn duration(text: &str) -> Option<f64> {
     let (value, unit) = with_unit(text)?;
     Some(value * seconds_in(unit)?)

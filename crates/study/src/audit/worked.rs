@@ -259,7 +259,7 @@ fn lives(evidence: &Evidence) -> Vec<Worked> {
     worked
 }
 
-/// How often Student's interval from so many values, skewed as times often are, holds their mean.
+/// Coverage of Student's interval of the mean for this number of values, skewed as times often are.
 fn coverage(evidence: &Evidence) -> Option<Worked> {
     evidence.facts.iter().find(|fact| fact.key == "interval_over")?;
     let stated = evidence.facts.iter().find(|fact| fact.key == "repetitions")?;
@@ -275,9 +275,9 @@ fn coverage(evidence: &Evidence) -> Option<Worked> {
     }
     let share = f64::from(held) / f64::from(COVERAGE_SETS);
     let said = format!(
-        "Student's interval at 95 % from {} independent log-normal values (sigma 1) holds their \
-         mean in {:.1} % of {} simulated sets; values that follow each other in a queue are not \
-         independent either",
+        "Student's 95 % interval from {} independent log-normal values (sigma 1) contains their \
+        mean in {:.1} % of {} simulated sets; values that follow each other in a queue are not \
+        independent either",
         words::number(number),
         100.0 * share,
         words::number(f64::from(COVERAGE_SETS)),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 use weigh_model::units::{Bytes, Nanos};
 
-/// What is asked.
+/// The question of a study about capacity.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
@@ -14,30 +14,30 @@ pub struct Asked {
     pub id: String,
     /// The question.
     pub question: String,
-    /// What is counted, in the singular: `farm`.
+    /// Name of the unit, in the singular: `farm`.
     pub unit: String,
     /// Devices of one unit.
     pub sensors: u32,
     /// Every device says something once in this time.
     pub interval: Nanos,
-    /// What the server has.
+    /// The server.
     pub server: Server,
     /// The longest response at the 99th percentile, where a response can be seen.
     pub p99: Nanos,
     /// Runs whose cells the costs are fitted to: `right/farms-cost`.
     pub fit: Vec<String>,
-    /// Runs whose cells were not fitted: the model must foretell them, and they show what was
+    /// Runs whose cells were not fitted: the model must predict them, and they show what was
     /// carried.
     #[serde(default)]
     pub check: Vec<String>,
     /// Searches for the highest rate of all devices together that meets the goals.
     #[serde(default)]
     pub capacity: Vec<String>,
-    /// The root mean square error, as a share, up to which what was held out counts as foretold.
+    /// Root mean square error, as a share, up to which the held-out cells count as predicted.
     pub held_out_error_max: f64,
     /// Cells that share their costs.
     pub family: Vec<FamilyAsked>,
-    /// What is answered, line by line.
+    /// Lines of the answer.
     pub lane: Vec<LaneAsked>,
     /// Pairs of which is asked from how many messages a connection on one costs less.
     #[serde(default)]
@@ -47,7 +47,7 @@ pub struct Asked {
     pub anchor: Vec<Anchor>,
 }
 
-/// What the server has.
+/// Resources of the server.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
@@ -57,9 +57,9 @@ pub struct Server {
     pub memory: Bytes,
     /// Shares of the cores that may be used, each answered.
     pub headroom: Vec<f64>,
-    /// What the kernel keeps for an open connection, bytes, which no process shows.
+    /// Kernel memory of an open connection, bytes, which is not part of a process.
     pub kernel_bytes_per_connection: f64,
-    /// Where that figure is from.
+    /// Source of that figure.
     pub kernel_bytes_source: String,
 }
 
@@ -69,14 +69,14 @@ pub struct Server {
 pub struct FamilyAsked {
     /// Its name, for lanes.
     pub name: String,
-    /// How it is called in the answer.
+    /// Its label in the answer.
     pub label: String,
     /// Its protocol, as in the points of its cells.
     pub protocol: String,
     /// The key whose values have a cost of a message of their own: `mqtt.qos`.
     #[serde(default)]
     pub split: Option<String>,
-    /// How often a message of a value of `split` reaches the server, such as twice with QoS 2;
+    /// Number of times that a message of a value of `split` reaches the server, twice with QoS 2;
     /// 1 for those left out.
     #[serde(default)]
     pub arrivals: BTreeMap<String, f64>,
@@ -86,7 +86,7 @@ pub struct FamilyAsked {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaneAsked {
-    /// How it is called.
+    /// Its label.
     pub label: String,
     /// Its family's name.
     pub family: String,
@@ -122,18 +122,18 @@ pub struct Anchor {
     pub lane: String,
     /// Processor time of a message, microseconds.
     pub us_per_message: f64,
-    /// At so many messages a second on each core.
+    /// Rate of that figure, messages a second on each core.
     pub per_s_per_core: f64,
-    /// Where it is from.
+    /// Its source.
     pub source: String,
-    /// What differs between that and this, said where they are more than a factor of 2 apart.
+    /// Difference between that and this, shown if they are more than a factor of 2 apart.
     pub differs: String,
 }
 
-/// What is wrong with `[[carry]]`.
+/// Error in `[[carry]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedWrong {
-    /// What is wrong.
+    /// The error.
     pub text: String,
     /// What to type instead.
     pub mend: String,
@@ -148,36 +148,33 @@ impl Asked {
     pub(super) fn read(table: &Table, is_plan: &dyn Fn(&str) -> bool) -> Result<Asked, AskedWrong> {
         let asked: Asked = Value::Table(table.clone()).try_into().map_err(|error| AskedWrong {
             text: format!("[[carry]]: {}", error.to_string().trim()),
-            mend: "docs/guide/how-many-devices.md says what it takes".to_owned(),
+            mend: "see docs/guide/how-many-devices.md".to_owned(),
         })?;
         for name in asked.runs() {
             if !is_plan(name) {
-                return wrong(
-                    format!("there is no plan {name:?}"),
-                    "add its table to the plan file",
-                );
+                return wrong(format!("unknown plan {name:?}"), "add its table to the plan file");
             }
         }
         asked.check_numbers()?;
         for lane in &asked.lane {
             let family = asked.family.iter().find(|family| family.name == lane.family);
             let Some(family) = family else {
-                let text = format!("lane {:?}: there is no family {:?}", lane.label, lane.family);
+                let text = format!("lane {:?}: unknown family {:?}", lane.label, lane.family);
                 return wrong(text, "add [[carry.family]] of this name");
             };
             if family.split.is_some() == lane.variant.is_empty() {
-                let text = format!("lane {:?}: variant and split belong together", lane.label);
+                let text = format!("lane {:?}: variant and split need each other", lane.label);
                 return wrong(text, "give the lane the value of its family's split, or neither");
             }
             if lane.resumed && !(lane.tls && lane.per_connection) {
-                let text = format!("lane {:?} has nothing to resume", lane.label);
-                return wrong(text, "make tls and per_connection true, or leave resumed out");
+                let text = format!("lane {:?} resumes TLS sessions, but opens none", lane.label);
+                return wrong(text, "make tls and per_connection true, or remove resumed");
             }
         }
         let pairs = asked.break_even.iter().flat_map(|pair| [&pair.a, &pair.b]);
         for label in pairs.chain(asked.anchor.iter().map(|anchor| &anchor.lane)) {
             if !asked.lane.iter().any(|lane| lane.label == *label) {
-                return wrong(format!("there is no lane {label:?}"), "name one of [[carry.lane]]");
+                return wrong(format!("unknown lane {label:?}"), "name one of [[carry.lane]]");
             }
         }
         Ok(asked)
@@ -187,13 +184,13 @@ impl Asked {
         let is_share = |share: &f64| *share > 0.0 && *share <= 1.0;
         let server = &self.server;
         let checks = [
-            (self.sensors > 0, "sensors: a unit has at least one"),
+            (self.sensors > 0, "sensors: give at least 1"),
             (self.interval.0 > 0, "interval: give some time"),
             (server.cores > 0.0, "server.cores: give more than 0"),
             (server.memory.0 > 0, "server.memory: give some"),
             (server.kernel_bytes_per_connection >= 0.0, "server.kernel_bytes_per_connection < 0"),
             (!server.headroom.is_empty(), "server.headroom: name at least one share"),
-            (server.headroom.iter().all(is_share), "server.headroom: shares lie in 0 to 1"),
+            (server.headroom.iter().all(is_share), "server.headroom: give shares from 0 to 1"),
             (self.held_out_error_max > 0.0, "held_out_error_max: give more than 0"),
             (!self.fit.is_empty(), "fit: name at least one run"),
         ];

@@ -1,4 +1,4 @@
-//! Two ways beside each other, and beside figures of others.
+//! Compares two lanes with each other, and with figures of others.
 
 use weigh_report::figures::count;
 use weigh_stats::cost_model::Coefficients;
@@ -79,9 +79,11 @@ fn sentence(shown: &BreakEvenShown) -> String {
     if (shown.a_cheaper_at_one > 0.5) == (shown.a_cheaper_at_many > 0.5) {
         let cheap = cheaper(shown.a_cheaper_at_one);
         let dear = if cheap == a { b } else { a };
-        return format!("{cheap} takes less than {dear} however many messages a connection has.");
+        return format!(
+            "{cheap} takes less than {dear} for any number of messages per connection."
+        );
     }
-    format!("{a} and {b} change places at a number of messages that cannot be told.")
+    format!("The number of messages at which {a} and {b} are equal is unknown.")
 }
 
 /// The costs beside figures of others.
@@ -103,11 +105,11 @@ pub(super) fn anchors(asked: &Asked, families: &[(Family, FamilyShown)]) -> Vec<
                 };
                 let (theirs, rate) = (anchor.us_per_message, count(rate as u64));
                 format!(
-                    "at {rate} messages a second on a core {ours:.1} µs of a message here, \
-                     {theirs} µs there{beside}"
+                    "at {rate} messages a second on a core: {ours:.1} µs per message here, \
+                    {theirs} µs there{beside}"
                 )
             }
-            _ => "No cost of a message was fitted here.".to_owned(),
+            _ => "The cost of a message was not fitted here.".to_owned(),
         };
         Some(AnchorShown {
             lane: anchor.lane.clone(),

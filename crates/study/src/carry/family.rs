@@ -1,5 +1,5 @@
-//! What costs what: the drivers of a server's processor time, fitted to the cells of a family, and
-//! held against cells that were not fitted.
+//! Costs: the drivers of a server's processor time, fitted to the cells of a family, and
+//! compared with cells that were not fitted.
 //!
 //! An arrival that finds the server asleep costs a wake-up on top, and the first answer after it
 //! costs more too, so that each kind of message has wake-ups of its own. A server that stays awake
@@ -30,24 +30,25 @@ pub(super) enum Driver {
     Connection,
     /// A wake-up by what comes with messages of this value of the family's split.
     Wake(String),
-    /// What comes over a connection that is in no cache, for each doubling of the connections.
+    /// Extra cost of a message on a connection that is not in a cache, for each doubling of the
+    /// connections.
     Cold,
     /// A message of this value of the family's split.
     Message(String),
-    /// What TLS adds to a message.
+    /// Extra cost of TLS for a message.
     Sealed,
     /// A delivery to a subscriber.
     Delivery,
     /// A connection opened and closed.
     Opened,
-    /// The same with a full TLS handshake.
+    /// A connection opened and closed with a full TLS handshake.
     Full,
-    /// The same with a resumed one.
+    /// A connection opened and closed with a resumed TLS handshake.
     Resumed,
 }
 
 impl Driver {
-    /// How much there is of it. `awake_s` is the shape of the wake-ups.
+    /// Amount of it in a load. `awake_s` is the shape of the wake-ups.
     pub fn amount(&self, load: &Load, awake_s: f64) -> f64 {
         match self {
             Driver::Process => 1.0,
@@ -70,7 +71,7 @@ impl Driver {
         }
     }
 
-    /// What it is called. `split` is the key whose values have costs of their own, if there is one.
+    /// Its name. `split` is the key whose values have costs of their own, if there is one.
     pub fn name(&self, split: Option<&str>) -> String {
         match (self, split) {
             (Driver::Process, _) => "the process itself, a second".to_owned(),
@@ -92,11 +93,11 @@ impl Driver {
 /// The fitted costs of a family.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Family {
-    /// What drives the cost, in the order of the coefficients.
+    /// Drivers of the cost, in the order of the coefficients.
     pub drivers: Vec<Driver>,
     /// The fit; `None` where there is none.
     pub model: Option<CostModel>,
-    /// Measured over foretold of every cell that was not fitted when it was foretold.
+    /// Measured over predicted, of every cell that was not fitted when it was predicted.
     pub ratios: Vec<f64>,
     /// The fit of the process's memory: itself, a connection, one inside TLS.
     pub memory: Option<Memory>,
@@ -135,7 +136,7 @@ impl Family {
         found.each.iter().zip(amounts).map(|(each, amount)| each * amount).sum()
     }
 
-    /// What this load has and no cell of the family showed.
+    /// Driver of this load that no cell of the family showed.
     pub fn unknown(&self, load: &Load) -> Option<Driver> {
         let needed = [
             Driver::Connection,
@@ -156,8 +157,8 @@ impl Family {
     }
 
     /// What an answer of the best fit is multiplied by, so that half of the cells that were
-    /// foretold cost more than that and half cost less: the median of the ratios, 1 where there are
-    /// none.
+    /// predicted cost more than that and half cost less: the median of the ratios, 1 where
+    /// there are none.
     pub fn correction(&self) -> f64 {
         let mut ratios = self.ratios.clone();
         ratios.sort_unstable_by(f64::total_cmp);
@@ -219,7 +220,7 @@ pub(super) fn weigh(
     (family, shown)
 }
 
-/// The terms with their intervals, and everything that was foretold.
+/// The terms with their intervals, and all predictions.
 fn tell(
     shown: &mut FamilyShown,
     family: &mut Family,
@@ -270,7 +271,7 @@ fn tell(
     shown.correction = Some(family.correction());
 }
 
-/// Fits what there is to fit; without caches or wake-ups where they cannot be told from messages.
+/// Fits the drivers; without caches or wake-ups if these cannot be distinguished from messages.
 fn fit(cells: &[Observed]) -> Result<(Vec<Driver>, CostModel), String> {
     let all = drivers(cells);
     let fitted = |drivers: Vec<Driver>| {
@@ -290,7 +291,7 @@ fn fit(cells: &[Observed]) -> Result<(Vec<Driver>, CostModel), String> {
         .map_err(|why| why.to_string())
 }
 
-/// What there was some of in these cells.
+/// Drivers that occur in these cells.
 fn drivers(cells: &[Observed]) -> Vec<Driver> {
     let loads: Vec<Load> =
         cells.iter().flat_map(|cell| cell.repetitions.iter().map(|each| cell.load(each))).collect();
@@ -333,7 +334,7 @@ fn error(cells: &[HeldOutShown]) -> Option<f64> {
     (n > 0.0).then(|| (squares.iter().sum::<f64>() / n).sqrt())
 }
 
-/// Measured over foretold; `None` below the floor, where what is off is no share of anything.
+/// Measured over predicted; `None` below the floor, where a relative error has no meaning.
 fn ratio(cell: &HeldOutShown) -> Option<f64> {
     let foretold = cell.foretold_percent.filter(|foretold| *foretold > 0.0)?;
     let is_told = cell.measured_percent > FLOOR_CORES * 100.0;
@@ -365,17 +366,17 @@ fn memory_shown(memory: &Memory) -> Option<MemoryShown> {
     Some(MemoryShown { base_bytes, connection_bytes, tls_connection_bytes })
 }
 
-/// How long a woken server may stay awake, seconds: what is tried.
+/// Candidate times for which a woken server stays awake, seconds.
 const SHAPES_S: [f64; 9] = [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3, 3.2e-3];
 
-/// The state of so many connections, at some 5 kB with the kernel's part of it, is about what the
+/// The state of this number of connections, at some 5 kB with the kernel's part, is about what the
 /// second-level cache of a core holds.
 const CONNECTIONS_IN_CACHE: f64 = 1e3;
 
-/// Below so many cores runs scatter alike: a fifth of a percent of one.
+/// Below this number of cores, runs scatter by a constant: a fifth of a percent of one core.
 const FLOOR_CORES: f64 = 2e-3;
 
-/// Below so many bytes the memory of a process scatters alike.
+/// Below this number of bytes, the memory of a process scatters by a constant.
 const FLOOR_BYTES: f64 = 1e6;
 
 /// A third of the cells is held out at a time.

@@ -1,4 +1,4 @@
-//! One line of the answer: what was carried, and what the costs say of more.
+//! One line of the answer: what was carried, and the model's estimate for more.
 
 use weigh_report::figures::{count, time};
 use weigh_stats::cost_model::{Coefficients, ends};
@@ -11,7 +11,7 @@ use super::outcome::{Carried, Floor, LanePoint, LaneShown, Reach, SearchShown};
 use crate::outcome::Link;
 use crate::runs::{RunState, Runs};
 
-/// Weighs a lane; `cells` are all that were run.
+/// Judges a lane; `cells` are all measured cells.
 pub(super) fn weigh(
     lane: &LaneAsked,
     asked: &Asked,
@@ -58,7 +58,7 @@ fn rate(cell: &Observed) -> f64 {
     cell.mean(|each| each.messages)
 }
 
-/// Devices for which this cell stands: its rate is theirs, and it held as many connections.
+/// Number of devices for which this cell stands: it has their rate, and held a connection each.
 fn devices(cell: &Observed, asked: &Asked) -> f64 {
     let of_rate = rate(cell) * asked.interval.as_secs_f64();
     if cell.way.is_per_connection { of_rate } else { of_rate.min(cell.connections) }
@@ -82,15 +82,15 @@ fn floor(met: &[&Observed], asked: &Asked) -> Option<Floor> {
     })
 }
 
-/// What a cell that met the goals does not show.
+/// Limits of a cell that met the goals.
 fn reservations(cell: &Observed, asked: &Asked) -> Vec<String> {
     let Some(window_s) = cell.window_s else { return Vec::new() };
     let mut found = Vec::new();
     let limit_s = asked.p99.as_secs_f64();
     if cell.p99_ns.is_some() && window_s < limit_s {
         found.push(format!(
-            "measured for {}, less than the {} that an answer may take: no queue had time to grow \
-             so long",
+            "measured for {}, less than the {} that an answer may take, so queues had no time to \
+            grow",
             time(window_s * 1e9, false),
             time(limit_s * 1e9, false),
         ));
@@ -98,7 +98,7 @@ fn reservations(cell: &Observed, asked: &Asked) -> Vec<String> {
     let sent = rate(cell) * window_s;
     if !cell.way.is_per_connection && sent < EVERYBODY * cell.clients {
         found.push(format!(
-            "not every device sent: {} messages in {}, of {} devices",
+            "not all devices sent: {} messages in {}, of {} devices",
             count(sent.round() as u64),
             time(window_s * 1e9, false),
             count(cell.clients as u64),
@@ -107,7 +107,7 @@ fn reservations(cell: &Observed, asked: &Asked) -> Vec<String> {
     found
 }
 
-/// A cell in the picture: where its rate is that of so many devices. Where each message has a
+/// A cell in the picture: where its rate is that of its number of devices. Where each message has a
 /// connection of its own, fewer of them took turns.
 fn point(cell: &Observed, asked: &Asked) -> LanePoint {
     let devices = rate(cell) * asked.interval.as_secs_f64();
@@ -145,7 +145,7 @@ fn search(way: &Way, asked: &Asked, runs: &Runs) -> Option<SearchShown> {
     })
 }
 
-/// What is asked of the model.
+/// Load for the model.
 struct Question<'q> {
     lane: &'q LaneAsked,
     asked: &'q Asked,
@@ -154,7 +154,7 @@ struct Question<'q> {
 }
 
 impl Question<'_> {
-    /// What so many devices ask of the server.
+    /// Load of this number of devices on the server.
     fn load(&self, devices: f64) -> Load {
         let messages = devices / self.asked.interval.as_secs_f64();
         let when = |is: bool, amount: f64| if is { amount } else { 0.0 };
@@ -179,10 +179,10 @@ impl Question<'_> {
         let unknown = self.family.unknown(&self.load(1.0))?;
         let asked = self.asked.family.iter().find(|family| family.name == self.lane.family);
         let split = asked.and_then(|family| family.split.as_deref());
-        Some(format!("no cell shows what this costs: {}", unknown.name(split)))
+        Some(format!("no cell shows the cost of {}", unknown.name(split)))
     }
 
-    /// Devices at which so many cores are in use.
+    /// Number of devices at which `cores` cores are in use.
     fn devices_by_processor(&self, cores: f64, found: &Coefficients) -> f64 {
         let uses = |devices: f64| self.family.cores(&self.load(devices), found);
         let (mut low, mut high) = (0.0, 1.0);
@@ -304,7 +304,7 @@ const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 /// cut off one or the other.
 const EVERYBODY: f64 = 0.99;
 
-/// Where the picture's lines begin.
+/// Beginning of the picture's lines.
 const LINE_FROM: f64 = 1e3;
 
 const LINE_STEPS: usize = 32;

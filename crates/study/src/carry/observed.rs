@@ -1,5 +1,5 @@
-//! What a cell of a run says of costs: how much there was of everything that may cost something,
-//! repetition by repetition, and what it came to.
+//! Costs of a cell of a run: the amount of everything that may cost something,
+//! repetition by repetition, and the total.
 
 use serde_json::Value;
 use weigh_model::Nanos;
@@ -12,7 +12,7 @@ use super::asked::{Asked, FamilyAsked, LaneAsked};
 use crate::outcome::Link;
 use crate::runs::RunMade;
 
-/// What a server has to do, per second.
+/// Work of a server, per second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Load {
     /// The value of the family's split.
@@ -36,7 +36,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// What reaches the server: every message as often as it does, and every connection opened.
+    /// Arrivals at the server: every message as often as it arrives, and every connection opened.
     pub(super) fn arrivals_per_s(&self) -> f64 {
         self.messages * self.arrivals + self.opened + self.full + self.resumed
     }
@@ -56,16 +56,16 @@ pub(super) struct Observed {
     pub arrivals: f64,
     /// Its repetitions.
     pub repetitions: Vec<Amounts>,
-    /// What it needed for p99, nanoseconds, in the worst repetition; `None` where nobody answers,
-    /// infinite where somebody did and it is not known.
+    /// Its p99, nanoseconds, in the worst repetition; `None` if there are no answers,
+    /// infinite if there are and it is unknown.
     pub p99_ns: Option<f64>,
     /// True if the generator's own lag is in that: times are longer by it, and never shorter.
     pub p99_has_lag: bool,
-    /// How long a repetition was measured, seconds, the shortest; `None` where it is not told.
+    /// Measured time of the shortest repetition, seconds; `None` if unknown.
     pub window_s: Option<f64>,
     /// Messages that were lost or late, or not handed over.
     pub lost: u64,
-    /// Where it comes from.
+    /// Its sources.
     pub link: Link,
 }
 
@@ -108,7 +108,7 @@ impl Way {
     }
 }
 
-/// What happened in one repetition, per second.
+/// Events in one repetition, per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Amounts {
     /// Messages handed over.
@@ -128,7 +128,10 @@ pub(super) struct Amounts {
 }
 
 impl Observed {
-    /// What this cell says, or why it says nothing.
+    /// Reads this cell, or returns why it cannot be used.
+    ///
+    /// # Errors
+    /// If the cell lacks figures, or no family has its protocol.
     pub fn of(cell: &Cell, from: (&str, &RunMade), asked: &Asked) -> Result<Observed, String> {
         let (run, made) = from;
         let told = |why: &str| format!("{run}, {}: {why}", cell.name);
@@ -172,7 +175,7 @@ impl Observed {
         })
     }
 
-    /// What loaded the server in one repetition.
+    /// Load of the server in one repetition.
     pub fn load(&self, amounts: &Amounts) -> Load {
         Load {
             variant: self.way.variant.clone(),
@@ -192,7 +195,7 @@ impl Observed {
         self.repetitions.iter().map(of).sum::<f64>() / self.repetitions.len() as f64
     }
 
-    /// True if every message came through, in time as far as anybody can tell.
+    /// True if every message arrived, and in time as far as that is known.
     pub fn meets(&self, asked: &Asked) -> bool {
         let is_quick = self.p99_ns.is_none_or(|p99| p99 <= asked.p99.0 as f64);
         self.lost == 0 && is_quick && self.mean(|each| each.messages) > 0.0

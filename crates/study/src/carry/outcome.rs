@@ -6,14 +6,14 @@ use weigh_report::figures::{count, time};
 
 use crate::outcome::Link;
 
-/// How many units a server carries.
+/// Number of units that a server carries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CarryOutcome {
     /// The id of the question.
     pub id: String,
     /// The question.
     pub question: String,
-    /// What is counted: `farm`.
+    /// Name of the unit: `farm`.
     pub unit: String,
     /// Devices of one unit.
     pub sensors: u32,
@@ -23,15 +23,15 @@ pub struct CarryOutcome {
     pub cores: f64,
     /// Memory of the server, bytes.
     pub memory_bytes: f64,
-    /// What the kernel keeps for an open connection, bytes; added to what the process showed.
+    /// Kernel memory of an open connection, bytes; added to that of the process.
     pub kernel_bytes_per_connection: f64,
-    /// Where that is from.
+    /// Source of that figure.
     pub kernel_bytes_source: String,
     /// The longest response at the 99th percentile, nanoseconds.
     pub p99_limit_ns: f64,
     /// The answer, line by line.
     pub lanes: Vec<LaneShown>,
-    /// What costs what.
+    /// Costs by family.
     pub families: Vec<FamilyShown>,
     /// From how many messages a connection on one way costs less than the other.
     pub break_even: Vec<BreakEvenShown>,
@@ -42,13 +42,13 @@ pub struct CarryOutcome {
 }
 
 impl CarryOutcome {
-    /// True if the costs of the lane's family foretold as well as was asked.
+    /// True if the costs of the lane's family predict as well as required.
     pub fn foretells(&self, lane: &LaneShown) -> bool {
         let own = self.families.iter().find(|family| family.name == lane.family);
         own.is_some_and(|family| family.is_foretelling)
     }
 
-    /// What floors do not show, each once, with the labels of its lanes.
+    /// Limits of the measured floors, each once, with the labels of its lanes.
     pub fn reservations(&self) -> Vec<(&str, Vec<&str>)> {
         let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
         for lane in &self.lanes {
@@ -81,7 +81,8 @@ impl CarryOutcome {
 }
 
 impl Floor {
-    /// What was measured, in words: devices that held a connection each, or the rate of so many.
+    /// What was measured, in words: devices with a connection each, or the rate of that many
+    /// devices.
     pub fn in_words(&self, lane: &LaneShown) -> String {
         let devices = count(self.devices as u64);
         if lane.is_per_connection && self.clients < self.devices {
@@ -91,37 +92,37 @@ impl Floor {
         format!("{devices} devices")
     }
 
-    /// Its p99 in words; empty where nobody answers.
+    /// Its p99 in words; empty if there are no answers.
     pub fn p99_in_words(&self) -> String {
         match (self.p99_ns, self.p99_has_lag) {
             (None, _) => String::new(),
             (Some(p99), false) => format!("p99 {}", time(p99, false)),
             (Some(p99), true) => {
-                format!("p99 at most {} (with the generator's own lag in it)", time(p99, false))
+                format!("p99 at most {} (including the generator's own lag)", time(p99, false))
             }
         }
     }
 }
 
-/// Ports are no driver of the model.
-const TURNS: &str = "A connection each: processor time alone is modelled, and not ports. Behind \
-    one address there are 64,511 of them to one port of a server at most, and a closed connection \
-    keeps its own for a minute.";
+/// Ports are not a driver of the model.
+const TURNS: &str = "A connection for each message: the model covers processor time but not ports. \
+Behind one address there are at most 64,511 of them to one port of a server, and a closed \
+connection keeps its port for a minute.";
 
-/// The costs of a family, and how well they foretell.
+/// The costs of a family, and how well they predict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FamilyShown {
     /// Its name.
     pub name: String,
-    /// How it is called.
+    /// Its label.
     pub label: String,
-    /// What costs what; empty where nothing could be fitted.
+    /// Costs by driver; empty if nothing could be fitted.
     pub terms: Vec<Term>,
-    /// How long the server stays awake once it was woken, seconds: what arrives meanwhile wakes
-    /// nobody; null where no wake-ups were fitted.
+    /// Time for which the server stays awake once it was woken, seconds: later arrivals in it do
+    /// not wake it again; null where no wake-ups were fitted.
     pub awake_s: Option<f64>,
-    /// What the answers are multiplied by: the median of measured over foretold of all cells that
-    /// were foretold; null where nothing was fitted.
+    /// Factor of the answers: the median of measured over predicted of all cells that
+    /// were predicted; null if nothing was fitted.
     #[serde(default)]
     pub correction: Option<f64>,
     /// Condition number of the scaled drivers; from about 30 on terms trade against each other.
@@ -130,32 +131,32 @@ pub struct FamilyShown {
     pub cells: usize,
     /// Repetitions of them: the rows of the fit.
     pub runs: usize,
-    /// What each fitted cell left: measured less fitted, as a share of measured.
+    /// Residual of each fitted cell: measured less fitted, as a share of measured.
     pub residuals: Vec<HeldOutShown>,
-    /// Every fitted cell, foretold by a fit to the other two thirds.
+    /// Every fitted cell, predicted by a fit to the other two thirds.
     pub held_out: Vec<HeldOutShown>,
-    /// Root mean square of their relative errors; null where none could be foretold.
+    /// Root mean square of their relative errors; null if none could be predicted.
     pub held_out_error: Option<f64>,
-    /// Cells of other runs, foretold.
+    /// Cells of other runs, predicted.
     pub checked: Vec<HeldOutShown>,
     /// Root mean square of their relative errors; null where there are none.
     pub checked_error: Option<f64>,
-    /// The error up to which this counts as foretold.
+    /// The error up to which the prediction counts as good.
     pub error_max: f64,
     /// True if both errors are known and stay below that.
     pub is_foretelling: bool,
     /// Why there is no fit; absent where there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// What memory a connection takes; absent where it could not be told.
+    /// Memory of a connection; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryShown>,
 }
 
-/// What one thing costs.
+/// Cost of one driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Term {
-    /// What it is.
+    /// Name of the driver.
     pub name: String,
     /// Processor time, microseconds; of the process itself and of a connection per second.
     pub cpu_us: f64,
@@ -176,18 +177,18 @@ pub struct MemoryShown {
     pub tls_connection_bytes: Option<f64>,
 }
 
-/// A cell, foretold.
+/// A predicted cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldOutShown {
-    /// Which.
+    /// Name of the cell.
     pub link: Link,
     /// Percent of a core, measured.
     pub measured_percent: f64,
-    /// Percent of a core, foretold; null where the other cells cannot.
+    /// Percent of a core, predicted; null if the other cells cannot predict it.
     pub foretold_percent: Option<f64>,
 }
 
-/// How far something lies from what was measured.
+/// Distance of an estimate from the measured range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reach {
@@ -203,7 +204,7 @@ pub enum Reach {
 /// A line of the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaneShown {
-    /// How it is called.
+    /// Its label.
     pub label: String,
     /// Its family's name.
     pub family: String,
@@ -213,16 +214,16 @@ pub struct LaneShown {
     pub is_per_connection: bool,
     /// The most that one cell carried while it met the goals; null where none did.
     pub floor: Option<Floor>,
-    /// What a search found, if there was one.
+    /// Result of its search, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchShown>,
-    /// What the model says, for every share of the cores.
+    /// Estimates of the model, for every share of the cores.
     pub carried: Vec<Carried>,
     /// Most messages per second at which the goals were met.
     pub rate_measured_max: f64,
     /// Most connections that were held.
     pub connections_measured_max: f64,
-    /// What was measured at so many devices, where a cell can stand for that.
+    /// Measured result at a number of devices, if a cell can stand for it.
     pub points: Vec<LanePoint>,
     /// The model's line.
     pub line: Vec<LanePoint>,
@@ -246,15 +247,15 @@ pub struct Floor {
     /// had its own as many as took turns.
     #[serde(default)]
     pub clients: f64,
-    /// The worst p99 of its repetitions, nanoseconds; null where nobody answers.
+    /// Worst p99 of its repetitions, nanoseconds; null if there are no answers.
     pub p99_ns: Option<f64>,
     /// True if a generator that was late itself is in it, so that it is an upper bound.
     #[serde(default)]
     pub p99_has_lag: bool,
-    /// What it does not show, a sentence each.
+    /// Its limits, a sentence each.
     #[serde(default)]
     pub reservations: Vec<String>,
-    /// Where it comes from.
+    /// Its sources.
     pub link: Link,
 }
 
@@ -267,14 +268,14 @@ pub struct SearchShown {
     pub high_devices: Option<f64>,
     /// The search's own sentence.
     pub sentence: String,
-    /// What ended it, if something did that is not the goal.
+    /// What ended it, other than a goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<String>,
-    /// Where it comes from.
+    /// Its sources.
     pub link: Link,
 }
 
-/// What the model says of one share of the cores.
+/// Estimate of the model for one share of the cores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Carried {
     /// The share of the cores that may be used.
@@ -291,11 +292,12 @@ pub struct Carried {
     pub units_low: Option<f64>,
     /// Upper end, rounded down; null where nothing bounds it.
     pub units_high: Option<f64>,
-    /// What is at its end first: `processor` or `memory`; `nothing measured` where neither is.
+    /// The resource exhausted first: `processor` or `memory`; `nothing measured` if neither is
+    /// known.
     pub binds: String,
-    /// What the other one would allow, devices; null where it does not bind at all.
+    /// Number of devices that the other one would allow; null where it does not bind at all.
     pub otherwise_devices: Option<f64>,
-    /// How far that lies from what was measured.
+    /// Distance of that from the measured range.
     pub reach: Reach,
 }
 
@@ -310,7 +312,7 @@ pub struct LanePoint {
     pub low: f64,
     /// Upper end; of a measured point the largest repetition.
     pub high: f64,
-    /// How far it lies from what was measured.
+    /// Distance from the measured range.
     pub reach: Reach,
 }
 
@@ -331,7 +333,7 @@ pub struct BreakEvenShown {
     pub a_cheaper_at_one: f64,
     /// Share of the resamples in which `a` costs less with endlessly many.
     pub a_cheaper_at_many: f64,
-    /// The same in words.
+    /// The comparison in words.
     pub sentence: String,
 }
 
@@ -342,12 +344,12 @@ pub struct AnchorShown {
     pub lane: String,
     /// Microseconds of a message, of others.
     pub theirs_us: f64,
-    /// Where that is from.
+    /// Source of that.
     pub source: String,
     /// Microseconds of a message here, at the same rate on each core.
     pub ours_us: Option<f64>,
-    /// Theirs over ours.
+    /// Their figure over the one measured here.
     pub factor: Option<f64>,
-    /// The same in words, and what differs where they are more than a factor of 2 apart.
+    /// The comparison in words, with the difference where they are more than a factor of 2 apart.
     pub sentence: String,
 }

@@ -102,7 +102,7 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
     let reaches: Vec<Reach> = reaches.collect();
     let mut notes = Vec::new();
     if reaches.contains(&Reach::Composed) {
-        notes.push("+ as many connections and as high a rate were measured, but apart".to_owned());
+        notes.push("+ that many connections and that rate were measured separately".to_owned());
     }
     if reaches.contains(&Reach::Beyond) {
         notes.push("* beyond what was measured: the cost model alone".to_owned());
@@ -113,7 +113,7 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
         }
     }
     if outcome.lanes.iter().any(|lane| !outcome.foretells(lane)) {
-        notes.push("? costs that do not foretell: do not rely on it".to_owned());
+        notes.push("? not reliable: the model does not predict other cells well enough".to_owned());
     }
     let of_floors = outcome.reservations().into_iter();
     notes.extend(of_floors.map(|(why, lanes)| format!("! {}: {why}", lanes.join("; "))));
@@ -126,19 +126,19 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
     let unsearched: Vec<&str> =
         outcome.lanes.iter().filter(is_unsearched).map(|lane| lane.label.as_str()).collect();
     if !unsearched.is_empty() {
-        notes.push(format!("the highest rate was not searched for: {}", unsearched.join("; ")));
+        notes.push(format!("highest rate not searched: {}", unsearched.join("; ")));
     }
     let refused = outcome.lanes.iter().filter_map(|lane| Some((lane, lane.refused.as_ref()?)));
     notes.extend(refused.map(|(lane, why)| format!("{}: {why}", lane.label)));
     notes
 }
 
-/// How well a family's costs foretell.
+/// How well a family's costs predict.
 fn foretold(family: &FamilyShown) -> String {
     let label = &family.label;
     match (family.held_out_error, &family.refused) {
         (_, Some(why)) => format!("{label}: {why}"),
-        (None, None) => format!("{label}: too few cells to hold any out"),
+        (None, None) => format!("{label}: too few cells to hold some out"),
         (Some(error), None) => {
             let checked = family.checked_error.map_or(String::new(), |checked| {
                 format!(", cells of other runs to {:.0} %", checked * 100.0)
@@ -150,7 +150,7 @@ fn foretold(family: &FamilyShown) -> String {
                 }
             };
             let error = error * 100.0;
-            format!("{label}: held-out cells foretold to {error:.0} %{checked}{beyond}")
+            format!("{label}: held-out cells predicted to {error:.0} %{checked}{beyond}")
         }
     }
 }

@@ -33,7 +33,7 @@ fn sentences(outcome: &Outcome) -> [String; 6] {
     ]
 }
 
-/// What the words of the answers mean, and how sure they are.
+/// Meaning of the words of the answers, and how sure they are.
 fn reading(outcome: &Outcome) -> String {
     let certainty = outcome.certainty;
     let sure = match certainty.judged {
@@ -129,7 +129,7 @@ fn replayed(claims: &[ClaimOutcome]) -> String {
     format!("The replays leave {}{on}{contradicted}{}.", listed(&parts), on_named(claims))
 }
 
-/// What came of further replays on the software that the paper names, beside those on stand-ins.
+/// Results of further replays on the software that the paper names, in addition to stand-ins.
 fn on_named(claims: &[ClaimOutcome]) -> String {
     let of = |answer| {
         let is_it = |own: &Replay| own.is_same && own.answer == answer;
@@ -170,7 +170,7 @@ fn why(claims: &[ClaimOutcome]) -> String {
     }
 }
 
-/// How near the measured figures are to the printed ones, and which is the furthest.
+/// Distance of the measured figures from the printed ones, and the largest.
 fn figures(outcome: &Outcome) -> String {
     let all =
         outcome.claims.iter().flat_map(|claim| claim.compared.iter().map(move |one| (claim, one)));
@@ -187,7 +187,7 @@ fn figures(outcome: &Outcome) -> String {
     format!(
         "Of {} compared with the paper, {near} lie within a quarter of the printed one; the \
          furthest is in {} ({}): the paper prints {}, and this replay measures {}, {ratio} times \
-         as much.",
+         that value.",
         counted(all.len(), "measured figure", "measured figures"),
         link(&claim.id),
         prose(&one.what),
@@ -196,7 +196,7 @@ fn figures(outcome: &Outcome) -> String {
     )
 }
 
-/// How stable the answers are from run to run.
+/// Stability of the answers from run to run.
 fn agreement(outcome: &Outcome) -> String {
     let known: Vec<(&ClaimOutcome, usize, usize)> = outcome
         .claims
@@ -207,12 +207,12 @@ fn agreement(outcome: &Outcome) -> String {
         if outcome.occasions.len() > 1 {
             let runs = outcome.occasions.len();
             return format!(
-                "It rests on {runs} runs that are judged together: the intervals hold their spread \
-                 within a run and from one occasion to another."
+                "It rests on {runs} runs that are judged together: the intervals include the \
+                 spread within a run and between runs."
             );
         }
-        return "It rests on one run, so that its intervals hold the spread within that run and \
-                not from one occasion to another."
+        return "It rests on one run, so its intervals include the spread within that run but \
+        not between runs."
             .to_owned();
     };
     let changed: Vec<String> =

@@ -1,4 +1,4 @@
-//! The axes of a chart: from where to where they go, and which numbers stand beside them.
+//! The axes of a chart: their range and the numbers at their ticks.
 
 use weigh_report::figures::count;
 use weigh_report::figures::marks::{mark_at_most, next_mark, nice};
@@ -6,7 +6,7 @@ use weigh_report::figures::marks::{mark_at_most, next_mark, nice};
 /// An axis of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
-    /// What it shows, with its unit.
+    /// Quantity on the axis, with its unit.
     pub(super) label: String,
     /// True if equal distances are equal ratios.
     is_log: bool,
@@ -136,7 +136,7 @@ const STEPS: f64 = 5.0;
 /// Marks of a logarithmic axis, at most.
 const LOG_MARKS_MAX: usize = 7;
 
-/// Intervals that end beyond so many times the largest value are drawn as far as the axis goes.
+/// Intervals that end beyond this multiple of the largest value are drawn up to the axis end.
 const REACH_MAX: f64 = 3.0;
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ fn of_one(carry: &CarryOutcome, number: &mut usize) -> String {
     html + &list(missing)
 }
 
-/// What a unit is, what the server has, and when it carries a load.
+/// Definition of a unit, of the server, and of carrying a load.
 fn terms(carry: &CarryOutcome) -> String {
     format!(
         "<p class=\"note\">A {} is {} devices, each with a message every {} s. The server has {} \
@@ -120,7 +120,7 @@ impl Notes<'_> {
         reservations.iter().filter_map(place).map(mark).collect::<Vec<String>>().join(" ")
     }
 
-    /// What the marks stand for, as far as they are used.
+    /// Meaning of the marks that are used.
     fn html(&self, carry: &CarryOutcome) -> String {
         let lanes = || carry.lanes.iter();
         let reaches = |reach| lanes().flat_map(|lane| &lane.carried).any(|one| one.reach == reach);
@@ -180,7 +180,7 @@ fn lane_row(lane: &LaneShown, carry: &CarryOutcome, shares: usize, notes: &Notes
     format!("<tr><th scope=\"row\">{label}</th>{floor}<td>{search}</td>{carried}{refused}</tr>\n")
 }
 
-/// How high a rate met the goals when it was searched for, as that of that many units.
+/// Highest rate that met the goals in a search, as that of a number of units.
 fn searched(lane: &LaneShown, per_unit: f64) -> String {
     let Some(search) = &lane.search else { return "not searched".to_owned() };
     let units = |devices: f64| count((devices / per_unit) as u64);
@@ -220,7 +220,7 @@ const MEASURED: &str = "Measured: one cell held that many devices, and nothing w
     intervals are from resampled costs and prediction errors.";
 const TURNS: &str = "~ The rate of that many devices, by fewer that took turns.";
 const LAG: &str = "≤ The p99 includes the generator's own lag.";
-const COMPOSED: &str = "+ That many connections and that rate were measured, but apart.";
+const COMPOSED: &str = "+ That many connections and that rate were measured separately.";
 const BEYOND: &str = "* Extrapolated: beyond what was measured, the model alone.";
 const UNRELIABLE: &str = "? Not reliable: the model does not predict other cells well enough.";
 
@@ -228,7 +228,7 @@ fn link(link: &Link, text: &str) -> String {
     format!("<a href=\"{}/report.html\">{}</a>", escape(&link.folder), escape(text))
 }
 
-/// What each part costs in a family, and how well that predicts.
+/// Cost of each part in a family, and how well it predicts.
 fn costs(family: &FamilyShown) -> String {
     let label = escape(&family.label);
     if let Some(why) = &family.refused {
@@ -248,14 +248,14 @@ fn costs(family: &FamilyShown) -> String {
         })
         .collect();
     let error = |error: Option<f64>| {
-        error.map_or("none could be".to_owned(), |error| format!("{:.1} %", error * 100.0))
+        error.map_or("no prediction".to_owned(), |error| format!("{:.1} %", error * 100.0))
     };
     let advice = match family.is_foretelling {
         true => "so the model may be used",
         false => "<b>so do not rely on the model</b>",
     };
     let awake = family.awake_s.map_or_else(
-        || "wake-ups could not be told from messages".to_owned(),
+        || "wake-ups could not be distinguished from messages".to_owned(),
         |awake_s| format!("the server stays awake for {} once woken", time(awake_s * 1e9, false)),
     );
     let correction = family.correction.map_or(String::new(), |factor| {
@@ -275,7 +275,7 @@ fn costs(family: &FamilyShown) -> String {
          </thead>\n<tbody>\n{rows}</tbody></table></div>\n\
          <p class=\"note\">Non-negative least squares over {} runs of {} cells, condition number \
          {:.0}; {}. Each third of the cells was held out once and predicted: root mean square \
-         error {}; cells of other runs: {}; up to {:.0} % was asked, {advice}.{correction}\
+         error {}; cells of other runs: {}; up to {:.0} % is allowed, {advice}.{correction}\
          {memory}</p>\n\
          {}",
         family.runs,

@@ -10,7 +10,7 @@ use super::axis::{Axis, short};
 /// A chart: two axes and what is drawn between them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Chart {
-    /// What it shows, for who does not see it.
+    /// Description for readers who cannot see it.
     pub(super) title: String,
     /// The axis along.
     pub(super) x: Axis,
@@ -18,7 +18,7 @@ pub(super) struct Chart {
     pub(super) y: Axis,
     /// A range of x that is shaded.
     pub(super) shade: Option<(f64, f64)>,
-    /// What is drawn, in this order.
+    /// Contents of the chart, in drawing order.
     pub(super) traces: Vec<Trace>,
 }
 
@@ -46,13 +46,13 @@ pub(super) struct Trace {
 pub(super) struct Stroke {
     /// Its points.
     pub(super) points: Vec<(f64, f64)>,
-    /// How it is broken.
+    /// Dash of the line.
     pub(super) dash: Dash,
     /// Its width, pixels.
     pub(super) width: f64,
 }
 
-/// How a line is broken.
+/// Dash of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dash {
     /// Not at all.
@@ -76,13 +76,13 @@ pub(super) struct Mark {
     pub(super) low: Option<f64>,
     /// The interval's upper end; `None` where there is none.
     pub(super) high: Option<f64>,
-    /// How it looks.
+    /// Look of the points.
     pub(super) look: Look,
     /// Its value in words.
     pub(super) words: String,
 }
 
-/// How a point looks.
+/// Look of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     /// Filled: measured here.
@@ -93,7 +93,7 @@ pub(super) enum Look {
     Cross,
 }
 
-/// Where a chart is drawn.
+/// Place of a chart: page or file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ground {
     /// On a page, in the colours of its style.
@@ -222,7 +222,7 @@ impl Chart {
     }
 }
 
-/// Where values lie on the drawing, pixels from its upper left corner.
+/// Positions on the drawing, pixels from its upper left corner.
 struct Place<'c> {
     chart: &'c Chart,
     left: f64,
@@ -442,7 +442,7 @@ fn at(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// How wide a text is, about, pixels.
+/// Approximate width of a text, pixels.
 fn width(words: &str) -> f64 {
     words.chars().count() as f64 * FONT * CHARACTER
 }

@@ -1,5 +1,5 @@
-//! The claims: what the paper says, what came of it in one sentence, the three answers as words
-//! beside it, and all that they rest on behind a fold.
+//! The claims: what the paper says, the result in one sentence, the three answers as words
+//! next to it, and all evidence behind a fold.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::outcome::{
     Agreement, Answer, CellShown, ClaimOutcome, FlagShown, Judged, Outcome, Replay, Role,
 };
 
-/// What the authors say.
+/// Claims of the authors.
 pub(super) fn claims(outcome: &Outcome) -> String {
     let intro = intro(outcome);
     let claims = outcome.claims.iter().filter(|claim| !claim.is_finding);
@@ -23,13 +23,13 @@ pub(super) fn claims(outcome: &Outcome) -> String {
     if claims.is_empty() { claims } else { intro + &claims }
 }
 
-/// What the audit finds and no author says.
+/// Findings of the audit that no author claims.
 pub(super) fn findings(outcome: &Outcome) -> String {
     let findings = outcome.claims.iter().filter(|claim| claim.is_finding);
     findings.map(|one| claim(one, outcome)).collect()
 }
 
-/// What is true of all claims, said once: whose words they are, on which machine, and whether the
+/// Notes on all claims: whose words they are, on which machine, and whether the
 /// conditions were there first.
 fn intro(outcome: &Outcome) -> String {
     let mut text =
@@ -243,7 +243,7 @@ fn because(claim: &ClaimOutcome) -> String {
     format!("<p><b>{what}.</b> {}</p>\n", prose(because))
 }
 
-/// What each run alone gives, where they differ.
+/// Answers of each run alone, if they differ.
 fn runs(claim: &ClaimOutcome) -> String {
     let Some(agreement) = claim.agreement.as_ref().filter(|own| own.same < own.of) else {
         return String::new();
@@ -255,7 +255,7 @@ fn runs(claim: &ClaimOutcome) -> String {
     format!("<p>Each run alone:</p>\n{}", super::parts::list(items))
 }
 
-/// The published figures, a line for each series, then what is doubtful about them.
+/// The published figures, a line for each series, then remarks on them.
 fn cells(cells: &[CellShown]) -> String {
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for cell in cells {

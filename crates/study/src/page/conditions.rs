@@ -55,7 +55,7 @@ fn in_words(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!("{}<br>", prose(words)) }
 }
 
-/// How many repetitions, or what else it rests on.
+/// Number of repetitions, or the kind of evidence.
 fn rests_on(judged: &Judged, is_exact: bool) -> String {
     match judged.n {
         Some(n) => n.to_string(),
@@ -90,7 +90,7 @@ fn quantity_item(quantity: &QuantityShown) -> String {
     )
 }
 
-/// Where a figure comes from: the report of its run, or its place in the paper.
+/// Source of a figure: the report of its run, or its place in the paper.
 fn link(link: &Link) -> String {
     if link.folder.is_empty() {
         let (table, own) = link.cell.rsplit_once(", ").unwrap_or(("", &link.cell));
@@ -112,7 +112,7 @@ fn link(link: &Link) -> String {
     )
 }
 
-/// What a condition is for, in words.
+/// Purpose of a condition, in words.
 pub(super) fn role(role: Role, lane: usize, claim: &ClaimOutcome) -> String {
     let what = match role {
         Role::Printed => "as printed".to_owned(),

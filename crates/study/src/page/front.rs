@@ -1,5 +1,5 @@
-//! What is above everything else: the banner with what weakens all of it, the title, and who wrote
-//! and who replayed what.
+//! The top of the page: the banner with warnings about all results, the title, and the authors of
+//! paper and replay.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::outcome::{OccasionShown, Outcome};
 use crate::scale::{Scale, Way};
 use crate::study::Study;
 
-/// What a reader must know before any figure; empty where there is nothing.
+/// Warnings about all figures; empty if there are none.
 pub(super) fn banner(outcome: &Outcome) -> String {
     let warnings = warnings(outcome);
     if warnings.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn warnings(outcome: &Outcome) -> Vec<String> {
     let mut all: Vec<String> = all.cloned().collect();
     if outcome.state != "done" && all.is_empty() {
         all.push(format!(
-            "The run of this study is {}. This page shows what was measured until then.",
+            "The run of this study is {}. This page shows the results so far.",
             outcome.state
         ));
     }
@@ -96,7 +96,7 @@ pub(super) fn citation(outcome: &Outcome) -> String {
 
 fn replay(outcome: &Outcome) -> String {
     let scale = match outcome.scale {
-        Scale::Mini => "mini scale, a test whose figures mean nothing",
+        Scale::Mini => "mini scale, a test whose figures must not be used",
         Scale::Quick => "quick scale: fewer repetitions and shorter axes than the paper's",
         Scale::Full => "full scale, as the paper",
     };

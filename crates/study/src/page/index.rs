@@ -13,7 +13,7 @@ use crate::outcome::{ClaimOutcome, Outcome};
 /// A study on the index page.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'o> {
-    /// What came of it.
+    /// Its outcome.
     pub outcome: &'o Outcome,
     /// Where its page is, relative to the index page.
     pub href: &'o str,
@@ -25,7 +25,7 @@ pub fn index(entries: &[Entry<'_>]) -> String {
     let mut body = format!(
         "<a class=\"skip\" href=\"#main\">Skip to the studies</a>\n<header>\n<p class=\"kicker\">\
          Weighbridge {}</p>\n<h1>{number}, replayed</h1>\n<p class=\"note\">Each claim has three \
-         answers: <b>as printed</b>, what arithmetic says to the paper's own figures; <b>replayed\
+         answers: <b>as printed</b>, arithmetic on the paper's own figures; <b>replayed\
          </b>, what the experiment shows when it is repeated here; <b>why</b>, whether the cause \
          was shown. A link leads to the claim.</p>\n</header>\n<main id=\"main\">\n",
         entries.first().map_or(String::new(), |one| escape(&one.outcome.version)),

@@ -98,7 +98,7 @@ fn warnings(runs: &[&RunOutcome]) -> String {
     html + "</dl>\n"
 }
 
-/// What was seen and in which runs: the same words once.
+/// Texts of a warning with the runs of each.
 fn seen(kind: &[(&RunOutcome, &DoubtShown)]) -> Vec<String> {
     let mut texts: Vec<(&str, Vec<String>)> = Vec::new();
     for (run, doubt) in kind {
@@ -118,7 +118,7 @@ fn seen(kind: &[(&RunOutcome, &DoubtShown)]) -> Vec<String> {
     texts.into_iter().map(item).collect()
 }
 
-/// Figures of the paper whose printed form is damaged or doubtful.
+/// Figures of the paper whose printed form is damaged or questionable.
 fn flags(study: &Study) -> String {
     list(study.flags.iter().map(|flag| {
         let at = [flag.table.clone(), series(&flag.series), flag.x.clone()];

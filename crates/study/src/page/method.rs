@@ -1,4 +1,4 @@
-//! What the authors asked, did and found; and how it was replayed: experiments in sentences, their
+//! Question, method and findings of the authors, and their replay: experiments in sentences, with
 //! plans behind a fold.
 
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ pub(super) fn paper(study: &Study) -> String {
     if text.is_empty() && side.is_empty() { text } else { row(&text, &side) }
 }
 
-/// What was run, experiment by experiment, and what was chosen where the paper is silent.
+/// Experiments that were run, and choices where the paper is silent.
 pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let experiments: String = outcome
@@ -59,7 +59,7 @@ pub(super) fn method(study: &Study, outcome: &Outcome) -> String {
         &list(ours),
     );
     let expected = fold(
-        &format!("Expectations of the replay, which are no results ({})", study.finding.len()),
+        &format!("Expectations of the replay, which are not results ({})", study.finding.len()),
         &list(study.finding.iter().map(|text| prose(text))),
     );
     let folds = if study.environment.ours.is_empty() { String::new() } else { choices };
@@ -97,7 +97,7 @@ fn one(
     )
 }
 
-/// How much of an experiment was run.
+/// Part of an experiment that was run.
 fn made(experiment: &ExperimentOutcome) -> String {
     if let Some(reason) = &experiment.not_run {
         return format!("Not run: {}.", prose(reason.trim_end_matches('.')));

@@ -1,4 +1,4 @@
-//! The page of a study's run, laid out as a paper on the web: what was replayed and what came of it
+//! The page of a study's run, laid out as a paper on the web: what was replayed and its results
 //! on the first screen, then the paper, the method, figures, claims, the audit of the printed
 //! figures, limits, and how to repeat it. Text has a column with notes beside it; tables and
 //! figures have the whole width. It needs no script and no network.

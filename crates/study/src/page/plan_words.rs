@@ -1,4 +1,4 @@
-//! What a plan does as a sentence: what it varies and what it holds.
+//! A plan as a sentence: what it varies and what it holds constant.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ fn protocol(name: &str) -> String {
     .to_owned()
 }
 
-/// What the clients do, and when.
+/// Load of the clients, and its timing.
 fn load(take: &mut impl FnMut(&str) -> Vec<String>) -> String {
     let pattern = |name: &String| {
         match name.as_str() {
@@ -198,7 +198,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Sizes and times with a space before their unit, and no more of long texts than tells them apart.
+/// Sizes and times with a space before their unit; long texts are cut where they stay distinct.
 fn readable(text: &str) -> String {
     match (parse_size(text), parse_duration(text)) {
         (Ok(size), _) if size > 0 && size.is_multiple_of(1024) => bytes(size as f64),

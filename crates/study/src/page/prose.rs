@@ -40,7 +40,7 @@ pub(super) fn upper(text: &str) -> String {
 }
 
 /// The name of a published series as it is read: `HTTP, payloads 10000, average cpu` for
-/// `protocol=HTTP;payloads=10000;stat=average_cpu`. What is no such name stays as it is.
+/// `protocol=HTTP;payloads=10000;stat=average_cpu`. Other text stays as it is.
 pub(super) fn series(text: &str) -> String {
     let part = |part: &str| match part.split_once('=') {
         Some(("protocol" | "stat" | "claim", value)) => value.replace('_', " "),
@@ -54,7 +54,7 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The name of a cell with its long values cut: a token of a hundred characters tells nothing.
+/// The name of a cell with its long values cut, since a token of a hundred characters is useless.
 pub(super) fn shorter(text: &str) -> String {
     let word = |word: &str| match word.char_indices().nth(WORD_MAX) {
         Some((end, _)) => format!("{}…", &word[..end]),

@@ -14,7 +14,7 @@ use crate::study::Study;
 pub(super) fn section(study: &Study, outcome: &Outcome) -> String {
     let html = format!(
         "<pre tabindex=\"0\">{}\n{}\nweigh study show {}</pre>\n<p class=\"note\">\
-         The first command runs it again, the second makes this page again from the journals, the \
+         The first command repeats the run, the second remakes this page from the journals, the \
          third shows the study with all its plans. Type them where the run was started.</p>\n",
         escape(&command(outcome)),
         escape(&page_again(outcome)),

@@ -1,4 +1,4 @@
-//! Real client programs: their figures beside those of Weighbridge, with the difference.
+//! Real client programs: their figures compared with those of Weighbridge, with the difference.
 
 use std::fmt::Write as _;
 
@@ -32,8 +32,8 @@ pub(super) fn section(outcome: &Outcome) -> String {
         let _ = writeln!(
             html,
             "<p class=\"note\">Processor time is that of the program and its children, start-up \
-             included. Intervals are 95 %; a difference is the program less Weighbridge. \
-             The JSON beside this page has all figures.</p>\n<div class=\"wide\" tabindex=\"0\" \
+             included. Intervals are 95 %; a difference is the program minus Weighbridge. \
+             The JSON next to this page has all figures.</p>\n<div class=\"wide\" tabindex=\"0\" \
              role=\"region\" aria-label=\"Real programs\"><table>\n<thead><tr>{}</tr></thead>\n\
              {rows}</table></div>",
             heads.concat()
@@ -168,5 +168,5 @@ fn signed(value: f64, unit: &str) -> String {
     format!("{sign}{}", in_unit(value.abs(), unit))
 }
 
-/// Figures that are shown although nothing stands beside them.
+/// Figures that are shown even without a figure to compare with.
 const SHOWN: [&str; 2] = ["cpu_s_per_message", "wire_packets_per_message"];

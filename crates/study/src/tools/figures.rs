@@ -13,6 +13,20 @@ pub fn unit_of(figure: &str) -> &'static str {
 }
 
 impl Tool {
+    /// The group of commands of `weigh` that its emulation belongs to: `like` for those that take
+    /// the flags of a tool.
+    pub fn emulation_group(&self) -> Option<&'static str> {
+        let first = self.emulation.first()?;
+        (first != "compare").then_some("like")
+    }
+
+    /// The command of `weigh` that emulates it: `weigh like autocannon`.
+    pub fn emulation_name(&self) -> String {
+        let words = self.emulation_group().into_iter();
+        let words = words.chain(self.emulation.first().map(String::as_str));
+        words.fold("weigh".to_owned(), |name, word| name + " " + word)
+    }
+
     /// The figures that a repetition of it can have, in the order in which they are shown.
     pub fn figures(&self) -> Vec<String> {
         let named = |list: &[(&'static str, &'static str)]| {

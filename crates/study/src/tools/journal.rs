@@ -1,5 +1,5 @@
 //! The journal of a tool's run: a line of JSON for its beginning, one for every repetition as it
-//! ends, and one for its end. What stands in it is never made again.
+//! ends, and one for its end. Finished repetitions are never repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 

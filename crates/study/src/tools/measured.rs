@@ -1,4 +1,4 @@
-//! What the figures of a tool are, as quantities of conditions and of comparisons.
+//! The figures of a tool, as quantities of conditions and of comparisons.
 
 use weigh_stats::propagation::Known;
 

@@ -1,4 +1,4 @@
-//! What programs print of their own load: text in, figures out.
+//! Reads the figures that programs print about their own load.
 
 use std::collections::BTreeMap;
 

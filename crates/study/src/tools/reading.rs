@@ -19,7 +19,7 @@ use crate::slips::{Around, check_ids, no_figure, tell};
 use crate::study::Experiment;
 use crate::texts::{StudyProblems, StudyTexts};
 
-/// A tool, and what of it is held against the rest of the study.
+/// A tool, and its parts that are checked against the rest of the study.
 pub(crate) struct Placed {
     tool: Tool,
     place: Range<usize>,
@@ -54,7 +54,7 @@ pub(crate) fn read(
     found
 }
 
-/// The tools by themselves, before anything is held against the rest of the study.
+/// Reads the tools, before they are checked against the rest of the study.
 pub(crate) fn alone(placed: &[Placed]) -> Vec<Tool> {
     placed.iter().map(|one| one.tool.clone()).collect()
 }
@@ -76,11 +76,11 @@ pub(crate) fn complete(
         for id in named {
             let ids = experiments.iter().map(|one| one.id.as_str());
             if !ids.clone().any(|known| known == id.get_ref()) {
-                let text = format!("there is no experiment {:?}", id.get_ref());
+                let text = format!("unknown experiment {:?}", id.get_ref());
                 let near = nearest(id.get_ref(), ids.clone());
                 let mend = match near {
                     Some(near) => format!("did you mean {near}?"),
-                    None => format!("there are: {}", ids.collect::<Vec<_>>().join(", ")),
+                    None => format!("expected one of: {}", ids.collect::<Vec<_>>().join(", ")),
                 };
                 tell(&mut wrong, id.span(), (text, mend));
             }
@@ -157,19 +157,19 @@ impl Reader<'_, '_> {
         }
         let prints = written.prints.unwrap_or(Prints::Nothing);
         if !written.emulation.is_empty() && prints == Prints::Nothing {
-            let text = format!("{entry}: nothing that it prints is read, so nothing is emulated");
-            wrong.add(Problem::at(place.clone(), text, "write prints, or leave emulation out"));
+            let text = format!("{entry}: emulation needs prints");
+            wrong.add(Problem::at(place.clone(), text, "add prints, or remove emulation"));
         }
         if let Some(word) = written.emulation.first()
             && !EMULATIONS.contains(&word.get_ref().as_str())
         {
-            let text = format!("{entry}: weigh {} makes the load of no tool", word.get_ref());
+            let text = format!("{entry}: weigh {} does not emulate a tool", word.get_ref());
             let mend = format!("begin with one of {}", EMULATIONS.join(", "));
             wrong.add(Problem::at(word.span(), text, mend));
         }
         if !written.emulation.is_empty() && scales.values().any(has_hosts) {
-            let text = format!("{entry}: an emulation reaches its target over loopback alone");
-            wrong.add(Problem::at(place.clone(), text, "leave path, wire or emulation out"));
+            let text = format!("{entry}: an emulation can use loopback only");
+            wrong.add(Problem::at(place.clone(), text, "remove path, wire or emulation"));
         }
         if !wrong.is_empty() {
             return Err(wrong);
@@ -234,10 +234,9 @@ impl Reader<'_, '_> {
         let mut wrong = Problems::default();
         if messages < u64::from(clients) || clients == 0 || repetitions == 0 {
             let text = format!(
-                "{messages} messages of {clients} clients, {repetitions} repetitions: there is \
-                 nothing to do"
+                "{messages} messages of {clients} clients, {repetitions} repetitions: nothing to do"
             );
-            let mend = "give every client a message, and at least one repetition";
+            let mend = "use at least one message per client, and one repetition";
             wrong.add(Problem::at(self.place.clone(), text, mend));
         }
         let within = time(written.within.as_ref(), WITHIN, &mut wrong);
@@ -275,8 +274,8 @@ impl Reader<'_, '_> {
         let mut wrong = Problems::default();
         for (key, _) in own.iter().flat_map(|table| table.iter()) {
             if SET_ELSEWHERE.contains(&key.get_ref().as_ref()) {
-                let text = format!("{} of a tool is not part of its plan", key.get_ref());
-                let mend = "messages, clients and repetitions of the tool say it";
+                let text = format!("{} is not allowed in the plan of a tool", key.get_ref());
+                let mend = "use messages, clients and repetitions of the tool instead";
                 wrong.add(Problem::at(key.span(), text, mend));
             }
         }
@@ -299,7 +298,7 @@ impl Reader<'_, '_> {
         let elsewhere = cases.iter().filter_map(target).find(|name| name.contains("://"));
         let slip = match (elsewhere, cases.len()) {
             (Some(url), _) => Some((
-                format!("{url}: a tool loads a target that weigh starts on this machine"),
+                format!("{url}: a tool needs a target that weigh starts on this machine"),
                 "name a target of weigh targets list, or reference",
             )),
             (None, 1) => None,
@@ -342,7 +341,7 @@ fn check_places(written: &ToolFile, wrong: &mut Problems) {
     for text in all {
         let unknown = places(text.get_ref()).into_iter().find(|name| !PLACES.contains(name));
         if let Some(name) = unknown {
-            let said = format!("{{{name}}} is not a place of a tool");
+            let said = format!("unknown placeholder {{{name}}}");
             let known: BTreeSet<String> = PLACES.iter().map(|name| format!("{{{name}}}")).collect();
             let known: Vec<String> = known.into_iter().collect();
             let mend = format!("type one of {}", known.join(" "));

@@ -1,5 +1,5 @@
-//! What an outcome says of a tool: its figures with their intervals, each beside what its emulation
-//! reports and beside figures of other runs, with the difference.
+//! A tool in the outcome: its figures with their intervals, each compared with the report of its
+//! emulation and with figures of other runs, with the difference.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -139,10 +139,9 @@ fn figures(tool: &Tool, made: &ToolMade, evidence: &Evidence<'_>) -> Vec<ToolFig
         let mut beside = Vec::new();
         let emulated = format!("{EMULATED}{name}");
         if known.contains(emulated.as_str()) {
-            let words = tool.emulation.first().map_or("", String::as_str);
             let other = of_tool(tool, &emulated);
             let pair = [("a", &quantity), ("b", &other)];
-            beside.push(compared(format!("weigh {words}"), pair, 1.0, evidence));
+            beside.push(compared(tool.emulation_name(), pair, 1.0, evidence));
         }
         for compare in tool.compares.iter().filter(|compare| compare.figure == name) {
             let ToolCompare { what, with, factor, .. } = compare;

@@ -1,4 +1,4 @@
-//! `tools.toml` as it is written, before anything is held against anything else.
+//! `tools.toml` as parsed, before it is checked against the other files.
 
 use std::collections::BTreeMap;
 

@@ -242,7 +242,7 @@ fn claim(index: usize, printed: Printed, own: Replayed, why: Why) -> ClaimOutcom
             value: Some(310.0),
             low: Some(290.0),
             high: Some(330.0),
-            sentence: "The answer turns at 310 B of header (95 % CI 290 to 330).".to_owned(),
+            sentence: "The answer changes at 310 B of header (95 % CI 290 to 330).".to_owned(),
         }],
         agreement: Some(Agreement {
             same: if index == 1 { 1 } else { 2 },

@@ -78,7 +78,7 @@ fn a_cause_is_shown_beside_the_claim() {
     let tail = 0.025 * 19_500.0;
     assert!((low - (500.0 + tail)).abs() < 20.0, "{low}");
     assert!((high - (20_000.0 - tail)).abs() < 20.0, "{high}");
-    assert_eq!(starts.reasons, ["starts: it comes to be < 1 between 500 and 20,000"]);
+    assert_eq!(starts.reasons, ["starts: it becomes < 1 between 500 and 20,000"]);
 }
 
 #[test]

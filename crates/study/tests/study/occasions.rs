@@ -340,7 +340,7 @@ fn what_weakens_runs_is_said_at_the_top() {
     let stopped = Occasion { state: "interrupted".to_owned(), ..own("stopped", "four") };
     let outcome = judged(&study, &[older, elsewhere, stopped]);
     for part in [
-        "These conditions are younger than the run older",
+        "These conditions are newer than the run older",
         "different machines",
         "stopped is not complete (interrupted)",
     ] {

@@ -41,7 +41,7 @@ fn what_a_plan_needs_is_told_and_seen() {
     let told = published(|text| {
         replace(text, "protocol = \"http\"", "protocol = \"http\"\nneeds = [\"mosqitto\"]");
     });
-    assert!(told.contains("\"mosqitto\" is nothing that a plan can need"), "{told}");
+    assert!(told.contains("\"mosqitto\" is not a possible need of a plan"), "{told}");
     assert!(told.contains("plan-published.toml:9:"), "{told}");
     let mut texts = crate::fixture::texts();
     replace(&mut texts.plan_published, "[burst]\n", "[burst]\ntarget = \"mosquitto\"\n");
@@ -58,7 +58,7 @@ fn slips_of_plans_are_told_at_their_place_in_the_whole_file() {
     for (old, new, said) in [
         ("load.messages = 2000", "load.mesages = 2000", "did you mean load.messages"),
         ("[clients.quick]\nvary", "[clients.quick]\nvray", "vray"),
-        ("[shared]\n", "seed = 1\n[shared]\n", "stands in no plan"),
+        ("[shared]\n", "seed = 1\n[shared]\n", "is not in a plan"),
         ("vary.load.connections = [2, 4, 8]\n", "load.timeout = \"5\"\n", "load.timeout"),
         ("[clients.quick]", "[clients]\nx = 1\n[clients.quick]", "duplicate key"),
     ] {
@@ -72,7 +72,7 @@ fn slips_of_plans_are_told_at_their_place_in_the_whole_file() {
     assert!(told.contains("clients at scale quick"), "{told}");
     let right = |old: &str, new: &str| wrong(|texts| replace(&mut texts.plan_right, old, new));
     let told = right("load.connections = 20", "load.connections = 20\nload.messages = 5");
-    assert!(told.contains("load.messages is what the search sets"), "{told}");
+    assert!(told.contains("load.messages is set by the search"), "{told}");
     let told = right("axis = \"burst\"", "axis = \"bursts\"");
-    assert!(told.contains("no axis of a limit"), "{told}");
+    assert!(told.contains("unknown axis of a limit"), "{told}");
 }

@@ -111,7 +111,7 @@ fn descriptors_are_counted_for_each_shard() {
     demand.shards = 2;
     let finding = found("descriptors", &demand, &good());
     assert_eq!(finding.level, Level::Ok);
-    assert!(finding.text.contains("raised by ourselves"), "{}", finding.text);
+    assert!(finding.text.contains("raised by weigh"), "{}", finding.text);
     assert_eq!(found("target-descriptors", &demand, &good()).level, Level::Fatal);
     demand.target_shards = 2;
     assert_eq!(found("target-descriptors", &demand, &good()).level, Level::Ok);

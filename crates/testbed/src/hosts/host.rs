@@ -1,4 +1,4 @@
-//! A host of a scene, and the ways into it.
+//! A host of a scene, and the ways to enter it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,8 +8,7 @@ use std::process::Command;
 
 use super::namespace::Namespace;
 
-/// One party's host. It stays as long as the scene, a door to it, a thread in it or a process in
-/// it does.
+/// One party's host. It exists as long as the scene, a door to it, or a thread or process in it.
 #[derive(Debug)]
 pub struct Host {
     pub(super) name: String,
@@ -17,12 +16,12 @@ pub struct Host {
     pub(super) namespace: Namespace,
 }
 
-/// A way into a host that can be handed on.
+/// A way to enter a host, which can be passed on.
 #[derive(Clone, Debug)]
 pub struct Door(Namespace);
 
 impl Host {
-    /// The interface on the wire, the same in every host.
+    /// Name of the interface on the link, equal in every host.
     pub const INTERFACE: &'static str = "weigh0";
 
     /// Its name in the scene.
@@ -30,29 +29,29 @@ impl Host {
         &self.name
     }
 
-    /// Where the others reach it.
+    /// Its address for the other hosts.
     pub fn address(&self) -> Ipv4Addr {
         self.address
     }
 
-    /// Moves the calling thread into it: sockets that the thread makes from now on are the
+    /// Moves the calling thread into it. Sockets that the thread makes from now on are the
     /// host's. Sockets it already has stay where they are, and so do other threads.
     ///
     /// # Errors
-    /// If the program has lost the right to.
+    /// If the program no longer has the right to.
     pub fn enter(&self) -> io::Result<()> {
         self.namespace.enter()
     }
 
-    /// Does something inside while the calling thread stays where it is.
+    /// Runs `work` in the host; the calling thread stays where it is.
     ///
     /// # Errors
-    /// Those of the work, and if a thread cannot be started.
+    /// Those of `work`, and if a thread cannot be started.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         self.namespace.inside(work)
     }
 
-    /// A command that will run in it. It is an ordinary child: whoever starts it ends it, as
+    /// A command that will run in it. It is an ordinary child: the caller ends it, as
     /// [`crate::process::ManagedProcess`] does with a door in its `Start`.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -60,7 +59,7 @@ impl Host {
         command
     }
 
-    /// A way in for others.
+    /// Returns a way to enter it.
     pub fn door(&self) -> Door {
         Door(self.namespace.clone())
     }
@@ -75,7 +74,7 @@ impl Door {
         self.0.enter()
     }
 
-    /// Lets the command run in the host.
+    /// Makes the command run in the host.
     #[expect(unsafe_code, reason = "there is no safe way to run code between fork and exec")]
     pub fn lead(&self, command: &mut Command) {
         let namespace = self.0.clone();

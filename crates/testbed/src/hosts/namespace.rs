@@ -1,4 +1,4 @@
-//! A network namespace without a name: it is where its descriptor is, and gone with it.
+//! A network namespace without a name: it exists as long as its descriptor.
 
 use std::fs::File;
 use std::io;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-/// A namespace, as long as anyone holds it.
+/// A network namespace. It exists while a process or thread holds it.
 #[derive(Clone, Debug)]
 pub(super) struct Namespace {
     descriptor: Arc<OwnedFd>,
 }
 
 impl Namespace {
-    /// Makes an empty one.
+    /// Makes an empty namespace.
     pub(super) fn make() -> io::Result<Namespace> {
         let descriptor = in_thread(|| {
             unshare_network()?;
@@ -29,7 +29,7 @@ impl Namespace {
             .map_err(io::Error::from)
     }
 
-    /// Does something inside, in a thread of its own, so that the caller stays where it is.
+    /// Runs `work` in it, in a new thread, so that the caller stays where it is.
     pub(super) fn inside<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,

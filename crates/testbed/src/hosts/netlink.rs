@@ -1,4 +1,4 @@
-//! The few requests to the kernel's routing socket that hosts need: rtnetlink(7).
+//! The requests to the kernel's routing socket that hosts need: rtnetlink(7).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -37,7 +37,7 @@ pub(super) struct Netlink {
 }
 
 impl Netlink {
-    /// Opens it in the calling thread's namespace.
+    /// Opens the socket in the calling thread's namespace.
     pub(super) fn open() -> io::Result<Netlink> {
         let family = SocketFamily::NETLINK;
         // Protocol 0 of this family is NETLINK_ROUTE.
@@ -64,7 +64,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Gives an interface its address, size of packets and, if told, length of queue, and turns
+    /// Gives an interface its address, size of packets and, if given, length of queue, and turns
     /// it on.
     pub(super) fn turn_on(
         &mut self,
@@ -89,7 +89,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Gives an interface an address of IP in a network of so many bits.
+    /// Gives an interface an IP address in a network with a prefix of `bits` bits.
     pub(super) fn add_address(&mut self, index: u32, to: Ipv4Addr, bits: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = AddressFamily::Inet;
@@ -100,7 +100,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Tells for good which Ethernet address a neighbour has, so that none is ever asked for.
+    /// Sets the Ethernet address of a neighbour permanently, so that ARP is never used.
     pub(super) fn add_neighbour(&mut self, index: u32, who: Ipv4Addr, mac: Mac) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
         message.header.family = AddressFamily::Inet;
@@ -111,7 +111,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE)
     }
 
-    /// Tells that an address is behind an interface.
+    /// Sets the interface behind which an address is.
     pub(super) fn add_route(&mut self, index: u32, to: Ipv4Addr) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header.address_family = AddressFamily::Inet;
@@ -126,7 +126,7 @@ impl Netlink {
     }
 
     /// Waits until an interface that was turned on carries packets. The kernel learns of the
-    /// cable a moment later, in a thread of its own, and throws away what is sent until then.
+    /// cable a moment later, in a thread of its own, and discards packets until then.
     pub(super) fn wait_ready(&mut self, interface: &str) -> io::Result<()> {
         let deadline = Instant::now() + READY_WITHIN;
         loop {
@@ -139,12 +139,13 @@ impl Netlink {
                 _ => false,
             };
             if link.attributes.iter().any(is) {
-                // What the kernel's thread does, it does under the lock that this takes too: when
-                // it is answered, all of it is done.
+                // The kernel's thread works under the lock that this request takes too: when it is
+                // answered,
+                // the work is done.
                 return self.set_up(interface);
             }
             if Instant::now() > deadline {
-                let error = format!("{interface} carries nothing after {READY_WITHIN:?}");
+                let error = format!("{interface} carries no packets after {READY_WITHIN:?}");
                 return Err(io::Error::new(io::ErrorKind::TimedOut, error));
             }
             std::thread::sleep(READY_PAUSE);
@@ -204,6 +205,6 @@ fn named(interface: &str) -> LinkMessage {
 /// The kernel's answers are at most this long (netlink(7): a page, or 8,192 bytes), a link's
 /// with all its statistics too.
 const ANSWER_BYTES: usize = 32_768;
-/// It takes a millisecond or so; beyond a second the kernel postpones such news.
+/// It usually takes a millisecond; beyond a second the kernel delays such events.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 const READY_PAUSE: Duration = Duration::from_micros(200);

@@ -1,16 +1,16 @@
-//! Whether an interface may make packets larger than the wire's, or leave their check sums to
-//! hardware that is not there: ethtool(8), `include/uapi/linux/ethtool.h`.
+//! Offloads: whether an interface may make packets larger than the link's, or leave checksums to
+//! hardware that does not exist: ethtool(8), `include/uapi/linux/ethtool.h`.
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketType, socket};
 
-/// The state of the offloads on the wires of a scene. It belongs to every figure of packets or
+/// The state of the offloads on the wires of a scene. It is part of every figure of packets or
 /// bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Offloads {
-    /// Off: a packet is what a wire would carry.
+    /// Off: each packet is as it would be on a link.
     #[default]
     Off,
     /// As the kernel has them: a capture sees super-packets of up to 64 KiB, headers are counted
@@ -18,7 +18,8 @@ pub enum Offloads {
     AsCaptured,
 }
 
-/// Turns all off on an interface of the calling thread's namespace. What it does not have is off.
+/// Turns all offloads off on an interface of the calling thread's namespace. What it does not have
+/// is off.
 #[expect(unsafe_code, reason = "no crate here wraps this ioctl")]
 pub(super) fn turn_off(interface: &str) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;

@@ -1,5 +1,5 @@
-//! A scene: all hosts of a trial and what joins them. It is undone when it is dropped, and when
-//! the program ends, however.
+//! A scene: all hosts of a trial and the links between them. It is removed when it is dropped,
+//! and whenever the program ends.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -11,62 +11,62 @@ use crate::link::switch::Place;
 use weigh_model::path::Path;
 
 use super::error::HostsError;
-use super::ground::Ground;
 use super::host::Host;
 use super::namespace::Namespace;
 use super::netlink::{Mac, Netlink, index_of};
 use super::offloads::{self, Offloads};
+use super::rights::NamespaceRights;
 use super::tuning;
 
-/// What to set.
+/// Specification of a scene.
 #[derive(Clone, Debug)]
 pub struct SceneSpec {
     /// The hosts, at most 200.
     pub hosts: Vec<HostSpec>,
-    /// Of the wires.
+    /// State of the offloads on the links.
     pub offloads: Offloads,
-    /// What carries packets over paths.
+    /// Device that carries packets over paths.
     pub carrier: Carrier,
-    /// How the forwarder runs, if there is one.
+    /// Settings of the forwarder, if there is one.
     pub forwarder: Options,
 }
 
-/// One host.
+/// Specification of one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostSpec {
-    /// Its name, once in the scene.
+    /// Its name, unique in the scene.
     pub name: String,
-    /// What lies between it and all others; `None` for a wire alone. Between two hosts with paths
+    /// Path between it and all others; `None` for a plain link. Between two hosts with paths
     /// a packet passes the sender's `up` and the receiver's `down`.
     pub path: Option<Path>,
 }
 
-/// What carries packets.
+/// Device that carries packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carrier {
     /// TAP devices where `/dev/net/tun` may be opened, else packet rings; without any path, the
     /// kernel as a router.
     #[default]
     Best,
-    /// TAP devices and our forwarder, whatever the paths.
+    /// TAP devices and Weighbridge's forwarder, whatever the paths.
     Tap,
-    /// Packet rings and our forwarder, whatever the paths.
+    /// Packet rings and Weighbridge's forwarder, whatever the paths.
     Ring,
 }
 
-/// Hosts that are there.
+/// Existing hosts.
 #[derive(Debug)]
 pub struct Scene {
-    // Dropped first: it must not forward between hosts that go.
+    // Dropped first: it must not forward between hosts that are being removed.
     forwarder: Option<Forwarder>,
     hosts: Vec<Host>,
-    /// Where the wires meet, if the hosts' ends are not the forwarder's own.
+    /// Where the links meet, if the hosts' ends are not the forwarder's own.
     _middle: Option<Namespace>,
     offloads: Offloads,
     untuned: Vec<String>,
 }
 
-/// What joins the hosts of one scene.
+/// Connection between the hosts of one scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joint {
     Router,
@@ -75,7 +75,7 @@ enum Joint {
 }
 
 impl SceneSpec {
-    /// These hosts, and the defaults for all else.
+    /// Specifies these hosts, and defaults for all else.
     pub fn of(hosts: Vec<HostSpec>) -> SceneSpec {
         SceneSpec {
             hosts,
@@ -96,8 +96,8 @@ impl SceneSpec {
         };
         if self.offloads == Offloads::AsCaptured && joint != Joint::Router {
             return Err(HostsError::Scene(
-                "offloads cannot be on across a path: a super-packet would be delayed, lost and \
-                 counted as one; leave them off, or take the path away"
+                "offloads cannot be on with a path: a super-packet would be delayed, lost and \
+                 counted as one; leave them off, or remove the path"
                     .to_owned(),
             ));
         }
@@ -107,21 +107,19 @@ impl SceneSpec {
     fn check(&self) -> Result<(), HostsError> {
         if self.hosts.is_empty() || self.hosts.len() > HOSTS_MAX {
             let number = self.hosts.len();
-            return Err(HostsError::Scene(format!(
-                "{number} hosts: there can be 1 to {HOSTS_MAX}"
-            )));
+            return Err(HostsError::Scene(format!("{number} hosts; expected 1 to {HOSTS_MAX}")));
         }
         for (index, host) in self.hosts.iter().enumerate() {
             if self.hosts[..index].iter().any(|other| other.name == host.name) {
                 let name = &host.name;
-                return Err(HostsError::Scene(format!("there are two hosts named {name:?}")));
+                return Err(HostsError::Scene(format!("two hosts have the name {name:?}")));
             }
         }
         Ok(())
     }
 
-    /// The smallest packets' size of any path: all hosts must agree, since TCP takes the size
-    /// from its own wire and nobody on the way tells it otherwise.
+    /// Smallest packet size (MTU) of any path: all hosts must agree, since TCP takes the size
+    /// from its own interface and no router reports a smaller one.
     fn mtu(&self) -> u16 {
         let of_paths = self.hosts.iter().filter_map(|host| Some(host.path.as_ref()?.mtu));
         of_paths.min().unwrap_or(MTU)
@@ -129,12 +127,12 @@ impl SceneSpec {
 }
 
 impl Scene {
-    /// Sets a scene. Paths are as at 0 until they [`begin`](Scene::begin).
+    /// Makes a scene. Paths stay in their first state until they [`begin`](Scene::begin).
     ///
     /// # Errors
-    /// [`HostsError::Scene`] for one that cannot be, [`HostsError::Step`] for what the kernel
-    /// refused. Nothing is left of it then.
-    pub fn set(_ground: Ground, spec: &SceneSpec) -> Result<Scene, HostsError> {
+    /// [`HostsError::Scene`] for an impossible one, [`HostsError::Step`] for what the kernel
+    /// refused. In both cases nothing of it remains.
+    pub fn set(_ground: NamespaceRights, spec: &SceneSpec) -> Result<Scene, HostsError> {
         spec.check()?;
         let joint = spec.joint()?;
         let mtu = spec.mtu();
@@ -183,7 +181,7 @@ impl Scene {
         Ok(Scene { forwarder, hosts, _middle: middle, offloads: spec.offloads, untuned })
     }
 
-    /// All paths begin, or begin anew: steps count from now, chance is that of the seed.
+    /// Starts or restarts all paths: steps count from now, random losses come from `seed`.
     pub fn begin(&self, seed: u64) {
         if let Some(forwarder) = &self.forwarder {
             forwarder.begin(seed);
@@ -195,23 +193,26 @@ impl Scene {
         &self.hosts
     }
 
-    /// The host of this name.
+    /// Returns the host of this name.
     ///
     /// # Errors
-    /// [`HostsError::Scene`] with the names there are.
+    /// [`HostsError::Scene`] with the known names.
     pub fn host(&self, name: &str) -> Result<&Host, HostsError> {
         self.hosts.iter().find(|host| host.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.hosts.iter().map(Host::name).collect();
-            HostsError::Scene(format!("there is no host {name:?}, only {}", names.join(", ")))
+            HostsError::Scene(format!(
+                "unknown host {name:?}; expected one of {}",
+                names.join(", ")
+            ))
         })
     }
 
-    /// What the forwarder did and could not do, if there is one. In the order of the hosts.
+    /// Counts of the forwarder, if there is one, in the order of the hosts.
     pub fn path_counts(&self) -> Option<PathCounts> {
         self.forwarder.as_ref().map(Forwarder::counts)
     }
 
-    /// Why the forwarder stopped by itself, if it did.
+    /// Error that stopped the forwarder, if one did.
     pub fn failed(&self) -> Option<String> {
         self.forwarder.as_ref().and_then(Forwarder::failed)
     }
@@ -221,17 +222,17 @@ impl Scene {
         self.forwarder.as_ref().map_or("router", Forwarder::carrier)
     }
 
-    /// Whether the forwarder runs before all ordinary threads; `None` without one.
+    /// Whether the forwarder has real-time priority; `None` without one.
     pub fn has_priority(&self) -> Option<bool> {
         self.forwarder.as_ref().map(Forwarder::has_priority)
     }
 
-    /// The state of the offloads on its wires.
+    /// State of the offloads on its links.
     pub fn offloads(&self) -> Offloads {
         self.offloads
     }
 
-    /// Settings of the hosts that the machine did not let us change: a doubt on high loads.
+    /// Settings of the hosts that the machine did not allow to change: a warning on high loads.
     pub fn untuned(&self) -> &[String] {
         &self.untuned
     }
@@ -246,7 +247,7 @@ impl Joint {
     }
 }
 
-/// Lays a wire from the middle to a host and furnishes the middle's end; for rings that end is
+/// Makes a link from the middle to a host and configures the middle's end. For rings that end is
 /// the forwarder's port.
 fn wire(
     middle: &Namespace,
@@ -263,7 +264,7 @@ fn wire(
         if offloads == Offloads::Off {
             offloads::turn_off(&port)?;
         }
-        // What forbids it here forbids it in the host too, which says so.
+        // What is forbidden here is forbidden in the host too, which reports it.
         let _ = tuning::without_ipv6(&port);
         netlink.turn_on(&port, mac(MIDDLE, index), mtu, None)?;
         if joint == Joint::Ring {
@@ -298,7 +299,7 @@ fn furnish(
     let number = index_of(Host::INTERFACE)?;
     netlink.add_address(number, address(index), NETWORK_BITS)?;
     for other in (0..hosts).filter(|other| *other != index) {
-        // A router takes what is for it; our forwarder passes frames on as they are.
+        // A router receives packets for its own address; the forwarder passes frames on unchanged.
         let next = match joint {
             Joint::Router => mac(MIDDLE, index),
             Joint::Tap | Joint::Ring => mac(HOSTS, other),
@@ -308,7 +309,7 @@ fn furnish(
     Ok(untuned)
 }
 
-/// Waits until every wire carries packets at both ends.
+/// Waits until every link carries packets at both ends.
 fn await_wires(hosts: &[Host], middle: Option<&Namespace>) -> Result<(), HostsError> {
     for (index, host) in hosts.iter().enumerate() {
         let is_ready = || Netlink::open()?.wait_ready(Host::INTERFACE);
@@ -323,12 +324,12 @@ fn await_wires(hosts: &[Host], middle: Option<&Namespace>) -> Result<(), HostsEr
     Ok(())
 }
 
-/// The middle's end of a host's wire.
+/// The middle's end of a host's link.
 fn port(index: usize) -> String {
     format!("port{index}")
 }
 
-/// 10.87.0.1, 10.87.0.2 ...: private (RFC 1918), and seen by nobody but the hosts.
+/// 10.87.0.1, 10.87.0.2 ...: private (RFC 1918), and visible to the hosts only.
 fn address(index: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 87, 0, index as u8 + 1)
 }
@@ -342,7 +343,7 @@ fn mac(family: u8, index: usize) -> Mac {
 const HOSTS: u8 = 0;
 const MIDDLE: u8 = 1;
 const NETWORK_BITS: u8 = 24;
-/// One byte of the address, with room.
+/// Fits in one byte of the address, with some to spare.
 const HOSTS_MAX: usize = 200;
 /// The payload of an Ethernet frame (IEEE 802.3).
 const MTU: u16 = 1500;

@@ -1,4 +1,4 @@
-//! What a load test always stumbles on, set inside the hosts and nowhere else.
+//! Settings that a load test usually needs, applied inside the hosts only.
 
 use std::fs;
 use std::io;
@@ -8,10 +8,10 @@ use std::io;
 const SETTINGS: [(&str, &str); 4] = [
     // Ports for 64,512 connections to one server port instead of 28,232: see `PORTS`.
     ("net/ipv4/ip_local_port_range", "1024 65535"),
-    // A port comes back a second after its connection was closed, not a minute: Linux does so by
-    // itself on loopback alone.
+    // A port can be reused a second after its connection was closed, not after a minute. Linux does
+    // this by default on loopback only.
     ("net/ipv4/tcp_tw_reuse", "1"),
-    // Connections that wait to be accepted, and those that are half open: servers ask for less.
+    // Connections that wait to be accepted, and those that are half open: servers request less.
     ("net/core/somaxconn", "65535"),
     ("net/ipv4/tcp_max_syn_backlog", "65535"),
 ];
@@ -19,7 +19,7 @@ const SETTINGS: [(&str, &str); 4] = [
 /// The first and the last port that a host gives to connections.
 pub(crate) const PORTS: (u16, u16) = (1024, 65535);
 
-/// Sets all of it in the calling thread's namespace; returns what could not be set, and why.
+/// Applies all settings in the calling thread's namespace. Returns those that failed, and why.
 pub(super) fn tune() -> Vec<String> {
     let failed = |(name, value): &(&str, &str)| {
         let error = set(name, value).err()?;
@@ -28,11 +28,11 @@ pub(super) fn tune() -> Vec<String> {
     SETTINGS.iter().filter_map(failed).collect()
 }
 
-/// Turns IPv6 off on an interface, to be done before it is turned on: nobody discovers neighbours
-/// or routers on a wire that is being counted.
+/// Turns IPv6 off on an interface, before the interface is turned on: discovery of neighbours and
+/// routers would be counted as traffic.
 pub(super) fn without_ipv6(interface: &str) -> io::Result<()> {
     match set(&format!("net/ipv6/conf/{interface}/disable_ipv6"), "1") {
-        // A kernel without it, or with it turned off for all.
+        // The kernel has no IPv6, or it is turned off everywhere.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,
     }
@@ -43,7 +43,7 @@ pub(super) fn forward() -> io::Result<()> {
     set("net/ipv4/ip_forward", "1")
 }
 
-/// Sets one of them.
+/// Writes one setting.
 fn set(name: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/{name}"), value)
 }

@@ -3,17 +3,17 @@
 use rustix::time::{ClockId, clock_gettime};
 use weigh_model::units::Nanos;
 
-/// Now.
+/// Returns the current time.
 pub(crate) fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// Processor time of the calling thread so far.
+/// Processor time of the calling thread.
 pub(crate) fn thread_cpu() -> Nanos {
     read(ClockId::ThreadCPUTime)
 }
 
-/// What to subtract from a time stamp of the kernel's wall clock to get one of ours.
+/// What to subtract from a time stamp of the kernel's wall clock to get one of this clock.
 pub(crate) fn wall_ahead_by() -> i128 {
     i128::from(read(ClockId::Realtime).0) - i128::from(now().0)
 }

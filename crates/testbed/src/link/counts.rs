@@ -1,4 +1,4 @@
-//! What a forwarder did and, more to the point, what it could not do in time.
+//! Counts of a forwarder, and what it could not do in time.
 
 use std::ops::AddAssign;
 
@@ -22,14 +22,14 @@ pub struct WayCounts {
     pub doubled: u64,
 }
 
-/// One host's path.
+/// Counts of one host's path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounts {
     /// From the host.
     pub up: WayCounts,
     /// To the host.
     pub down: WayCounts,
-    /// Frames that were none of IPv4.
+    /// Frames that were not IPv4.
     pub foreign: u64,
     /// Packets to an address that no host has.
     pub unroutable: u64,
@@ -42,18 +42,18 @@ pub struct PortCounts {
     pub overflowed: u64,
 }
 
-/// All of a forwarder.
+/// All counts of a forwarder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCounts {
-    /// In the order of the ports.
+    /// Counts of the paths, in the order of the ports.
     pub ports: Vec<PortCounts>,
     /// Packets that left more than [`LATE`] after they were due.
     pub late: u64,
     /// Sum of the time between due and written, of all packets, nanoseconds.
     pub lateness_ns_sum: u64,
-    /// The longest of it.
+    /// Longest of these times, nanoseconds.
     pub lateness_ns_max: u64,
-    /// Packets thrown away because more were under way than there was memory for.
+    /// Packets discarded because the memory for packets under way was full.
     pub overruns: u64,
     /// Processor time of the forwarder, nanoseconds: neither the generator's nor the target's.
     pub cpu_ns: u64,
@@ -64,7 +64,7 @@ pub struct PathCounts {
 pub const LATE: Nanos = Nanos::from_millis(1);
 
 impl PathCounts {
-    /// Whether the forwarder itself bent the path: the trial is doubted.
+    /// Whether the forwarder itself changed the path noticeably: the trial gets a warning.
     pub fn is_bent(&self) -> bool {
         self.late > 0
             || self.overruns > 0

@@ -16,15 +16,15 @@ use crate::link::port::Port;
 use crate::link::switch::{Place, Switch};
 use crate::link::urgency::{self, Rank};
 
-/// How a forwarder runs.
+/// Settings of a forwarder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Packets that may be under way together; more are overruns. 1.5 KiB each, when used.
     pub packets_max: u32,
-    /// Before a packet is due the forwarder wakes so much earlier and looks at the clock until
-    /// then. It takes the wake-up cost out of the delay, and a core's time for it.
+    /// How long before a packet is due the forwarder wakes and then polls the clock. This removes
+    /// the wake-up time from the delay, and uses up a core.
     pub spin: Nanos,
-    /// Whether it asks to run before all ordinary threads (`SCHED_FIFO`).
+    /// Whether it requests real-time priority (`SCHED_FIFO`).
     pub ask_for_priority: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct Forwarder {
 #[derive(Debug)]
 struct Shared {
     published: Mutex<Published>,
-    /// Rung when an order was carried out, or none will be any more.
+    /// Notified when an order was carried out, or when none will be any more.
     carried_out: Condvar,
     failed: Mutex<Option<String>>,
     is_over: AtomicBool,
@@ -56,11 +56,11 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Published {
     counts: PathCounts,
-    /// The seed of a beginning that was asked for.
+    /// The seed of a requested start.
     begin: Option<u64>,
-    /// Somebody waits for fresh counts.
+    /// Whether a caller waits for fresh counts.
     is_asked: bool,
-    /// Nothing changes any more.
+    /// Whether the forwarder has ended.
     is_final: bool,
 }
 
@@ -105,7 +105,7 @@ impl Forwarder {
         let (tell, told) = std::sync::mpsc::channel();
         let name = "weigh-path".to_owned();
         let thread = std::thread::Builder::new().name(name).spawn(move || {
-            // Nobody listens only if the forwarder is gone already.
+            // The receiver is missing only if the forwarder has ended.
             let _ = tell.send(ask && urgency::before_others(Rank::Forwarder).is_ok());
             let _last = Last(own.shared.clone());
             own.run();
@@ -114,20 +114,20 @@ impl Forwarder {
         Ok(Forwarder { shared, thread: Some(thread), has_priority, carrier })
     }
 
-    /// The paths begin, or begin anew: their steps count from now, and chance is that of the seed
-    /// from the next packet on.
+    /// Starts or restarts the paths: their steps count from now, and random losses come from the
+    /// seed from the next packet on.
     pub fn begin(&self, seed: u64) {
-        // Packets sent after this returns must find a path that has begun.
+        // Packets sent after this returns must find a started path.
         self.order(|orders| orders.begin = Some(seed));
     }
 
-    /// What happened up to now.
+    /// Counts up to now.
     pub fn counts(&self) -> PathCounts {
         self.order(|orders| orders.is_asked = true);
         lock(&self.shared.published).counts.clone()
     }
 
-    /// Gives an order and waits until it was carried out, or there is nobody left to.
+    /// Gives an order and waits until it was carried out, or until the forwarder has ended.
     fn order(&self, order: impl FnOnce(&mut Published)) {
         let mut orders = lock(&self.shared.published);
         order(&mut orders);
@@ -137,12 +137,12 @@ impl Forwarder {
         }
     }
 
-    /// Why it stopped by itself, if it did: an interface vanished.
+    /// Why it stopped by itself, for example because an interface vanished.
     pub fn failed(&self) -> Option<String> {
         lock(&self.shared.failed).clone()
     }
 
-    /// Whether it runs before all ordinary threads.
+    /// Whether it has real-time priority.
     pub fn has_priority(&self) -> bool {
         self.has_priority
     }
@@ -152,7 +152,7 @@ impl Forwarder {
         self.carrier
     }
 
-    /// Stops it; what is under way is lost.
+    /// Stops it; packets under way are lost.
     pub fn stop(mut self) -> PathCounts {
         self.end();
         self.counts()
@@ -162,7 +162,7 @@ impl Forwarder {
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.shared.wake();
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed by then; there is nothing to add.
+            // A panic there has already been printed.
             let _ = thread.join();
         }
     }
@@ -176,12 +176,12 @@ impl Drop for Forwarder {
 
 impl Shared {
     fn wake(&self) {
-        // It can only fail when the counter is full, and then it is awake.
+        // It fails only when the counter is full, and then the thread is awake.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 }
 
-/// Says, however the thread ends, that no order will be carried out any more.
+/// Reports, however the thread ends, that no order will be carried out any more.
 struct Last(Arc<Shared>);
 
 impl Drop for Last {
@@ -241,8 +241,9 @@ impl Loop {
             Err(rustix::io::Errno::INTR) => &[],
             Err(error) => return Err(error.into()),
         };
-        // Which of them is readable does not matter, all are looked at in the next turn; but one
-        // that has failed would wake us for ever.
+        // Which one is readable does not matter: all are read in the next turn. A failed one would
+        // wake
+        // this thread forever.
         for event in found {
             let (flags, data) = (event.flags, event.data);
             if flags.contains(epoll::EventFlags::ERR)
@@ -289,7 +290,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Frames read from one port before another has its turn.
 const BATCH: usize = 64;
-/// Between two looks at orders under full load.
+/// Time between two checks for orders under full load.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 /// The longest sleep; orders and packets end it.
 const IDLE: Nanos = Nanos::from_secs(1);

@@ -7,15 +7,15 @@ use weigh_stats::random::Random;
 
 use crate::link::transmitter::{Stage, Transmitter, in_force};
 
-/// One direction. Packets arrive in the order of time.
+/// One direction of a path. Packets arrive in the order of time.
 ///
 /// All chance of a packet is drawn from the seed and the packet's number since the beginning,
 /// never from time or from what happened to others: the same seed loses the same packets.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// As the path says: moments since the beginning.
+    /// Stages of the path: moments since the beginning.
     plan: Vec<Stage>,
-    /// The same on the caller's clock.
+    /// Stages on the caller's clock.
     stages: Vec<Stage>,
     seed: u64,
     packets: u64,
@@ -25,17 +25,17 @@ pub struct Line {
     last_departure: Nanos,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It leaves.
+    /// It leaves the path.
     Leaves {
-        /// When.
+        /// Time at which it leaves.
         at: Nanos,
-        /// And again right after itself.
+        /// Whether a copy follows it.
         twice: bool,
     },
-    /// It does not.
+    /// It is dropped.
     Dropped(Cause),
 }
 
@@ -44,7 +44,7 @@ pub enum Fate {
 pub enum Cause {
     /// The queue before the link was full.
     QueueFull,
-    /// It was lost on the way, by chance.
+    /// It was lost by chance.
     Lost,
 }
 
@@ -52,7 +52,7 @@ impl Line {
     /// A direction that is `plan` over time ([`weigh_model::path::Path::over_time`]). Until it
     /// begins it is what it is at 0.
     pub fn new(plan: Vec<Stage>) -> Line {
-        assert!(!plan.is_empty(), "a direction is something at 0");
+        assert!(!plan.is_empty(), "a direction needs a stage at 0");
         Line {
             stages: vec![(Nanos(0), plan[0].1.clone())],
             plan,
@@ -75,7 +75,7 @@ impl Line {
         }
     }
 
-    /// An IP packet of so many bytes arrives. A moment before that of the last packet counts as
+    /// Accepts an IP packet of `bytes` bytes. A moment before that of the last packet counts as
     /// that.
     pub fn offer(&mut self, now: Nanos, ip_bytes: u32) -> Fate {
         let now = now.max(self.last_arrival);
@@ -123,7 +123,7 @@ fn is_lost(loss: &Loss, bad: &mut bool, random: &mut Random) -> bool {
     }
 }
 
-/// True with this probability; one draw in every case. Never for 0, always for 1.
+/// True with this probability. Draws once in every case. Never true for 0, always for 1.
 fn happens(share: Share, random: &mut Random) -> bool {
     random.next_f64() < share.0
 }

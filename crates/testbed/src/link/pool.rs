@@ -1,11 +1,11 @@
 //! Memory for packets under way: equal slots, given out and taken back, touched only when used.
 
-/// A packet's place.
+/// Index of a packet's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
 impl Slot {
-    /// The place of this number.
+    /// The slot of this number.
     pub(crate) fn of(index: u32) -> Slot {
         Slot(index)
     }
@@ -16,7 +16,7 @@ impl Slot {
     }
 }
 
-/// All places.
+/// All slots.
 #[derive(Debug)]
 pub(crate) struct Pool {
     bytes: Vec<u8>,
@@ -24,37 +24,37 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Room for so many packets. Zeroed memory comes from the kernel when it is first touched, so
-    /// room that is never used costs nothing.
+    /// Room for this number of packets. The kernel gives zeroed memory on the first access, so room
+    /// that is never used costs nothing.
     pub(crate) fn new(packets: u32) -> Pool {
         let bytes = vec![0; packets as usize * SLOT_BYTES];
         // Taken from the end: the first slots are used again and again.
         Pool { bytes, free: (0..packets).rev().collect() }
     }
 
-    /// A place, if there is one.
+    /// Takes a free slot, if there is one.
     pub(crate) fn take(&mut self) -> Option<Slot> {
         self.free.pop().map(Slot)
     }
 
-    /// Gives it back.
+    /// Returns a slot.
     pub(crate) fn give_back(&mut self, slot: Slot) {
         self.free.push(slot.0);
     }
 
-    /// Its bytes, whatever is in them.
+    /// Its bytes, with whatever was written before.
     pub(crate) fn bytes(&self, slot: Slot) -> &[u8] {
         let at = slot.0 as usize * SLOT_BYTES;
         &self.bytes[at..at + SLOT_BYTES]
     }
 
-    /// Its bytes, to write.
+    /// Its bytes, for writing.
     pub(crate) fn bytes_mut(&mut self, slot: Slot) -> &mut [u8] {
         let at = slot.0 as usize * SLOT_BYTES;
         &mut self.bytes[at..at + SLOT_BYTES]
     }
 
-    /// A second packet with the first bytes of one.
+    /// Copies the first bytes of a packet into a second slot.
     pub(crate) fn copy(&mut self, slot: Slot, length: usize) -> Option<Slot> {
         let copy = self.take()?;
         let from = slot.0 as usize * SLOT_BYTES;

@@ -1,4 +1,4 @@
-//! Where frames come in and go out: a TAP device, or a packet socket on any other interface.
+//! A port for frames: a TAP device, or a packet socket on any other interface.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -26,18 +26,21 @@ enum Kind {
 
 impl Port {
     /// Makes a TAP device of this name in the network namespace of the calling thread. What the
-    /// host sends there comes in here. It goes when the port is dropped.
+    /// host sends there comes in here. It is removed when the port is dropped.
     ///
     /// # Errors
     /// If `/dev/net/tun` may not be opened, or the device not be made.
     pub fn tap(interface: &str) -> io::Result<Port> {
         let tap = Tap::make(interface)?;
-        // The file keeps to the namespace it was opened in, whoever reads it later.
+        // The file belongs to the namespace in which it was opened, whatever thread reads it later.
         let devices = File::open("/proc/thread-self/net/dev")?;
         Ok(Port(Kind::Tap { tap, interface: interface.to_owned(), devices }))
     }
 
-    /// Whether TAP devices can be made at all: the device node can be opened.
+    /// Whether TAP devices are possible: the device node can be opened.
+    ///
+    /// # Errors
+    /// If the device node cannot be opened.
     pub fn tap_is_open() -> io::Result<()> {
         tap::open().map(drop)
     }
@@ -51,7 +54,7 @@ impl Port {
         Ring::open(interface).map(|ring| Port(Kind::Ring(ring)))
     }
 
-    /// Which kind it is, for labels.
+    /// Kind of the port, for labels.
     pub fn kind(&self) -> &'static str {
         match self.0 {
             Kind::Tap { .. } => "tap",
@@ -59,7 +62,7 @@ impl Port {
         }
     }
 
-    /// Reads one frame if there is one: its length and when it came. A TAP device does not tell
+    /// Reads one frame, if there is one: its length and arrival time. A TAP device does not report
     /// that time, so it is now; a ring does.
     pub(crate) fn receive(&mut self, frame: &mut [u8]) -> io::Result<Option<(usize, Nanos)>> {
         match &mut self.0 {
@@ -68,7 +71,7 @@ impl Port {
         }
     }
 
-    /// Sends one frame; false if it was not taken.
+    /// Sends one frame; false if the interface did not accept it.
     pub(crate) fn send(&self, frame: &[u8]) -> bool {
         match &self.0 {
             Kind::Tap { tap, .. } => tap.send(frame),
@@ -76,7 +79,7 @@ impl Port {
         }
     }
 
-    /// What is wrong with a port whose descriptor reports an error.
+    /// Error of a port whose descriptor reports one.
     pub(crate) fn check(&self) -> io::Result<()> {
         match &self.0 {
             // A TAP device reports one only when it is gone (tun_chr_poll in drivers/net/tun.c).
@@ -90,7 +93,7 @@ impl Port {
         }
     }
 
-    /// Frames that were gone before they could be read, since it was opened.
+    /// Frames dropped before they could be read, since the port was opened.
     pub(crate) fn overflowed(&mut self) -> u64 {
         match &mut self.0 {
             Kind::Tap { interface, devices, .. } => {

@@ -12,23 +12,23 @@ use crate::link::counts::{LATE, PathCounts, PortCounts};
 use crate::link::line::{Fate, Line};
 use crate::link::pool::{Pool, Slot};
 
-/// A host as the switch sees it.
+/// A host as the switch knows it.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Its address: what is for it leaves at its port.
+    /// Its address: packets for it leave at its port.
     pub address: Ipv4Addr,
     /// Its path to all others; `None` for none.
     pub path: Option<Path>,
 }
 
-/// All that is under way.
+/// All packets under way.
 #[derive(Debug)]
 pub struct Switch {
     places: Vec<Lines>,
     pool: Pool,
     due: BinaryHeap<Reverse<Departure>>,
     sequence: u64,
-    /// What happened so far.
+    /// Counts since the start.
     pub counts: PathCounts,
 }
 
@@ -39,7 +39,7 @@ struct Lines {
     down: Option<Line>,
 }
 
-/// Ordered by time; what is due at the same time leaves in the order in which it came.
+/// Ordered by time; packets due at the same time leave in the order of arrival.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Departure {
     at: Nanos,
@@ -47,12 +47,12 @@ struct Departure {
     slot: u32,
     length: u16,
     to: u16,
-    /// It still has to pass the receiver's direction down.
+    /// Whether it still has to pass the receiver's direction down.
     is_half_way: bool,
 }
 
 impl Switch {
-    /// A switch between these places, port by port, with memory for so many packets.
+    /// Makes a switch between these places, port by port, with memory for this number of packets.
     pub fn new(places: &[Place], packets_max: u32) -> Switch {
         let line = |place: &Place, way| {
             let path = place.path.as_ref()?;
@@ -75,12 +75,12 @@ impl Switch {
         }
     }
 
-    /// All paths begin, or begin anew, with chance from this seed: two for each port.
+    /// Starts or restarts all paths, with random streams from this seed: two for each port.
     pub fn begin(&mut self, at: Nanos, seed: u64) {
         for (port, place) in self.places.iter_mut().enumerate() {
             for (way, line) in [&mut place.up, &mut place.down].into_iter().enumerate() {
                 if let Some(line) = line {
-                    // Chance draws from streams of these: any two numbers that differ will do.
+                    // Random losses draw from streams of these: any two different numbers do.
                     let own = (2 * port + way) as u64;
                     line.begin(at, seed.wrapping_add(own.wrapping_mul(GOLDEN)));
                 }
@@ -88,8 +88,9 @@ impl Switch {
         }
     }
 
-    /// A frame from a port. `fill` writes it into the memory it gets and says how long it is.
-    /// Returns what `fill` did; without memory the packet is read and thrown away.
+    /// Accepts a frame from a port. `fill` writes it into the memory it gets and returns its
+    /// length.
+    /// Returns the result of `fill`. Without memory the packet is read and discarded.
     ///
     /// # Errors
     /// Those of `fill`.
@@ -181,24 +182,24 @@ impl Switch {
         self.due.push(Reverse(Departure { sequence: self.sequence, ..departure }));
     }
 
-    /// When the next packet moves.
+    /// Time at which the next packet moves.
     pub fn next_due(&self) -> Option<Nanos> {
         self.due.peek().map(|Reverse(departure)| departure.at)
     }
 
-    /// Packets under way.
+    /// Number of packets under way.
     pub fn under_way(&self) -> usize {
         self.due.len()
     }
 
-    /// Everything due by now leaves: `write` gets the port and the frame, and says whether it was
-    /// taken and what time it was then.
+    /// Sends everything due by now: `write` gets the port and the frame, and returns whether it was
+    /// accepted and the time then.
     pub fn leave(&mut self, now: Nanos, mut write: impl FnMut(usize, &[u8]) -> (bool, Nanos)) {
         while self.next_due().is_some_and(|at| at <= now) {
             let Some(Reverse(departure)) = self.due.pop() else { return };
             let to = usize::from(departure.to);
             if departure.is_half_way {
-                // At the moment it was due, not at this one: lateness does not add up.
+                // At the moment it was due, not now: lateness does not add up.
                 self.pass(Way::Down, to, departure);
                 continue;
             }

@@ -1,28 +1,28 @@
 //! The link itself: packets leave it one after another, each for as long as its bytes take at
-//! the rate, and wait in a queue of so many bytes until then.
+//! the rate, and wait in a queue of limited size until then.
 
 use std::collections::VecDeque;
 
 use weigh_model::path::Direction;
 use weigh_model::units::Nanos;
 
-/// Where in the schedule of a direction we are: what holds from when on.
+/// Position in the schedule of a direction.
 pub(crate) type Stage = (Nanos, Direction);
 
 /// Queue and link of one direction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transmitter {
-    /// Packets not yet through the link: when they will be, and their bytes.
+    /// Packets not yet through the link: their bytes, and when they will be through.
     waiting: VecDeque<(Nanos, u64)>,
     waiting_bytes: u64,
-    /// When the last of them will be.
+    /// Time at which the last of them is through.
     free_at: Nanos,
 }
 
 impl Transmitter {
-    /// A packet of so many bytes, overhead included, arrives at `now`: when it is through the
-    /// link, or `None` if the queue has no room for it. `stages` are all that is known of the
-    /// direction's future, so a rate that changes while a packet waits is met exactly.
+    /// Accepts a packet of `bytes` bytes, overhead included, at `now`. Returns when it is through
+    /// the link, or `None` if the queue has no room for it. `stages` is the known future of the
+    /// direction, so a rate that changes while a packet waits is met exactly.
     pub(crate) fn send(&mut self, now: Nanos, bytes: u64, stages: &[Stage]) -> Option<Nanos> {
         while let Some((through_at, bytes)) = self.waiting.front().copied()
             && through_at <= now
@@ -44,15 +44,15 @@ impl Transmitter {
     }
 }
 
-/// The index of the stage that holds at this moment.
+/// Index of the stage in force at this moment.
 pub(crate) fn in_force(stages: &[Stage], at: Nanos) -> usize {
     stages.iter().rposition(|(from, _)| *from <= at).unwrap_or(0)
 }
 
-/// When a transmission is over that begins at `start`.
+/// End of a transmission that begins at `start`.
 fn through_at(start: Nanos, bytes: u64, stages: &[Stage]) -> Nanos {
     let mut at = start;
-    // In bits times nanoseconds per second, so that nothing is rounded on the way.
+    // In bits times nanoseconds per second, so that nothing is rounded.
     let mut left = u128::from(bytes) * 8 * NANOS_PER_SECOND;
     let first = in_force(stages, start);
     for (index, (_, direction)) in stages.iter().enumerate().skip(first) {

@@ -1,25 +1,25 @@
-//! How a thread that makes or carries traffic gets to run as soon as it is woken, on a machine
-//! where others have work too.
+//! Real-time priority for threads that make or carry traffic, so that they run as soon as they
+//! are woken, on a machine where other processes work too.
 
 use std::io;
 use std::num::NonZeroU64;
 
-/// Who goes before whom. All of them go before ordinary threads.
+/// Order of the threads. All of them run before ordinary threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
-    /// Makes the load of an open loop: it is late while others have its core.
+    /// Makes the load of an open loop: it is late while another thread has its core.
     Generator,
-    /// Carries packets that are due. In the middle: below the kernel's own threads that must go
+    /// Carries packets that are due. Medium priority: some of the kernel's own threads must run
     /// first.
     Forwarder,
 }
 
 /// Puts the calling thread before all ordinary ones (`SCHED_FIFO`), and its timers on the
-/// nanosecond. Not for a thread that never sleeps: it would starve whatever of the kernel runs as
+/// nanosecond. Not for a thread that never sleeps: it would starve kernel work that runs as
 /// an ordinary thread on its core.
 ///
 /// # Errors
-/// Without the right to (`CAP_SYS_NICE`, or the limit `RLIMIT_RTPRIO`): it stays as it is.
+/// Without the right to (`CAP_SYS_NICE`, or the limit `RLIMIT_RTPRIO`): nothing changes.
 #[expect(unsafe_code, reason = "no safe crate here sets a scheduling policy")]
 pub fn before_others(rank: Rank) -> io::Result<()> {
     // Ordinary threads are woken up to 50 us late on purpose (prctl(2), PR_SET_TIMERSLACK).

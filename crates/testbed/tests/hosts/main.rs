@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use statrs::distribution::{Binomial, DiscreteCDF};
 use weigh_model::path::Path;
 use weigh_testbed::hosts::{
-    Carrier, Ground, Host, HostSpec, HostsError, Offloads, Scene, SceneSpec,
+    Carrier, Host, HostSpec, HostsError, NamespaceRights, Offloads, Scene, SceneSpec,
 };
 use weigh_testbed::process::{ManagedProcess, Start};
 
 mod rates;
 
-type Case = (&'static str, fn(Ground));
+type Case = (&'static str, fn(NamespaceRights));
 
 /// Every case, by name.
 const CASES: [Case; 13] = [
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 
 /// In the child: one case.
 fn play(name: &str) -> ExitCode {
-    let ground = match Ground::take() {
+    let ground = match NamespaceRights::take() {
         Ok(ground) => ground,
         Err(error @ HostsError::Forbidden { .. }) => skip(&error.to_string()),
         Err(error) => panic!("{error}"),
@@ -205,7 +205,7 @@ fn udp(host: &Host) -> UdpSocket {
     socket
 }
 
-fn echo(ground: Ground, carrier: Carrier) {
+fn echo(ground: NamespaceRights, carrier: Carrier) {
     let far = path("up = { delay = \"20ms\" }\ndown = { delay = \"5ms\" }");
     let spec = spec(carrier, &[("client", Some(far)), ("server", None)]);
     let scene = Scene::set(ground, &spec).unwrap();
@@ -255,7 +255,7 @@ fn counts_when(
     }
 }
 
-fn same_seed_same_loss(ground: Ground) {
+fn same_seed_same_loss(ground: NamespaceRights) {
     let lossy = path("up = { loss = \"5%\" }");
     let spec = spec(Carrier::Best, &[("client", Some(lossy)), ("server", None)]);
     let scene = Scene::set(ground, &spec).unwrap();
@@ -299,7 +299,7 @@ fn same_seed_same_loss(ground: Ground) {
 
 const PACKETS: u32 = 2000;
 
-fn tcp_through_loss(ground: Ground, carrier: Carrier) {
+fn tcp_through_loss(ground: NamespaceRights, carrier: Carrier) {
     let text = "up = { delay = \"1ms\", loss = \"2%\" }\n\
                 down = { delay = \"1ms\", loss = \"2%\", duplicate = \"1%\" }";
     let spec = spec(carrier, &[("client", Some(path(text))), ("server", None)]);
@@ -339,7 +339,7 @@ fn transfer(client: &Host, server: &Host) {
 }
 
 /// Study 002's trap: with offloads on, a capture sees a fraction of the packets of a wire.
-fn offloads(ground: Ground) {
+fn offloads(ground: NamespaceRights) {
     let sent_packets = |offloads| {
         let spec = spec(Carrier::Best, &[("client", None), ("server", None)]);
         let scene = Scene::set(ground, &SceneSpec { offloads, ..spec }).unwrap();
@@ -356,7 +356,7 @@ fn offloads(ground: Ground) {
     assert!(on < 691 / 3, "{on} packets with offloads on");
 }
 
-fn router(ground: Ground) {
+fn router(ground: NamespaceRights) {
     let hosts = [("publisher", None), ("broker", None), ("subscriber", None)];
     let scene = Scene::set(ground, &spec(Carrier::Best, &hosts)).unwrap();
     assert_eq!((scene.carrier(), scene.path_counts()), ("router", None));
@@ -386,7 +386,7 @@ fn router(ground: Ground) {
     assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), user);
 }
 
-fn loses_all(ground: Ground) {
+fn loses_all(ground: NamespaceRights) {
     let gone = path("up = { loss = \"100%\" }");
     let spec = spec(Carrier::Best, &[("client", Some(gone)), ("server", None)]);
     let scene = Scene::set(ground, &spec).unwrap();
@@ -402,8 +402,8 @@ fn loses_all(ground: Ground) {
 }
 
 /// Only root's commands may take an interface away: others lose their rights when they start.
-fn vanishes(ground: Ground, carrier: Carrier) {
-    if ground != Ground::Privileged {
+fn vanishes(ground: NamespaceRights, carrier: Carrier) {
+    if ground != NamespaceRights::Privileged {
         skip("only root can take an interface away from outside");
     }
     let far = path("up = { delay = \"1ms\" }");
@@ -427,9 +427,9 @@ fn vanishes(ground: Ground, carrier: Carrier) {
 }
 
 /// More scenes than namespaces are allowed to be left behind.
-fn two_hundred_scenes(ground: Ground) {
+fn two_hundred_scenes(ground: NamespaceRights) {
     let limit = "/proc/sys/user/max_net_namespaces";
-    if ground == Ground::UserNamespace {
+    if ground == NamespaceRights::UserNamespace {
         fs::write(limit, "64").unwrap();
     }
     let before = left_behind();
@@ -475,28 +475,28 @@ fn left_behind() -> (Vec<String>, usize, usize, usize, String) {
     (names.collect(), named, entries("/proc/self/fd"), entries("/proc/self/task"), children)
 }
 
-fn contradictions(ground: Ground) {
+fn contradictions(ground: NamespaceRights) {
     let far = path("up = { delay = \"1ms\" }");
     let refused = |spec: &SceneSpec| match Scene::set(ground, spec).map(drop) {
         Err(HostsError::Scene(text)) => text,
         other => panic!("{other:?}"),
     };
     let twice = [("a", None), ("a", None)];
-    assert!(refused(&spec(Carrier::Best, &twice)).contains("two hosts named \"a\""));
+    assert!(refused(&spec(Carrier::Best, &twice)).contains("two hosts have the name \"a\""));
     assert!(refused(&spec(Carrier::Best, &[])).contains("0 hosts"));
     let mut on = spec(Carrier::Best, &[("a", Some(far)), ("b", None)]);
     on.offloads = Offloads::AsCaptured;
-    assert!(refused(&on).contains("offloads cannot be on across a path"));
+    assert!(refused(&on).contains("offloads cannot be on with a path"));
     let scene = Scene::set(ground, &spec(Carrier::Best, &[("a", None)])).unwrap();
-    assert!(scene.host("b").unwrap_err().to_string().contains("only a"));
+    assert!(scene.host("b").unwrap_err().to_string().contains("expected one of a"));
     // The ground is taken once, by one thread; a second time it is there.
-    assert_eq!(Ground::take().unwrap(), ground);
-    let elsewhere = std::thread::spawn(Ground::take).join().unwrap();
+    assert_eq!(NamespaceRights::take().unwrap(), ground);
+    let elsewhere = std::thread::spawn(NamespaceRights::take).join().unwrap();
     assert_eq!(elsewhere.unwrap(), ground);
 }
 
 /// In the child that will be killed: a scene with traffic, a process in a host, then nothing.
-fn hold(ground: Ground) -> ExitCode {
+fn hold(ground: NamespaceRights) -> ExitCode {
     let far = path("up = { delay = \"1ms\" }");
     let spec = spec(Carrier::Best, &[("client", Some(far)), ("server", None)]);
     let scene = Scene::set(ground, &spec).unwrap();

@@ -3,14 +3,14 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use weigh_testbed::hosts::{Carrier, Ground, Scene};
+use weigh_testbed::hosts::{Carrier, NamespaceRights, Scene};
 
 use super::{PATIENCE, READY_PAUSE, path, skip, spec};
 
 /// Within 1 % of the rate, less 66 bytes of headers in each frame of 1,514. Nothing may be faster;
 /// slower it is on a machine where sender, receiver or forwarder did not get to run: it is tried
 /// again then, and without an undisturbed run there is no verdict.
-pub fn iperf3_agrees(ground: Ground) {
+pub fn iperf3_agrees(ground: NamespaceRights) {
     if !std::process::Command::new("iperf3").arg("-v").output().is_ok_and(|o| o.status.success()) {
         assert!(
             std::env::var("CI").as_deref() != Ok("true"),

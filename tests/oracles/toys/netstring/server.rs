@@ -3,13 +3,13 @@
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
-use weigh_protocols::census::Census;
+use weigh_protocols::server_counts::ServerCounts;
 
 use super::codec;
 
 #[derive(Default)]
 pub struct Shard {
-    census: Census,
+    census: ServerCounts,
 }
 
 impl Server for Shard {

@@ -7,10 +7,10 @@ use weigh_model::Nanos;
 use weigh_model::connection::Frames;
 
 use super::peers::Peers;
-use super::slot::{AGAIN, BLOCKED, CONNECTING, DATAGRAM, FAILED, PEER, SERVES, Slot};
+use super::slot::{AGAIN, BLOCKED, CONNECTING, DATAGRAM, FAILED, HELD, PEER, SERVES, Slot};
 use super::{CLOSED, EpollIo, FILLS_PER_TURN, clock};
 use crate::io::datagrams::{self, BATCH};
-use crate::io::{Happening, IoFault, Token, socket};
+use crate::io::{IoEvent, IoFault, Token, socket};
 
 impl EpollIo {
     /// Receives datagrams of any peer on a port that other `Io`s of this user may share.
@@ -57,9 +57,7 @@ impl EpollIo {
         self.bytes_written += (sent - taken) as u64;
         if sent < frames.bytes.len() {
             self.slots[to.0 as usize].state |= BLOCKED;
-            if address.is_some() {
-                peers.note_blocked();
-            }
+            self.slots[through.0 as usize].state |= BLOCKED;
         }
         Ok(sent)
     }
@@ -71,17 +69,34 @@ impl EpollIo {
         peers.dropped + open.map(|socket| u64::from(datagrams::dropped(socket))).sum::<u64>()
     }
 
+    /// Reports to the peers of a server socket that it takes datagrams again, as far as they wait.
+    pub(super) fn unblock_peers(
+        &mut self,
+        server: Token,
+        on_event: &mut dyn FnMut(Nanos, IoEvent<'_>),
+    ) {
+        let now = clock(self.epoch);
+        let peers = self.peers.iter().flat_map(|peers| peers.of(server));
+        for peer in peers {
+            let state = &mut self.slots[peer.0 as usize].state;
+            if *state & BLOCKED != 0 {
+                *state &= !BLOCKED;
+                on_event(now, IoEvent::Writable(peer));
+            }
+        }
+    }
+
     /// Reads until the socket is drained or has had its share of this turn.
     pub(super) fn read_datagrams(
         &mut self,
         token: Token,
-        happened: &mut dyn FnMut(Nanos, Happening<'_>),
+        on_event: &mut dyn FnMut(Nanos, IoEvent<'_>),
     ) {
-        for fill in 1..=FILLS_PER_TURN {
-            let EpollIo { slots, free, peers, again, bytes_read, epoch, .. } = self;
+        for _ in 0..FILLS_PER_TURN {
+            let EpollIo { slots, free, peers, bytes_read, epoch, .. } = self;
             let (slot, Some(peers)) = (&mut slots[token.0 as usize], peers) else { return };
             let Some(socket) = &slot.socket else { return };
-            if slot.state & (FAILED | CONNECTING) != 0 {
+            if slot.state & (FAILED | CONNECTING | HELD) != 0 {
                 return;
             }
             let (received, now) = (peers.receive(socket), clock(*epoch));
@@ -93,13 +108,9 @@ impl EpollIo {
                 Err(errno) if errno == Errno::INTR || serves => continue,
                 Err(errno) => {
                     slot.state |= FAILED;
-                    return happened(now, Happening::Failed(token, socket::fault(errno)));
+                    return on_event(now, IoEvent::Failed(token, socket::fault(errno)));
                 }
             };
-            if received == BATCH && fill == FILLS_PER_TURN && slot.state & AGAIN == 0 {
-                slot.state |= AGAIN;
-                again.push_back(token);
-            }
             let mut new_token = || {
                 let index = free.pop().unwrap_or_else(|| {
                     slots.push(Slot::FREE);
@@ -110,14 +121,20 @@ impl EpollIo {
             };
             for index in 0..received {
                 let bytes = match serves {
-                    true => peers.report_served(index, token, now, &mut new_token, happened),
-                    false => peers.report(index, token, now, happened),
+                    true => peers.report_served(index, token, now, &mut new_token, on_event),
+                    false => peers.report(index, token, now, on_event),
                 };
                 *bytes_read += bytes as u64;
             }
             if received < BATCH {
                 return;
             }
+        }
+        // More may wait, of which no new edge will tell.
+        let slot = &mut self.slots[token.0 as usize];
+        if slot.state & AGAIN == 0 {
+            slot.state |= AGAIN;
+            self.again.push_back(token);
         }
     }
 }

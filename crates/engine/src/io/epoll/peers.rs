@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use weigh_model::Nanos;
 
 use crate::io::datagrams::Batch;
-use crate::io::{Happening, Token};
+use crate::io::{IoEvent, Token};
 
 /// What datagram sockets need beside their slots.
 pub(super) struct Peers {
@@ -18,8 +18,6 @@ pub(super) struct Peers {
     by_address: HashMap<(Token, SocketAddr), Token>,
     /// When silent peers are looked for next.
     next_look: Nanos,
-    /// True if a server socket took less than all, and some of its peers wait.
-    is_blocked: bool,
     /// Datagrams that the kernel dropped at sockets that are closed.
     pub(super) dropped: u64,
 }
@@ -39,7 +37,6 @@ impl Peers {
             by_token: BTreeMap::new(),
             by_address: HashMap::new(),
             next_look: Nanos(0),
-            is_blocked: false,
             dropped: 0,
         })
     }
@@ -64,10 +61,10 @@ impl Peers {
         index: usize,
         socket: Token,
         now: Nanos,
-        happened: &mut dyn FnMut(Nanos, Happening<'_>),
+        on_event: &mut dyn FnMut(Nanos, IoEvent<'_>),
     ) -> usize {
         let (_, bytes) = self.batch.datagram(index);
-        happened(now, Happening::Received(socket, bytes));
+        on_event(now, IoEvent::Received(socket, bytes));
         bytes.len()
     }
 
@@ -78,32 +75,24 @@ impl Peers {
         socket: Token,
         now: Nanos,
         new_token: &mut dyn FnMut() -> Token,
-        happened: &mut dyn FnMut(Nanos, Happening<'_>),
+        on_event: &mut dyn FnMut(Nanos, IoEvent<'_>),
     ) -> usize {
         let (Some(address), bytes) = self.batch.datagram(index) else { return 0 };
         let from = *self.by_address.entry((socket, address)).or_insert_with(|| {
             let connection = new_token();
-            happened(now, Happening::Accepted { connection });
+            on_event(now, IoEvent::Accepted { connection });
             connection
         });
         let peer = Peer { socket, address, moved: now };
         self.by_token.entry(from).or_insert(peer).moved = now;
-        happened(now, Happening::Received(from, bytes));
+        on_event(now, IoEvent::Received(from, bytes));
         bytes.len()
     }
 
-    /// A server socket took less than all.
-    pub(super) fn note_blocked(&mut self) {
-        self.is_blocked = true;
-    }
-
-    /// The peers of a server socket that takes datagrams again, if any waited.
-    pub(super) fn unblocked(&mut self, of: Token) -> Vec<Token> {
-        if !std::mem::take(&mut self.is_blocked) {
-            return Vec::new();
-        }
-        let own = self.by_token.iter().filter(|(_, peer)| peer.socket == of);
-        own.map(|(token, _)| *token).collect()
+    /// The peers of a server socket.
+    pub(super) fn of(&self, server: Token) -> impl Iterator<Item = Token> {
+        let own = self.by_token.iter().filter(move |(_, peer)| peer.socket == server);
+        own.map(|(token, _)| *token)
     }
 
     /// Peers that have been silent for long, looked for from time to time.

@@ -14,7 +14,7 @@ enum Seen {
     Writable(Token),
     Ended(Token),
     Failed(Token, IoFault),
-    Poked,
+    Woken,
 }
 
 fn io() -> EpollIo {
@@ -28,22 +28,22 @@ fn any() -> SocketAddr {
 fn one_turn(io: &mut EpollIo, until: Nanos, seen: &mut Vec<Seen>) {
     let before = io.now();
     let mut last = Nanos(0);
-    io.turn(until, &mut |now, happening| {
+    io.turn(until, &mut |now, event| {
         assert!(now >= before && now >= last);
         last = now;
-        seen.push(match happening {
-            Happening::Connected(token) => Seen::Connected(token),
-            Happening::Accepted { connection } => Seen::Accepted(connection),
-            Happening::Received(token, bytes) => Seen::Received(token, bytes.to_vec()),
-            Happening::Writable(token) => Seen::Writable(token),
-            Happening::Ended(token) => Seen::Ended(token),
-            Happening::Failed(token, fault) => Seen::Failed(token, fault),
-            Happening::Poked => Seen::Poked,
+        seen.push(match event {
+            IoEvent::Connected(token) => Seen::Connected(token),
+            IoEvent::Accepted { connection } => Seen::Accepted(connection),
+            IoEvent::Received(token, bytes) => Seen::Received(token, bytes.to_vec()),
+            IoEvent::Writable(token) => Seen::Writable(token),
+            IoEvent::Ended(token) => Seen::Ended(token),
+            IoEvent::Failed(token, fault) => Seen::Failed(token, fault),
+            IoEvent::Woken => Seen::Woken,
         });
     });
 }
 
-/// Turns until `enough`; every happening so far.
+/// Turns until `enough`; every event so far.
 fn turns(io: &mut EpollIo, enough: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
     let mut seen = Vec::new();
     while !enough(&seen) {
@@ -164,15 +164,15 @@ fn short_writes_are_followed_by_room() {
 #[test]
 fn pokes_wake_and_merge() {
     let mut io = io();
-    let poker = io.poker();
-    poker.poke();
-    poker.poke();
-    assert_eq!(turns(&mut io, |seen| !seen.is_empty()), [Seen::Poked]);
+    let waker = io.waker();
+    waker.wake();
+    waker.wake();
+    assert_eq!(turns(&mut io, |seen| !seen.is_empty()), [Seen::Woken]);
     let other = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(5));
-        poker.poke();
+        waker.wake();
     });
-    assert_eq!(turns(&mut io, |seen| !seen.is_empty()), [Seen::Poked]);
+    assert_eq!(turns(&mut io, |seen| !seen.is_empty()), [Seen::Woken]);
     other.join().unwrap();
 }
 
@@ -293,8 +293,8 @@ fn what_a_full_receive_queue_drops_is_counted_exactly() {
     while silent < 3 {
         let until = server.now() + Nanos::from_millis(20);
         let before = received;
-        server.turn(until, &mut |_, happening| {
-            received += u64::from(matches!(happening, Happening::Received(..)));
+        server.turn(until, &mut |_, event| {
+            received += u64::from(matches!(event, IoEvent::Received(..)));
         });
         silent = if received == before { silent + 1 } else { 0 };
     }
@@ -311,4 +311,79 @@ fn nobody_takes_these_datagrams() {
     send(&mut io, token, "hello");
     let seen = turns(&mut io, |seen| !seen.is_empty());
     assert_eq!(seen, [Seen::Failed(token, IoFault::Refused)]);
+}
+
+#[test]
+fn datagrams_wait_while_their_socket_is_held() {
+    let mut server = io();
+    let on = server.listen_datagrams(any()).unwrap();
+    let mut client = io();
+    let token = client.connect_datagrams(on, None).unwrap();
+    turns(&mut client, |seen| seen.len() == 1);
+    send(&mut client, token, "hello");
+    let seen = turns(&mut server, |seen| seen.len() == 2);
+    let Seen::Accepted(peer) = seen[0] else { panic!("{seen:?}") };
+    client.hold(token);
+    send(&mut server, peer, "one,two");
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let soon = client.now() + Nanos::from_millis(5);
+        one_turn(&mut client, soon, &mut seen);
+    }
+    assert_eq!(seen, []);
+    client.release(token);
+    let received = |text: &str| Seen::Received(token, text.into());
+    assert_eq!(turns(&mut client, |seen| seen.len() == 2), [received("one"), received("two")]);
+}
+
+/// One edge tells of all of them; a turn reads 64.
+#[test]
+fn datagrams_beyond_the_share_of_a_turn_are_read_in_later_ones() {
+    let mut server = io();
+    let on = server.listen_datagrams(any()).unwrap();
+    let mut client = io();
+    let token = client.connect_datagrams(on, None).unwrap();
+    turns(&mut client, |seen| seen.len() == 1);
+    (0..20).for_each(|_| send(&mut client, token, "1,2,3,4,5,6,7,8,9,10"));
+    let share = FILLS_PER_TURN as usize * crate::io::datagrams::BATCH;
+    let mut seen = Vec::new();
+    one_turn(&mut server, Nanos::NEVER, &mut seen);
+    assert_eq!(seen.len(), 1 + share, "the peer and its datagrams");
+    let rest = turns(&mut server, |seen| seen.len() == 200 - share);
+    assert!(rest.iter().all(|seen| matches!(seen, Seen::Received(..))));
+}
+
+/// A kernel that takes no datagrams cannot be had on loopback: what it would have left is set.
+#[test]
+fn room_at_a_server_socket_is_reported_to_its_own_peers_that_wait() {
+    let mut server = io();
+    let addresses = [0, 1].map(|_| server.listen_datagrams(any()).unwrap());
+    let mut clients = io();
+    let mut peers = Vec::new();
+    for on in [addresses[0], addresses[0], addresses[1]] {
+        let token = clients.connect_datagrams(on, None).unwrap();
+        turns(&mut clients, |seen| seen.len() == 1);
+        send(&mut clients, token, "hello");
+        let seen = turns(&mut server, |seen| seen.len() == 2);
+        let Seen::Accepted(peer) = seen[0] else { panic!("{seen:?}") };
+        peers.push(peer);
+    }
+    let (first, other) = (Token(0), Token(1));
+    for blocked in [first, other, peers[0], peers[2]] {
+        server.slots[blocked.0 as usize].state |= BLOCKED;
+    }
+    let mut writable = |socket: Token, flags: EventFlags| {
+        let mut seen = Vec::new();
+        let event = Event { flags, data: EventData::new_u64(u64::from(socket.0)) };
+        server.handle(event, &mut |_, event| {
+            if let IoEvent::Writable(token) = event {
+                seen.push(token);
+            }
+        });
+        seen
+    };
+    assert_eq!(writable(first, EventFlags::IN), []);
+    assert_eq!(writable(first, EventFlags::OUT), [peers[0]]);
+    assert_eq!(writable(first, EventFlags::OUT), []);
+    assert_eq!(writable(other, EventFlags::IN | EventFlags::OUT), [peers[2]]);
 }

@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use weigh_model::Nanos;
 use weigh_model::connection::Frames;
 
-use super::ends::What;
+use super::ends::Payload;
 use super::flows::{Flow, FlowId, FlowNews};
 use super::state::{Notice, Report, Socket, State};
-use crate::io::{Happening, IoFault, Token};
+use crate::io::{IoEvent, IoFault, Token};
 
 impl State {
     pub(super) fn connect_datagrams(&mut self, number: usize, to: SocketAddr) -> Token {
@@ -85,6 +85,7 @@ impl State {
             is_closed: false,
             has_failed: false,
             is_noted: false,
+            is_held: false,
             queue: VecDeque::new(),
             queued_bytes: 0,
         });
@@ -107,7 +108,7 @@ impl State {
         for _ in 0..copies {
             let late = if self.happens(weather.late_ppm) { weather.late_by } else { Nanos(0) };
             let at = leaves + self.links[link].link.delay + self.jitter(link) + late;
-            self.schedule(at, What::Datagram(from, bytes.to_vec()));
+            self.schedule(at, Payload::Datagram(from, bytes.to_vec()));
         }
     }
 
@@ -128,7 +129,7 @@ impl State {
                 let server = self.flows.servers.iter().find(|(on, _)| *on == address);
                 let Some((_, party)) = server.copied() else {
                     let back = self.now + self.links[link].link.delay;
-                    return self.schedule(back, What::Unheard(from));
+                    return self.schedule(back, Payload::Unheard(from));
                 };
                 let peer = self.new_flow(party, address, true);
                 self.flows.flows[peer].peer = Some(from);
@@ -165,6 +166,14 @@ impl State {
         }
     }
 
+    /// Reads nothing from a flow, or reads again.
+    pub(super) fn hold_flow(&mut self, id: FlowId, held: bool) {
+        self.flows.flows[id].is_held = held;
+        if !held {
+            self.note_flow(id);
+        }
+    }
+
     /// Tells a party what came.
     pub(super) fn tell_of_flow(&mut self, id: FlowId, news: FlowNews, reports: &mut Vec<Report>) {
         let flow = &mut self.flows.flows[id];
@@ -173,16 +182,17 @@ impl State {
         }
         let token = flow.token;
         match news {
-            FlowNews::Connected => reports.push(Report::Plain(Happening::Connected(token))),
+            FlowNews::Connected => reports.push(Report::Plain(IoEvent::Connected(token))),
             FlowNews::Accepted => {
-                reports.push(Report::Plain(Happening::Accepted { connection: token }));
+                reports.push(Report::Plain(IoEvent::Accepted { connection: token }));
             }
+            FlowNews::Readable if flow.is_held => flow.is_noted = false,
             FlowNews::Readable => {
                 flow.is_noted = false;
                 self.parties[flow.party].bytes.1 += std::mem::take(&mut flow.queued_bytes) as u64;
                 reports.extend(flow.queue.drain(..).map(|bytes| Report::Received(token, bytes)));
                 if std::mem::take(&mut flow.has_failed) {
-                    reports.push(Report::Plain(Happening::Failed(token, IoFault::Refused)));
+                    reports.push(Report::Plain(IoEvent::Failed(token, IoFault::Refused)));
                 }
             }
         }

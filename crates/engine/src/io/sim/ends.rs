@@ -37,7 +37,7 @@ pub(super) struct End {
     pub(super) out: Outward,
 }
 
-/// What an end has written, and what keeps it from writing more.
+/// Payload an end has written, and what keeps it from writing more.
 #[derive(Default)]
 pub(super) struct Outward {
     /// Bytes written and not known to be read.
@@ -71,11 +71,11 @@ pub(super) struct Listener {
 pub(super) struct Travel {
     pub(super) at: Nanos,
     pub(super) order: u64,
-    pub(super) what: What,
+    pub(super) payload: Payload,
 }
 
-/// What is on its way, by the end that it goes to; a first request goes to no end yet.
-pub(super) enum What {
+/// Payload is on its way, by the end that it goes to; a first request goes to no end yet.
+pub(super) enum Payload {
     Request {
         client: EndId,
         attempt: u32,

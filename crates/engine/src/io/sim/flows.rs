@@ -7,7 +7,7 @@ use weigh_model::Nanos;
 
 use crate::io::Token;
 
-/// What a link does to datagrams beside carrying them; each chance is in a million.
+/// Payload a link does to datagrams beside carrying them; each chance is in a million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weather {
     /// Lost on the way.
@@ -36,11 +36,13 @@ pub(super) struct Flow {
     pub(super) is_closed: bool,
     pub(super) has_failed: bool,
     pub(super) is_noted: bool,
+    /// True while its party reads nothing.
+    pub(super) is_held: bool,
     pub(super) queue: VecDeque<Vec<u8>>,
     pub(super) queued_bytes: usize,
 }
 
-/// What a flow's party is to be told.
+/// Payload a flow's party is to be told.
 #[derive(Clone, Copy)]
 pub(super) enum FlowNews {
     Connected,

@@ -20,7 +20,7 @@ pub struct Link {
     pub buffer_bytes: usize,
     /// Deliver in pieces of random size, some of them in a later turn.
     pub in_pieces: bool,
-    /// What happens to datagrams.
+    /// Payload happens to datagrams.
     pub weather: Weather,
 }
 

@@ -1,4 +1,4 @@
-//! What travels between the parties of the world: handshakes, bytes, ends and resets.
+//! Payload travels between the parties of the world: handshakes, bytes, ends and resets.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use weigh_model::Nanos;
 
 use super::Link;
-use super::ends::{End, EndId, LinkState, Listener, Travel, What};
+use super::ends::{End, EndId, LinkState, Listener, Payload, Travel};
 use super::state::{Notice, Socket, State};
 use crate::io::{Close, IoFault, Token};
 
-/// What a party does with its sockets.
+/// Payload a party does with its sockets.
 impl State {
     pub(super) fn lay(&mut self, to: SocketAddr, link: Link) {
         self.links.push(LinkState::new(link));
@@ -22,7 +22,7 @@ impl State {
         let token = self.parties[number].new_token(Socket::Connection(id));
         let link = self.link_of.get(&to).copied().unwrap_or(0);
         self.ends.push(End::new(number, token, link, to));
-        self.dispatch(id, What::Request { client: id, attempt: 0 }, 0);
+        self.dispatch(id, Payload::Request { client: id, attempt: 0 }, 0);
         token
     }
 
@@ -76,17 +76,20 @@ impl State {
         end.out.written += taken as u64;
         self.parties[number].bytes.0 += taken as u64;
         for piece in bytes[..whole].chunks(SEGMENT_BYTES) {
-            self.dispatch(id, What::Bytes(peer, piece.to_vec()), piece.len());
+            self.dispatch(id, Payload::Bytes(peer, piece.to_vec()), piece.len());
         }
         if severs {
-            self.dispatch(id, What::Failure(peer, IoFault::Reset), 0);
+            self.dispatch(id, Payload::Failure(peer, IoFault::Reset), 0);
             let back = self.ends[id].out.last_arrival + self.links[self.ends[id].link].link.delay;
-            self.schedule(back, What::Failure(id, IoFault::Reset));
+            self.schedule(back, Payload::Failure(id, IoFault::Reset));
         }
         Ok(taken)
     }
 
     pub(super) fn hold(&mut self, number: usize, which: Token, held: bool) {
+        if let Some(id) = self.parties[number].flow(which) {
+            return self.hold_flow(id, held);
+        }
         let Some(id) = self.parties[number].connection(which) else { return };
         let was_held = std::mem::replace(&mut self.ends[id].held, held);
         if was_held && !held {
@@ -100,7 +103,7 @@ impl State {
         if let (Some(peer), true, None, false) = (end.peer, end.established, end.failure, end.shut)
         {
             end.shut = true;
-            self.dispatch(id, What::Finish(peer), 0);
+            self.dispatch(id, Payload::Finish(peer), 0);
         }
     }
 
@@ -124,14 +127,14 @@ impl State {
         let unread = !end.received.is_empty();
         end.received = VecDeque::new();
         if let (Some(peer), true, None) = (end.peer, end.established, end.failure) {
-            let what = match how {
+            let payload = match how {
                 Close::Graceful | Close::Answered if !unread && end.shut => return,
-                Close::Graceful | Close::Answered if !unread => What::Finish(peer),
+                Close::Graceful | Close::Answered if !unread => Payload::Finish(peer),
                 Close::Graceful | Close::Answered | Close::Abort => {
-                    What::Failure(peer, IoFault::Reset)
+                    Payload::Failure(peer, IoFault::Reset)
                 }
             };
-            self.dispatch(id, what, 0);
+            self.dispatch(id, payload, 0);
         }
     }
 
@@ -150,7 +153,7 @@ impl State {
         let end = &self.ends[id];
         if let (Some(peer), true) = (end.peer, bytes > 0) {
             let at = self.now + self.links[end.link].link.delay;
-            self.schedule(at, What::Window(peer, bytes));
+            self.schedule(at, Payload::Window(peer, bytes));
         }
     }
 
@@ -164,17 +167,17 @@ impl State {
     }
 }
 
-/// What happens on the way.
+/// Payload happens on the way.
 impl State {
     /// Sends something off from an end, behind everything that left there before.
-    fn dispatch(&mut self, from: EndId, what: What, bytes: usize) {
+    fn dispatch(&mut self, from: EndId, payload: Payload, bytes: usize) {
         let (link, listens) = (self.ends[from].link, self.ends[from].listens);
         let leaves = self.leave(link, usize::from(!listens), bytes);
         let late = self.jitter(link);
         let end = &mut self.ends[from];
         let arrives = (leaves + self.links[link].link.delay + late).max(end.out.last_arrival);
         end.out.last_arrival = arrives;
-        self.schedule(arrives, what);
+        self.schedule(arrives, payload);
     }
 
     /// When the last of `bytes` bytes has left through a link, behind all that left before.
@@ -190,7 +193,7 @@ impl State {
         leaves
     }
 
-    /// What chance adds to the delay of a link.
+    /// Payload chance adds to the delay of a link.
     pub(super) fn jitter(&mut self, link: usize) -> Nanos {
         match self.links[link].link.jitter.0 {
             0 => Nanos(0),
@@ -198,17 +201,17 @@ impl State {
         }
     }
 
-    pub(super) fn schedule(&mut self, at: Nanos, what: What) {
+    pub(super) fn schedule(&mut self, at: Nanos, payload: Payload) {
         self.order += 1;
-        let travel = Travel { at, order: self.order, what };
+        let travel = Travel { at, order: self.order, payload };
         self.travels.push(travel);
     }
 
-    pub(super) fn arrive(&mut self, what: What) {
-        match what {
-            What::Request { client, attempt } => self.request_arrives(client, attempt),
-            What::Answer(client) => self.answer_arrives(client),
-            What::Confirmation(listening) => {
+    pub(super) fn arrive(&mut self, payload: Payload) {
+        match payload {
+            Payload::Request { client, attempt } => self.request_arrives(client, attempt),
+            Payload::Answer(client) => self.answer_arrives(client),
+            Payload::Confirmation(listening) => {
                 if self.listeners.contains_key(&self.ends[listening].to) {
                     let party = self.ends[listening].party;
                     self.parties[party].inbox.push_back(Notice::Accepted(listening));
@@ -216,7 +219,7 @@ impl State {
                     self.turn_away(listening);
                 }
             }
-            What::Bytes(id, bytes) => {
+            Payload::Bytes(id, bytes) => {
                 let end = &mut self.ends[id];
                 if !end.closed {
                     end.received.extend(bytes);
@@ -226,22 +229,22 @@ impl State {
                 if let Some(peer) = end.peer
                     && end.failure.is_none()
                 {
-                    self.dispatch(id, What::Failure(peer, IoFault::Reset), 0);
+                    self.dispatch(id, Payload::Failure(peer, IoFault::Reset), 0);
                 }
             }
-            What::Finish(id) => {
+            Payload::Finish(id) => {
                 self.ends[id].finished = true;
                 self.note_readable(id);
             }
-            What::Failure(id, fault) => {
+            Payload::Failure(id, fault) => {
                 if self.ends[id].failure.is_none() {
                     self.ends[id].failure = Some(fault);
                     self.note_readable(id);
                 }
             }
-            What::Datagram(from, bytes) => self.datagram_arrives(from, bytes),
-            What::Unheard(id) => self.unheard(id),
-            What::Window(id, bytes) => {
+            Payload::Datagram(from, bytes) => self.datagram_arrives(from, bytes),
+            Payload::Unheard(id) => self.unheard(id),
+            Payload::Window(id, bytes) => {
                 let end = &mut self.ends[id];
                 end.out.outstanding = end.out.outstanding.saturating_sub(bytes);
                 if end.out.blocked && !end.closed && end.failure.is_none() {
@@ -268,7 +271,7 @@ impl State {
     fn turn_away(&mut self, listening: EndId) {
         self.ends[listening].closed = true;
         if let Some(client) = self.ends[listening].peer {
-            self.dispatch(listening, What::Failure(client, IoFault::Reset), 0);
+            self.dispatch(listening, Payload::Failure(client, IoFault::Reset), 0);
         }
     }
 
@@ -283,14 +286,14 @@ impl State {
         };
         let refused = self.refusals.iter().any(refused);
         let Some(listener) = self.listeners.get_mut(&to).filter(|_| !refused) else {
-            return self.schedule(back, What::Failure(client, IoFault::Refused));
+            return self.schedule(back, Payload::Failure(client, IoFault::Refused));
         };
         if listener.waiting > listener.backlog {
             // Dropped; the client asks again after 1, 2, 4 ... seconds (RFC 6298, section 2).
             let wait = Nanos::from_secs(1 << attempt);
             let again = match attempt {
-                0..ATTEMPTS_MAX => What::Request { client, attempt: attempt + 1 },
-                _ => What::Failure(client, IoFault::Unreachable),
+                0..ATTEMPTS_MAX => Payload::Request { client, attempt: attempt + 1 },
+                _ => Payload::Failure(client, IoFault::Unreachable),
             };
             return self.schedule(self.now + wait, again);
         }
@@ -309,7 +312,7 @@ impl State {
                 self.ends[cut_end].out.cut_after = Some(cut.after_bytes);
             }
         }
-        self.dispatch(id, What::Answer(client), 0);
+        self.dispatch(id, Payload::Answer(client), 0);
     }
 
     fn answer_arrives(&mut self, client: EndId) {
@@ -326,7 +329,7 @@ impl State {
         self.ends[listening].established = true;
         let party = self.ends[client].party;
         self.parties[party].inbox.push_back(Notice::Connected(client));
-        self.dispatch(client, What::Confirmation(listening), 0);
+        self.dispatch(client, Payload::Confirmation(listening), 0);
     }
 }
 

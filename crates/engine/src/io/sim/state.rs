@@ -11,7 +11,7 @@ use weigh_stats::random::Random;
 use super::ends::{End, EndId, LinkState, Listener, Travel};
 use super::flows::{FlowId, FlowNews, Flows};
 use super::{Cut, Link, Pause};
-use crate::io::{Close, Happening, IoFault, Token};
+use crate::io::{Close, IoEvent, IoFault, Token};
 
 pub(super) struct State {
     pub(super) now: Nanos,
@@ -27,7 +27,7 @@ pub(super) struct State {
     pub(super) refusals: Vec<(SocketAddr, Nanos, Nanos)>,
     pub(super) cuts: Vec<Cut>,
     pub(super) log: u64,
-    pub(super) happenings: u64,
+    pub(super) events: u64,
 }
 
 /// One party as the world sees it.
@@ -36,15 +36,15 @@ pub(super) struct PartyState {
     pub(super) pauses: Vec<Pause>,
     /// When it is to be stepped though nothing came in.
     pub(super) wake: Nanos,
-    rung: Arc<AtomicBool>,
+    is_woken: Arc<AtomicBool>,
     pub(super) inbox: VecDeque<Notice>,
-    /// What each token is.
+    /// Payload each token is.
     pub(super) tokens: Vec<Option<Socket>>,
     pub(super) free: Vec<u32>,
     pub(super) bytes: (u64, u64),
 }
 
-/// What a token is.
+/// Payload a token is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Socket {
     Connection(EndId),
@@ -67,17 +67,17 @@ pub(super) enum Notice {
     Flow(FlowId, FlowNews),
 }
 
-/// A happening that owns its bytes.
+/// A event that owns its bytes.
 pub(super) enum Report {
-    Plain(Happening<'static>),
+    Plain(IoEvent<'static>),
     Received(Token, Vec<u8>),
 }
 
 impl Report {
-    pub(super) fn happening(&self) -> Happening<'_> {
+    pub(super) fn event(&self) -> IoEvent<'_> {
         match self {
-            Report::Plain(happening) => *happening,
-            Report::Received(token, bytes) => Happening::Received(*token, bytes),
+            Report::Plain(event) => *event,
+            Report::Received(token, bytes) => IoEvent::Received(*token, bytes),
         }
     }
 }
@@ -88,7 +88,7 @@ impl PartyState {
     }
 
     fn has_news(&self) -> bool {
-        !self.inbox.is_empty() || self.rung.load(Ordering::Acquire)
+        !self.inbox.is_empty() || self.is_woken.load(Ordering::Acquire)
     }
 
     pub(super) fn new_token(&mut self, socket: Socket) -> Token {
@@ -135,16 +135,16 @@ impl State {
             refusals: Vec::new(),
             cuts: Vec::new(),
             log: FNV_OFFSET,
-            happenings: 0,
+            events: 0,
         }
     }
 
-    pub(super) fn add_party(&mut self, rung: Arc<AtomicBool>) -> usize {
+    pub(super) fn add_party(&mut self, is_woken: Arc<AtomicBool>) -> usize {
         self.parties.push(PartyState {
             over: false,
             pauses: Vec::new(),
             wake: Nanos(0),
-            rung,
+            is_woken,
             inbox: VecDeque::new(),
             tokens: Vec::new(),
             free: Vec::new(),
@@ -176,29 +176,29 @@ impl State {
         self.now = self.now.max(moment);
         while self.travels.peek().is_some_and(|travel| travel.at <= self.now) {
             if let Some(travel) = self.travels.pop() {
-                self.arrive(travel.what);
+                self.arrive(travel.payload);
             }
         }
     }
 
-    /// What a party is told now. If there is nothing, it sleeps until `until`; else it is
+    /// Payload a party is told now. If there is nothing, it sleeps until `until`; else it is
     /// stepped again at once, for what it heard may change its plans.
     pub(super) fn turn(
         &mut self,
         number: usize,
         until: Nanos,
-        poked: bool,
+        is_woken: bool,
     ) -> (Nanos, Vec<Report>) {
         let mut reports = Vec::new();
-        if poked {
-            reports.push(Report::Plain(Happening::Poked));
+        if is_woken {
+            reports.push(Report::Plain(IoEvent::Woken));
         }
         for notice in std::mem::take(&mut self.parties[number].inbox) {
             self.tell(number, notice, &mut reports);
         }
         self.parties[number].wake = if reports.is_empty() { until } else { self.now };
         for report in &reports {
-            self.note(number, &report.happening());
+            self.note(number, &report.event());
         }
         (self.now, reports)
     }
@@ -225,11 +225,11 @@ impl State {
         }
         let token = self.ends[id].token;
         match notice {
-            Notice::Connected(_) => reports.push(Report::Plain(Happening::Connected(token))),
-            Notice::Writable(_) => reports.push(Report::Plain(Happening::Writable(token))),
+            Notice::Connected(_) => reports.push(Report::Plain(IoEvent::Connected(token))),
+            Notice::Writable(_) => reports.push(Report::Plain(IoEvent::Writable(token))),
             Notice::Accepted(id) => {
                 let token = self.take_accepted(number, id);
-                reports.push(Report::Plain(Happening::Accepted { connection: token }));
+                reports.push(Report::Plain(IoEvent::Accepted { connection: token }));
             }
             Notice::Readable(id) => self.read(number, id, reports),
             Notice::Flow(..) => {}
@@ -266,26 +266,26 @@ impl State {
             && !end.failure_told
         {
             end.failure_told = true;
-            reports.push(Report::Plain(Happening::Failed(token, fault)));
+            reports.push(Report::Plain(IoEvent::Failed(token, fault)));
         } else if end.finished && !end.finish_told && end.failure.is_none() {
             end.finish_told = true;
-            reports.push(Report::Plain(Happening::Ended(token)));
+            reports.push(Report::Plain(IoEvent::Ended(token)));
         }
     }
 
-    /// Adds a happening to the check value of the log.
-    fn note(&mut self, number: usize, happening: &Happening<'_>) {
-        let (kind, token, bytes): (u8, u32, &[u8]) = match happening {
-            Happening::Connected(token) => (0, token.0, &[]),
-            Happening::Accepted { connection } => (1, connection.0, &[]),
-            Happening::Received(token, bytes) => (2, token.0, bytes),
-            Happening::Writable(token) => (3, token.0, &[]),
-            Happening::Ended(token) => (4, token.0, &[]),
-            Happening::Failed(token, IoFault::Refused) => (5, token.0, &[]),
-            Happening::Failed(token, _) => (6, token.0, &[]),
-            Happening::Poked => (7, 0, &[]),
+    /// Adds a event to the check value of the log.
+    fn note(&mut self, number: usize, event: &IoEvent<'_>) {
+        let (kind, token, bytes): (u8, u32, &[u8]) = match event {
+            IoEvent::Connected(token) => (0, token.0, &[]),
+            IoEvent::Accepted { connection } => (1, connection.0, &[]),
+            IoEvent::Received(token, bytes) => (2, token.0, bytes),
+            IoEvent::Writable(token) => (3, token.0, &[]),
+            IoEvent::Ended(token) => (4, token.0, &[]),
+            IoEvent::Failed(token, IoFault::Refused) => (5, token.0, &[]),
+            IoEvent::Failed(token, _) => (6, token.0, &[]),
+            IoEvent::Woken => (7, 0, &[]),
         };
-        self.happenings += 1;
+        self.events += 1;
         let mut add = |bytes: &[u8]| {
             for byte in bytes {
                 self.log = (self.log ^ u64::from(*byte)).wrapping_mul(FNV_PRIME);
@@ -300,7 +300,7 @@ impl State {
     }
 }
 
-/// What one read takes at most, as on real sockets.
+/// Payload one read takes at most, as on real sockets.
 const READ_BYTES: usize = 64 * 1024;
 
 /// FNV-1a with 64 bits (Fowler, Noll and Vo; RFC 9923).

@@ -18,7 +18,7 @@ fn address() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 1))
 }
 
-/// A happening that owns its bytes.
+/// A event that owns its bytes.
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Connected,
@@ -27,19 +27,19 @@ enum Seen {
     Writable,
     Ended,
     Failed(IoFault),
-    Poked,
+    Woken,
 }
 
 impl Seen {
-    fn of(happening: Happening<'_>) -> (Option<Token>, Seen) {
-        match happening {
-            Happening::Connected(token) => (Some(token), Seen::Connected),
-            Happening::Accepted { connection } => (Some(connection), Seen::Accepted),
-            Happening::Received(token, bytes) => (Some(token), Seen::Received(bytes.to_vec())),
-            Happening::Writable(token) => (Some(token), Seen::Writable),
-            Happening::Ended(token) => (Some(token), Seen::Ended),
-            Happening::Failed(token, fault) => (Some(token), Seen::Failed(fault)),
-            Happening::Poked => (None, Seen::Poked),
+    fn of(event: IoEvent<'_>) -> (Option<Token>, Seen) {
+        match event {
+            IoEvent::Connected(token) => (Some(token), Seen::Connected),
+            IoEvent::Accepted { connection } => (Some(connection), Seen::Accepted),
+            IoEvent::Received(token, bytes) => (Some(token), Seen::Received(bytes.to_vec())),
+            IoEvent::Writable(token) => (Some(token), Seen::Writable),
+            IoEvent::Ended(token) => (Some(token), Seen::Ended),
+            IoEvent::Failed(token, fault) => (Some(token), Seen::Failed(fault)),
+            IoEvent::Woken => (None, Seen::Woken),
         }
     }
 }
@@ -69,8 +69,8 @@ impl Actor {
         }
     }
 
-    fn over_after(mut self, happenings: usize) -> Self {
-        self.over_after = happenings;
+    fn over_after(mut self, events: usize) -> Self {
+        self.over_after = events;
         self
     }
 
@@ -91,7 +91,7 @@ impl Actor {
 impl Party for Actor {
     fn step(&mut self) -> bool {
         let mut heard = Vec::new();
-        self.io.turn(Nanos::NEVER, &mut |now, happening| heard.push((now, Seen::of(happening))));
+        self.io.turn(Nanos::NEVER, &mut |now, event| heard.push((now, Seen::of(event))));
         for (now, (token, seen)) in heard {
             (self.react)(&mut self.io, now, token, &seen);
             self.seen.push((now, seen));
@@ -169,7 +169,7 @@ fn busy_world(seed: u64) -> (u64, u64) {
     for caller in &callers {
         assert_eq!(caller.received(), b"some bytes that may come in pieces");
     }
-    (world.log_hash(), world.happenings())
+    (world.log_hash(), world.events())
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn one_seed_is_one_history() {
     let first = busy_world(7);
     assert_eq!(first, busy_world(7));
     assert_ne!(first.0, busy_world(8).0);
-    assert!(first.1 > 20 * 4, "pieces make more happenings: {}", first.1);
+    assert!(first.1 > 20 * 4, "pieces make more events: {}", first.1);
 }
 
 #[test]
@@ -303,8 +303,8 @@ impl Party for Clerk {
         }
         let until = self.queue.front().map_or(Nanos::NEVER, |(due, _)| *due);
         let (takes, free_at, queue) = (self.takes, &mut self.free_at, &mut self.queue);
-        self.io.turn(until, &mut |now, happening| {
-            if let Happening::Received(token, bytes) = happening {
+        self.io.turn(until, &mut |now, event| {
+            if let IoEvent::Received(token, bytes) = event {
                 for _ in bytes {
                     *free_at = now.max(*free_at) + takes;
                     queue.push_back((*free_at, token));
@@ -342,8 +342,8 @@ impl Party for Customer {
         }
         let until = if self.left > 0 { self.next } else { Nanos::NEVER };
         let (asked, waits) = (&mut self.asked, &mut self.waits_ns);
-        self.io.turn(until, &mut |now, happening| {
-            if let Happening::Received(_, bytes) = happening {
+        self.io.turn(until, &mut |now, event| {
+            if let IoEvent::Received(_, bytes) = event {
                 for _ in bytes {
                     waits.push(now.since(asked.pop_front().unwrap()).0);
                 }
@@ -408,16 +408,16 @@ fn dialogue(io: &mut dyn Io, mut pass: impl FnMut()) -> [Vec<Seen>; 4] {
         let mut any = false;
         while !any {
             pass();
-            io.turn(Nanos::NEVER, &mut |_, happening| {
+            io.turn(Nanos::NEVER, &mut |_, event| {
                 any = true;
-                if let (Some(token), happening) = Seen::of(happening) {
-                    if happening == Seen::Accepted {
+                if let (Some(token), event) = Seen::of(event) {
+                    if event == Seen::Accepted {
                         tokens.push(token);
                     }
                     let place = tokens.iter().position(|known| *known == token).unwrap();
-                    match (seen[place].last_mut(), happening) {
+                    match (seen[place].last_mut(), event) {
                         (Some(Seen::Received(before)), Seen::Received(more)) => before.extend(more),
-                        (_, happening) => seen[place].push(happening),
+                        (_, event) => seen[place].push(event),
                     }
                 }
             });
@@ -478,4 +478,37 @@ fn both_kinds_of_io_tell_the_same_story() {
             ],
         ]
     );
+}
+
+/// A party that reads nothing: two of three answers wait in its queue, which holds no more.
+#[test]
+fn held_datagrams_wait_and_those_beyond_the_queue_are_dropped() {
+    let send = |io: &mut SimIo, to: Token, bytes: &[u8]| {
+        let ends = [bytes.len() as u32];
+        assert_eq!(io.send(to, Frames { bytes, ends: &ends }, 0), Ok(bytes.len()));
+    };
+    let mut world = World::new(1);
+    world.link(address(), Link { buffer_bytes: 1_000, ..Link::default() });
+    let (mut server, mut client) = (world.party(), world.party());
+    server.listen_datagrams(address()).unwrap();
+    let token = client.connect_datagrams(address(), None).unwrap();
+    let mut server = Actor::new(server, move |io, _, token, seen| {
+        if let (Some(peer), Seen::Received(_)) = (token, seen) {
+            (0..3).for_each(|_| send(io, peer, &[7; 400]));
+        }
+    });
+    let mut client = Actor::new(client, move |io, _, token, seen| {
+        if let (Some(token), Seen::Connected) = (token, seen) {
+            send(io, token, b"hello");
+            io.hold(token);
+        }
+    });
+    let received = |client: &Actor| {
+        client.seen.iter().filter(|(_, seen)| matches!(seen, Seen::Received(_))).count()
+    };
+    world.run(&mut [&mut server, &mut client], Nanos::from_secs(1));
+    assert_eq!((received(&client), client.io.dropped()), (0, 1));
+    client.io.release(token);
+    world.run(&mut [&mut server, &mut client], Nanos::from_secs(2));
+    assert_eq!((received(&client), client.io.dropped()), (2, 1));
 }

@@ -109,10 +109,10 @@ impl<C: Machine> Session<C> {
             *taken += discard;
             self.count(out.len() - before.0, discard, (0, plain.len() - before.1));
             match went? {
-                Went::On => {}
-                Went::PeerClosed => self.has_peer_closed = true,
-                Went::Blocked => return Ok(has_finished),
-                Went::Open => {
+                StepEnd::On => {}
+                StepEnd::PeerClosed => self.has_peer_closed = true,
+                StepEnd::Blocked => return Ok(has_finished),
+                StepEnd::Open => {
                     if self.phase == Phase::Shaking {
                         has_finished = true;
                         self.phase = Phase::Standing;
@@ -136,9 +136,9 @@ impl<C: Machine> Session<C> {
             taken += discard;
             self.count(out.len() - before, discard, (0, 0));
             match went {
-                Ok(Went::On) => {}
-                Ok(Went::PeerClosed) => self.has_peer_closed = true,
-                Ok(Went::Open | Went::Blocked) => break Ok(()),
+                Ok(StepEnd::On) => {}
+                Ok(StepEnd::PeerClosed) => self.has_peer_closed = true,
+                Ok(StepEnd::Open | StepEnd::Blocked) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
@@ -244,7 +244,7 @@ pub(super) enum Speech<'s> {
 }
 
 /// How far one step went.
-pub(super) enum Went {
+pub(super) enum StepEnd {
     /// There is more to do.
     On,
     /// The handshake needs more bytes, or all is over.
@@ -264,7 +264,7 @@ pub(super) trait Machine {
         plain: &mut Vec<u8>,
         out: &mut Vec<u8>,
         speech: Option<Speech<'_>>,
-    ) -> (usize, Result<Went, Error>);
+    ) -> (usize, Result<StepEnd, Error>);
 
     fn state(&self) -> &CommonState;
 
@@ -279,7 +279,7 @@ impl Machine for UnbufferedClientConnection {
         plain: &mut Vec<u8>,
         out: &mut Vec<u8>,
         speech: Option<Speech<'_>>,
-    ) -> (usize, Result<Went, Error>) {
+    ) -> (usize, Result<StepEnd, Error>) {
         handle(self.process_tls_records(incoming), plain, out, speech)
     }
 
@@ -299,7 +299,7 @@ impl Machine for UnbufferedServerConnection {
         plain: &mut Vec<u8>,
         out: &mut Vec<u8>,
         speech: Option<Speech<'_>>,
-    ) -> (usize, Result<Went, Error>) {
+    ) -> (usize, Result<StepEnd, Error>) {
         handle(self.process_tls_records(incoming), plain, out, speech)
     }
 
@@ -317,12 +317,12 @@ fn handle<Data>(
     plain: &mut Vec<u8>,
     out: &mut Vec<u8>,
     speech: Option<Speech<'_>>,
-) -> (usize, Result<Went, Error>) {
+) -> (usize, Result<StepEnd, Error>) {
     let UnbufferedStatus { mut discard, state } = status;
     let went = match state {
         Err(error) => Err(error),
         Ok(ConnectionState::ReadTraffic(mut traffic)) => {
-            let mut went = Ok(Went::On);
+            let mut went = Ok(StepEnd::On);
             while let Some(record) = traffic.next_record() {
                 match record {
                     Ok(record) => {
@@ -340,11 +340,11 @@ fn handle<Data>(
                 Err(EncodeError::InsufficientSize(wants)) => Ok(Err(wants.required_size)),
                 Err(EncodeError::AlreadyEncoded) => Ok(Ok(0)),
             };
-            append(out, FLIGHT_BYTES, &mut encode).map(|()| Went::On)
+            append(out, FLIGHT_BYTES, &mut encode).map(|()| StepEnd::On)
         }
         Ok(ConnectionState::TransmitTlsData(data)) => {
             data.done();
-            Ok(Went::On)
+            Ok(StepEnd::On)
         }
         Ok(ConnectionState::WriteTraffic(mut traffic)) => {
             let done = match speech {
@@ -356,11 +356,11 @@ fn handle<Data>(
                     encrypted(traffic.queue_close_notify(room))
                 }),
             };
-            done.map(|()| Went::Open)
+            done.map(|()| StepEnd::Open)
         }
-        Ok(ConnectionState::PeerClosed) => Ok(Went::PeerClosed),
+        Ok(ConnectionState::PeerClosed) => Ok(StepEnd::PeerClosed),
         // Early data is never accepted; what else there may be is waited out.
-        Ok(_) => Ok(Went::Blocked),
+        Ok(_) => Ok(StepEnd::Blocked),
     };
     (discard, went)
 }

@@ -3,7 +3,8 @@
 use weigh_model::units::parse_rate;
 
 use super::*;
-use crate::shard::backlog::{BACKLOG_MAX, RELEASED_MAX};
+use crate::shard::parts::RELEASED_MAX;
+use crate::shard::source::BACKLOG_MAX;
 
 /// Due messages that a shard holds in memory.
 pub(super) fn waiting(shard: &Shard) -> usize {
@@ -11,7 +12,7 @@ pub(super) fn waiting(shard: &Shard) -> usize {
         Role::Producer => link.state.traffic().waiting.len(),
         Role::Consumer => 0,
     };
-    shard.source.backlog.len() + shard.links.iter().map(of_link).sum::<usize>()
+    shard.pending.backlog.len() + shard.links.iter().map(of_link).sum::<usize>()
 }
 
 /// Four connections with a window of one and a round trip of 100 µs take 40,000 messages a second.

@@ -1,5 +1,5 @@
-//! How a session begins: CONNECT and its answer, what the server grants, the subscription of a
-//! consumer.
+//! The start of a session: CONNECT and its answer, the limits granted by the server, the
+//! subscription of a consumer.
 
 use weigh_model::connection::{Emit, Fault, Outbox, Signal};
 use weigh_model::protocol::Role;
@@ -75,7 +75,7 @@ impl Client {
         Ok(())
     }
 
-    /// Keeps to what the server announced (section 3.2.2.3), and records it.
+    /// Obeys the limits announced by the server (section 3.2.2.3), and records them.
     fn obey(&mut self, properties: &Properties<'_>, emit: Emit<'_>) {
         for (id, name) in GRANTS {
             if let Some(number) = properties.number(id) {
@@ -114,7 +114,7 @@ impl Client {
 
     pub(super) fn subscribed(&mut self, suback: &Suback<'_>, emit: Emit<'_>) -> Result<(), Fault> {
         let &[code] = suback.codes else {
-            let what = "one filter was asked for, the SUBACK has several codes";
+            let what = "the SUBACK has several codes for one filter";
             return Err(Fault::Malformed(what.to_owned()));
         };
         if code >= 0x80 {
@@ -144,7 +144,7 @@ impl Client {
                 .flat_map(|byte| std::ascii::escape_default(*byte))
                 .map(char::from)
                 .collect();
-            let text = || format!("it begins with \"{shown}\"");
+            let text = || format!("it starts with \"{shown}\"");
             let text = crate::requests::answers_in_tls(input).unwrap_or_else(text);
             return Err(Fault::OtherProtocol(text));
         }
@@ -152,7 +152,8 @@ impl Client {
         match (self.plan.version, input) {
             (Version::V5, [CONNACK_FIRST, 2, _, code, ..]) if *code != 0 => {
                 let words = connack_words(*code, Version::V311);
-                let reason = format!("{words}; it speaks 3.1.1: set mqtt.version to 3.1.1");
+                let reason =
+                    format!("{words}: the server speaks 3.1.1, so set mqtt.version to 3.1.1");
                 Err(Fault::Refused { code: u16::from(*code), reason })
             }
             _ => Ok(()),

@@ -1,4 +1,4 @@
-//! A message of which only a part is sent, or has come in.
+//! A message of which only a part was sent, or has arrived.
 
 use weigh_model::connection::Outbox;
 
@@ -10,11 +10,11 @@ pub(super) struct Outgoing {
     left: u64,
     /// It was not taken at all: nothing of it is sent.
     pub(super) is_refused: bool,
-    /// What is to be said after it.
+    /// What is to be sent after it.
     pub(super) kept: Outbox,
 }
 
-/// A message of which a part has come in.
+/// A message of which a part has arrived.
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) left: usize,

@@ -1,5 +1,5 @@
-//! A client's messages in pieces: what is sent while nothing else may be said, and what comes in
-//! without being whole in memory.
+//! A client's messages in pieces: those being sent, while nothing else may be sent, and those that
+//! arrive without being complete in memory.
 
 use weigh_model::connection::{Emit, Fault, Outbox, Signal};
 use weigh_model::content::Phase;
@@ -10,7 +10,7 @@ use super::partial::Incoming;
 use super::{Client, State};
 
 impl Client {
-    /// Takes what there is of a message that comes in pieces: how many bytes that was.
+    /// Handles the available part of a message that arrives in pieces. Returns its number of bytes.
     pub(super) fn take_pieces(
         &mut self,
         input: &[u8],

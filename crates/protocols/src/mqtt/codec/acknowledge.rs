@@ -50,7 +50,7 @@ impl<'a> Ack<'a> {
             AckKind::Pubrel | AckKind::Pubcomp => &reason::PUBREL,
         };
         if !known.contains(&reason) {
-            return Err(Fault::malformed("there is no such reason code here", "2.4"));
+            return Err(Fault::malformed("unknown reason code for this packet", "2.4"));
         }
         let properties = Properties::read_if_any(cursor, kind.packet_type())?;
         Ok(Ack { kind, packet_id, reason, properties })

@@ -7,7 +7,7 @@ use crate::mqtt::topic;
 /// A client asks for a session (section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connect<'a> {
-    /// What the client speaks.
+    /// Protocol version of the client.
     pub version: Version,
     /// Clean session in 3.1.1, clean start in 5 (section 3.1.2.4).
     pub clean: bool,
@@ -17,7 +17,7 @@ pub struct Connect<'a> {
     pub properties: Properties<'a>,
     /// Empty asks the server for one.
     pub client_id: &'a str,
-    /// What the server publishes when the client is gone.
+    /// Message that the server publishes when the client is gone.
     pub will: Option<Will<'a>>,
     /// User name.
     pub user: Option<&'a str>,
@@ -25,16 +25,16 @@ pub struct Connect<'a> {
     pub password: Option<&'a [u8]>,
 }
 
-/// What the server publishes when the client is gone (section 3.1.3.2).
+/// Message that the server publishes when the client is gone (section 3.1.3.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Will<'a> {
     /// MQTT 5 only.
     pub properties: Properties<'a>,
-    /// Where.
+    /// Topic of the will.
     pub topic: &'a str,
-    /// What.
+    /// Body of the will.
     pub body: &'a [u8],
-    /// With what guarantee.
+    /// QoS of the will.
     pub qos: Qos,
     /// Whether it is retained.
     pub retain: bool,
@@ -158,7 +158,7 @@ fn read_version(cursor: &mut Cursor<'_>) -> Result<Version, Fault> {
 /// The server grants or refuses a session (section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connack<'a> {
-    /// True if the server had a session for this client and goes on with it.
+    /// True if the server has a session of this client and continues it.
     pub session_present: bool,
     /// Return code (3.1.1) or reason code (5); 0 is success.
     pub code: u8,
@@ -178,7 +178,7 @@ impl<'a> Connack<'a> {
             Version::V5 => reason::CONNACK.contains(&code),
         };
         if !is_known {
-            return Err(Fault::malformed("there is no such connect reason code", "3.2.2.2"));
+            return Err(Fault::malformed("unknown connect reason code", "3.2.2.2"));
         }
         if flags == 1 && code != 0 {
             return Err(Fault::protocol("a refusal with a session present", "3.2.2.1.1"));

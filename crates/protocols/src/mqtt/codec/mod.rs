@@ -28,7 +28,7 @@ use terms::{
     PUBREL, SUBACK, SUBSCRIBE, UNSUBACK, UNSUBSCRIBE,
 };
 
-/// What a decoder accepts.
+/// Limits of a decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Largest whole packet, fixed header included, in bytes.
@@ -90,9 +90,12 @@ impl Packet<'_> {
     }
 }
 
-/// Takes one packet off the front of `input`: the packet and how many bytes it took, or `None`
+/// Takes one packet off the front of `input`: the packet and its number of bytes, or `None`
 /// if more bytes are needed. `version` is what the connection speaks; a CONNECT brings its own.
-/// What can be seen to be wrong from the first bytes is refused before the rest has come.
+/// Errors visible in the first bytes are reported before the rest has arrived.
+///
+/// # Errors
+/// The fault of a malformed or forbidden packet.
 pub fn decode<'a>(
     input: &'a [u8],
     version: Version,
@@ -123,7 +126,7 @@ pub fn decode<'a>(
         _ => Packet::Auth(Auth::read(&mut cursor)?),
     };
     if !cursor.is_empty() {
-        return Err(Fault::malformed("there are bytes behind the last field", "2.1.4"));
+        return Err(Fault::malformed("there are bytes after the last field", "2.1.4"));
     }
     Ok(Some((packet, size)))
 }
@@ -134,13 +137,16 @@ fn check_size(size: usize, limits: &Limits) -> Result<(), Fault> {
     }
     Err(Fault {
         reason: 0x95,
-        what: "the packet is larger than was announced as acceptable",
+        what: "the packet is larger than the announced maximum",
         section: "3.1.2.11.4",
     })
 }
 
 /// The PUBLISH at the front of `input` without its body, once all of it but the body is there: the
 /// packet, the bytes before the body, and those of the body. `None` for other packets too.
+///
+/// # Errors
+/// The fault of a malformed or forbidden packet.
 pub fn decode_head<'a>(
     input: &'a [u8],
     version: Version,

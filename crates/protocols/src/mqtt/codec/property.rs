@@ -71,7 +71,7 @@ impl<'a> Properties<'a> {
         Ok(Properties { raw })
     }
 
-    /// The same, where a packet may end before the section (MQTT 5 leaves it out if empty).
+    /// Reads properties where a packet may end before the section (MQTT 5 leaves it out if empty).
     pub(super) fn read_if_any(
         cursor: &mut Cursor<'a>,
         packet: u8,
@@ -227,7 +227,7 @@ fn check(raw: &[u8], packet: u8) -> Result<(), Fault> {
             _ => false,
         };
         if seen & bit != 0 && !may_repeat {
-            return Err(Fault::protocol("a property stands there twice", "2.2.2.2"));
+            return Err(Fault::protocol("a property occurs twice", "2.2.2.2"));
         }
         seen |= bit;
     }
@@ -243,10 +243,10 @@ fn read_one<'a>(cursor: &mut Cursor<'a>) -> Result<(&'static Rule, Value<'a>), F
     let rule = u8::try_from(cursor.varint()?)
         .ok()
         .and_then(rule)
-        .ok_or(Fault::malformed("there is no such property", "2.2.2.2"))?;
+        .ok_or(Fault::malformed("unknown property", "2.2.2.2"))?;
     let number = |value: u32, is_right: bool| match is_right {
         true => Ok(Value::Number(value)),
-        false => Err(Fault::protocol("a property has a value it cannot have", rule.section)),
+        false => Err(Fault::protocol("a property has an invalid value", rule.section)),
     };
     let value = match rule.kind {
         Kind::Flag => {

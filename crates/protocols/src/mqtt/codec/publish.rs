@@ -1,4 +1,4 @@
-//! PUBLISH (section 3.3): the packet that everything else is there for.
+//! PUBLISH (section 3.3), which carries the messages.
 
 use super::cursor::{Cursor, put_header, put_two, varint_size};
 use super::{Fault, Id, Properties, Qos, Version};
@@ -13,13 +13,13 @@ pub struct Publish<'a> {
     pub qos: Qos,
     /// To the server: keep it. To a client: it was kept (section 3.3.1.3).
     pub retain: bool,
-    /// Where; empty only beside a topic alias.
+    /// Topic; empty only with a topic alias.
     pub topic: &'a str,
     /// Present above QoS 0; 0 otherwise.
     pub packet_id: u16,
     /// MQTT 5 only.
     pub properties: Properties<'a>,
-    /// What.
+    /// Body.
     pub body: &'a [u8],
 }
 

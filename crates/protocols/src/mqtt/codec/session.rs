@@ -34,7 +34,7 @@ impl<'a> Disconnect<'a> {
         }
         let reason = cursor.byte()?;
         if !reason::DISCONNECT.contains(&reason) {
-            return Err(Fault::malformed("there is no such disconnect reason", "3.14.2.1"));
+            return Err(Fault::malformed("unknown disconnect reason", "3.14.2.1"));
         }
         let properties = Properties::read_if_any(cursor, super::DISCONNECT)?;
         Ok(Disconnect { reason, properties })
@@ -63,7 +63,7 @@ impl<'a> Auth<'a> {
         }
         let reason = cursor.byte()?;
         if !reason::AUTH.contains(&reason) {
-            return Err(Fault::malformed("there is no such reason code in AUTH", "3.15.2.1"));
+            return Err(Fault::malformed("unknown reason code in AUTH", "3.15.2.1"));
         }
         Ok(Auth { reason, properties: Properties::read_if_any(cursor, super::AUTH)? })
     }
@@ -74,7 +74,7 @@ impl<'a> Auth<'a> {
     }
 }
 
-/// Reason and properties, each left out if it says nothing (sections 3.14.2 and 3.15.2).
+/// Reason and properties, each left out if it is the default (sections 3.14.2 and 3.15.2).
 fn encode_short(
     first: u8,
     reason: u8,

@@ -1,4 +1,4 @@
-//! What all packets share: versions, quality of service, types, and what is wrong with one.
+//! Common terms of all packets: versions, quality of service, types, and errors.
 
 /// The two versions that are spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,13 +32,13 @@ impl Qos {
     }
 }
 
-/// What is wrong with a packet.
+/// Fault of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (MQTT section {section})")]
 pub struct Fault {
-    /// The reason code that says so to the peer (section 2.4), 0x80 and above.
+    /// The reason code of the error for the peer (section 2.4), 0x80 and above.
     pub reason: u8,
-    /// What is wrong, in words.
+    /// The fault in words.
     pub what: &'static str,
     /// The section that is broken.
     pub section: &'static str,

@@ -1,4 +1,4 @@
-//! What a cell was asked to do: the plan's load, as its point of the matrix changes it.
+//! The load of a cell: the plan's load, changed by its point of the matrix.
 
 use serde_json::Value;
 use weigh_model::plan::Plan;
@@ -6,22 +6,22 @@ use weigh_model::trial::Point;
 use weigh_model::units::parse_duration;
 use weigh_model::{Arrival, Nanos, Pattern};
 
-/// The part of a load that rules ask for.
+/// The part of a load that rules need.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) arrival: Arrival,
     pub(crate) pattern: Pattern,
     pub(crate) connections: u64,
     pub(crate) subscribers: u64,
-    /// Messages in flight per connection; `None` leaves it to arrival and protocol.
+    /// Messages in flight per connection; `None` for the default of arrival and protocol.
     pub(crate) window: Option<u64>,
     pub(crate) think: Nanos,
-    /// Servers that a message passes on its way: relays, and those that deliver it.
+    /// Servers that a message passes: relays, and those that deliver it.
     pub(crate) hops: u64,
 }
 
 impl Asked {
-    /// What the cell at `point` was asked to do.
+    /// The load of the cell at `point`.
     pub(crate) fn of(point: &Point, plan: &Plan) -> Asked {
         let load = &plan.load;
         let text = |key: &str| point.get(key).and_then(Value::as_str);
@@ -29,7 +29,7 @@ impl Asked {
         let parsed = |key: &str| text(key).and_then(|text| text.parse().ok());
         let pattern =
             text("load.pattern").and_then(|text| text.parse().ok()).unwrap_or(load.pattern);
-        // A point without subscribers is of a case that has none, whatever others have.
+        // A point without subscribers is of a case without them, even if other cases have some.
         let subscribers = number("load.subscribers").unwrap_or(u64::from(load.subscribers));
         let has_relay = point.get("target.relay").and_then(Value::as_bool) == Some(true);
         Asked {
@@ -45,7 +45,7 @@ impl Asked {
         }
     }
 
-    /// True where the schedule never waits for answers and has a rate.
+    /// True if the schedule never waits for answers and has a rate.
     pub(crate) fn has_rate(&self) -> bool {
         self.arrival.is_open() && self.arrival != Arrival::Burst
     }

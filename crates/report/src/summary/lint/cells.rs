@@ -1,4 +1,4 @@
-//! Rules about whole cells: one figure for a ramp, and what is not equal beside other cells.
+//! Rules about whole cells: one figure for a ramp, and differences between compared cells.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::summary::Cell;
 use crate::summary::matrix::{point_key, quantity};
 use crate::summary::thresholds::figure_of;
 
-/// Adds to `cells` what they break.
+/// Adds to `cells` the rules that they break.
 pub fn add(cells: &mut [Cell], plan: &Plan) {
     let asked: Vec<Asked> = cells.iter().map(|cell| Asked::of(&cell.point, plan)).collect();
     for (cell, asked) in cells.iter_mut().zip(&asked) {
@@ -29,8 +29,7 @@ pub fn add(cells: &mut [Cell], plan: &Plan) {
     }
 }
 
-/// L10: the limit that a lane shows on an axis with a stop rule, at the first place where the rule
-/// held.
+/// L10: the limit of a lane on an axis with a stop rule, at the first place where the rule held.
 fn limits(cells: &[Cell], plan: &Plan) -> Vec<(usize, WarningRecord)> {
     let mut doubts = Vec::new();
     for (axis, conditions) in &plan.stop {
@@ -62,7 +61,7 @@ fn limits(cells: &[Cell], plan: &Plan) -> Vec<(usize, WarningRecord)> {
 fn ramp(arrival: &Arrival) -> Option<String> {
     match arrival {
         Arrival::Ramp(over) if over.0 > 0 => {
-            Some(format!("clients join over {over}: one figure stands for every number of them"))
+            Some(format!("clients join over {over}: one figure describes every number of them"))
         }
         Arrival::Steps(steps) => {
             let rate = |step: &Step| step.rate.per_second;
@@ -75,12 +74,12 @@ fn ramp(arrival: &Arrival) -> Option<String> {
     }
 }
 
-/// L16: cells that are compared have different numbers in flight per connection, for each of
-/// them. In an open loop only where a message ever had to wait for its place.
+/// L16: cells that are compared have different numbers in flight per connection; for each of them.
+/// In an open loop only if a message ever had to wait for its place.
 fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, WarningRecord)> {
     let windows: Vec<Option<u64>> =
         cells.iter().zip(asked).map(|(cell, asked)| window(cell, asked)).collect();
-    // Only cells that may be compared with others of another window need a closer look.
+    // Only cells that may be compared with others of another window are checked further.
     let alike = |index: usize| {
         let asked = &asked[index];
         (cells[index].guarantee.to_string(), asked.pattern.name(), asked.arrival.is_open())
@@ -96,7 +95,7 @@ fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, WarningRecord
             let is_felt = !is_open || waits(&cells[index]) || waits(&cells[*other]);
             is_felt && windows[*other] != *own
         });
-        // A window that is varied is a factor of the plan, and the cell's name says it.
+        // A window that varies is a factor of the plan, and is in the cell's name.
         let is_varied = cells[index].point.contains_key("load.window");
         if let Some(other) = other.filter(|_| !is_varied) {
             let say = |window: &Option<u64>| {
@@ -114,8 +113,8 @@ fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, WarningRecord
     doubts
 }
 
-/// Messages in flight per connection: the least of what the plan, the protocol and the server
-/// allow, as the engine saw it; `None` is no limit.
+/// Messages in flight per connection: the minimum of what the plan, the protocol and the server
+/// allow, as the engine observed it; `None` means unlimited.
 fn window(cell: &Cell, asked: &Asked) -> Option<u64> {
     let seen = cell.granted.get("in_flight").copied();
     let wanted = asked.window.or((!asked.arrival.is_open()).then_some(1));

@@ -1,4 +1,4 @@
-//! Why two cells must not be put in one ratio, with the rule that says so.
+//! Why two cells must not form a ratio, with the rule.
 
 use weigh_model::plan::Plan;
 use weigh_model::{Pattern, Rule};
@@ -7,14 +7,13 @@ use super::asked::Asked;
 use crate::figures::three_digits;
 use crate::summary::Cell;
 
-/// The rule and the reason for refusing `metric` of the two cells; `None` if nothing speaks
-/// against it.
+/// The rule and the reason for refusing `metric` of the two cells; `None` if they may be compared.
 pub fn refusal(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String> {
     let [left_asked, right_asked] = [left, right].map(|cell| Asked::of(&cell.point, plan));
     refusal_of(metric, (left, &left_asked), (right, &right_asked))
 }
 
-/// As [`refusal`], for cells that may be of two runs: each with what it was asked to do.
+/// As [`refusal`], for cells that may be of two runs: each with its load.
 pub(crate) fn refusal_of(
     metric: &str,
     (left, left_asked): (&Cell, &Asked),
@@ -27,21 +26,21 @@ pub(crate) fn refusal_of(
     }
     let [left_pattern, right_pattern] = [left_asked.pattern, right_asked.pattern];
     if !are_alike(left_pattern, right_pattern) {
-        // In one order, so that it is one reason whichever stands left.
+        // In a fixed order, so that it is one reason whichever cell is on the left.
         let mut patterns = [left_pattern.to_string(), right_pattern.to_string()];
         patterns.sort();
         let reason = format!("patterns differ: {}", patterns.join(" and "));
-        // A delivery goes through the server and on; a request ends there.
+        // A delivery passes the server; a request ends there.
         let has_relay = [left_pattern, right_pattern].iter().any(|pattern| pattern.delivers_to(0));
         return if has_relay { because(Rule::L18, reason) } else { Some(reason) };
     }
     let hops = [left_asked.hops, right_asked.hops];
     if left_pattern == Pattern::Transfer && hops[0] != hops[1] {
         let words =
-            |hops: u64| if hops == 0 { "direct".to_owned() } else { format!("{hops} on the way") };
+            |hops: u64| if hops == 0 { "direct".to_owned() } else { format!("{hops} in between") };
         let mut ways = hops.map(words);
         ways.sort();
-        let reason = format!("numbers of servers on the way differ: {}", ways.join(" and "));
+        let reason = format!("numbers of servers in between differ: {}", ways.join(" and "));
         return because(Rule::L18, reason);
     }
     if let Some(reason) = unequal_shares(metric, left, right) {
@@ -50,27 +49,28 @@ pub(crate) fn refusal_of(
     let is_setting = |(cell, asked): (&Cell, &Asked)| asked.has_rate() && reached(cell);
     let both = [(left, left_asked), (right, right_asked)].into_iter().all(is_setting);
     if metric.starts_with("throughput_") && both {
-        return because(Rule::L03, "both rates are what was asked for, not a limit".to_owned());
+        let reason = "both ran at the requested rate, so rates are not compared";
+        return because(Rule::L03, reason.to_owned());
     }
     None
 }
 
-/// True where `metric` is a cost of a delivered message, and the two cells lost unequal shares.
+/// True if `metric` is a cost per delivered message, and the two cells lost unequal shares.
 pub(crate) fn lost_unlike(metric: &str, left: &Cell, right: &Cell) -> bool {
     unequal_shares(metric, left, right).is_some()
 }
 
-/// True for a figure of each delivered message, or of as many as a charge delivers.
+/// True for a figure per delivered message, or of messages per charge.
 fn is_per_delivered(metric: &str) -> bool {
     let name = metric.split('.').next().unwrap_or(metric);
     let ends = ["_per_message", "messages_per_charge"].iter().any(|end| name.ends_with(end));
-    // What the generator takes is counted for each message sent.
+    // The generator's costs are per sent message.
     ends && !name.starts_with("generator_") && !name.starts_with("ledger_")
 }
 
-/// Why two cells share no cost of a delivered message: what one of them lost was work too, and the
-/// messages that arrived are left to pay for it. In one order, so that it is one reason whichever
-/// stands left.
+/// Why two cells cannot be compared in a cost per delivered message: lost messages were work too,
+/// and their cost is divided among those that arrived. In a fixed order, so that it is one reason
+/// whichever cell is on the left.
 fn unequal_shares(metric: &str, left: &Cell, right: &Cell) -> Option<String> {
     if !is_per_delivered(metric) {
         return None;
@@ -98,8 +98,8 @@ fn unequal_shares(metric: &str, left: &Cell, right: &Cell) -> Option<String> {
     Some(format!("different shares did not arrive in time: {one}, {other}"))
 }
 
-/// True if messages go the same way in both: to a consumer, whether it is told or asks; to the
-/// server, whether by themselves or with others.
+/// True if messages go the same way in both: to a consumer, by push or by poll; to the server,
+/// single or in batches.
 fn are_alike(left: Pattern, right: Pattern) -> bool {
     let both = [left, right];
     let all_are = |kinds: [Pattern; 2]| both.iter().all(|pattern| kinds.contains(pattern));
@@ -108,7 +108,7 @@ fn are_alike(left: Pattern, right: Pattern) -> bool {
         || all_are([Pattern::Publish, Pattern::Batch])
 }
 
-/// True if the offered rate was reached, and what was sent arrived while the load lasted.
+/// True if the offered rate was reached, and sent messages arrived during the load.
 fn reached(cell: &Cell) -> bool {
     let short = ["rate-not-reached", "backlog"];
     let fell_short = cell.doubts.iter().any(|doubt| short.contains(&doubt.code.as_str()));
@@ -116,7 +116,7 @@ fn reached(cell: &Cell) -> bool {
     !fell_short && accepted.is_none_or(|accepted| accepted >= REACHED_MIN)
 }
 
-/// By how much the shares that did not arrive may differ for a cost of a delivered message.
+/// Largest difference of the undelivered shares for a comparison of costs per delivered message.
 const LOSS_APART_MAX: f64 = 0.01;
 
 /// The share of the offered rate from which it is a setting (rule L03).

@@ -1,34 +1,34 @@
-//! L10: a limit that was read off the steps of an axis.
+//! L10: a limit that was read off a grid.
 
 use weigh_model::{Rule, Warning};
 
-/// One point of an axis that was followed until something failed.
+/// One point of an axis that was raised until something failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AxisPoint {
     /// Its value on the axis.
     pub value: f64,
-    /// Whether all was well there.
+    /// Whether the point passed.
     pub is_good: bool,
-    /// How many trials say so.
+    /// Number of trials.
     pub trials: u32,
 }
 
-/// The doubt about the limit between the last good point and the first bad one, if the step
-/// between them is more than 5 % of the answer or one of them rests on a single trial; `axis` is
-/// its name. For axes with a stop rule: without one, points are a survey and nobody's limit.
+/// The warning on the limit between the last good point and the first bad one, if the step between
+/// them is more than 5 % of the answer or one of them has a single trial; `axis` is its name. For
+/// axes with a stop rule: without one, points are a survey and not a search for a limit.
 pub fn doubt(axis: &str, points: &[AxisPoint]) -> Option<Warning> {
     let first_bad = points.iter().position(|point| !point.is_good)?;
     let (good, bad) = (points.get(first_bad.checked_sub(1)?)?, points[first_bad]);
     let step = (bad.value - good.value).abs() / bad.value.abs();
     let seen = if step > STEP_MAX {
         format!(
-            "{axis}: the limit lies between {} and {}, a step of {:.0} %",
+            "{axis}: the limit is between {} and {}, a step of {:.0} %",
             good.value,
             bad.value,
             step * 100.0
         )
     } else if good.trials.min(bad.trials) < TRIALS_MIN {
-        format!("{axis}: the limit between {} and {} rests on one trial", good.value, bad.value)
+        format!("{axis}: the limit between {} and {} depends on one trial", good.value, bad.value)
     } else {
         return None;
     };

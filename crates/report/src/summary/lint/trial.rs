@@ -1,5 +1,5 @@
-//! Rules that the record of a single trial can break. Ours are kept by construction, so a broken
-//! one is a fault of the instrument or of the journal; that is why they are asked.
+//! Rules that the record of a single trial can break. Weighbridge keeps them by construction, so a
+//! broken one is a fault of it or of the journal; that is why they are checked.
 
 use weigh_model::event::TrialFinished;
 use weigh_model::metrics::QUANTILES;
@@ -34,7 +34,7 @@ fn throughput_from_latency(trial: &TrialFinished, asked: &Asked) -> Option<Strin
     let rate = metric(trial, "throughput_in_per_s")?;
     let mean_ns = metric(trial, "response_time_ns.mean")?;
     let product = rate * mean_ns / 1e9;
-    // With a pause between messages there may well be one in flight on average.
+    // With a pause between messages, the average in flight may be one.
     let is_inverse = (product - 1.0).abs() <= INVERSE_MAX && asked.think.0 == 0;
     is_inverse.then(|| {
         format!(
@@ -44,7 +44,7 @@ fn throughput_from_latency(trial: &TrialFinished, asked: &Asked) -> Option<Strin
     })
 }
 
-/// L05: all quantiles lie whole steps apart.
+/// L05: all quantiles are whole steps apart.
 fn grid(trial: &TrialFinished) -> Option<String> {
     ["response_time_ns", "delivery_time_ns"].into_iter().find_map(|time| {
         let values: Vec<f64> =
@@ -59,13 +59,13 @@ fn grid(trial: &TrialFinished) -> Option<String> {
                 let over = (value - first).rem_euclid(*step);
                 over.min(step - over) <= slack
             };
-            // Buckets must be fine beside the step, and the values on different steps, or nothing
-            // can be told.
+            // Buckets must be narrow compared with the step, and the values on different steps, for
+            // a decision.
             let is_fine = BUCKET_SHARE * last <= slack;
             let are_apart = values.windows(2).all(|pair| pair[1] - pair[0] > 0.5 * step);
             is_fine && are_apart && values.iter().all(|value| is_whole(*value))
         })?;
-        Some(format!("{time}: all quantiles lie whole steps of {} ms apart", step / 1e6))
+        Some(format!("{time}: all quantiles are whole steps of {} ms apart", step / 1e6))
     })
 }
 
@@ -79,10 +79,10 @@ fn whole_counts(trial: &TrialFinished) -> Option<String> {
     })
 }
 
-/// L07: statistics of one quantity in an order that no data have.
+/// L07: statistics of one quantity in an impossible order.
 fn order(trial: &TrialFinished) -> Option<String> {
     let names = trial.metrics.keys().filter_map(|name| name.strip_suffix(".max"));
-    // Shares of lateness are differences of statistics, each of its own, and have no order.
+    // Shares of lateness are differences of separate statistics, and have no order.
     let names = names.filter(|name| !name.ends_with("_time_lag_ns"));
     names.into_iter().find_map(|name| {
         let of = |part: &str| metric(trial, &format!("{name}.{part}"));
@@ -111,7 +111,7 @@ fn cpu_rate(trial: &TrialFinished, asked: &Asked) -> Option<String> {
     let has_rate = trial.metrics.contains_key("throughput_in_per_s");
     // Nothing is sent over connections that are only held: there the rate is 0.
     (!has_rate && asked.pattern != Pattern::Hold && trial.ledger.sent > 0)
-        .then(|| format!("the target used {percent:.0} % of its cores, at no known rate"))
+        .then(|| format!("the target used {percent:.0} % of its cores, at an unknown rate"))
 }
 
 /// L12: more response times than confirmations, with errors among the answers.
@@ -121,8 +121,8 @@ fn errors(trial: &TrialFinished) -> Option<String> {
     let confirmed = trial.ledger.acknowledged;
     (timed > confirmed && confirmed > 0).then(|| {
         format!(
-            "{:.1} % of the exchanges failed, and {timed} response times of {confirmed} confirmed \
-             messages hold some of them",
+            "{:.1} % of the exchanges failed, and {timed} response times of {confirmed} \
+             confirmed messages include some of them",
             share * 100.0
         )
     })
@@ -139,7 +139,7 @@ fn headers(trial: &TrialFinished) -> Option<String> {
     })
 }
 
-/// L15: connections were opened for the messages, though the point says that they are kept.
+/// L15: connections were opened for the messages, although the plan keeps them.
 fn connections(trial: &TrialFinished, asked: &Asked) -> Option<String> {
     let is_said = matches!(asked.pattern, Pattern::Session | Pattern::Hold)
         || trial.point.iter().any(|(key, value)| key.ends_with(".keep_alive") && *value == false);
@@ -151,12 +151,12 @@ fn connections(trial: &TrialFinished, asked: &Asked) -> Option<String> {
         .then(|| format!("{opened} connections were opened for {messages} messages"))
 }
 
-/// L19: a load as fast as possible, and nothing that tells how busy the generator was.
+/// L19: a load as fast as possible, without the generator's CPU.
 fn generator(trial: &TrialFinished, asked: &Asked) -> Option<String> {
     let is_fastest = !asked.has_rate() && asked.pattern != Pattern::Hold && asked.think.0 == 0;
     let is_known = trial.metrics.contains_key("generator_cpu_percent.max");
     (is_fastest && !is_known && trial.metrics.contains_key("throughput_in_per_s"))
-        .then(|| "as fast as possible, and the generator's CPU was not recorded".to_owned())
+        .then(|| "load as fast as possible, and the generator's CPU was not recorded".to_owned())
 }
 
 /// A finite value of the trial.
@@ -167,17 +167,17 @@ fn metric(trial: &TrialFinished, name: &str) -> Option<f64> {
 /// Ticks that clocks and timers have, nanoseconds: kernels at 100, 250 and 1,000 Hz, and seconds.
 const GRIDS_NS: [f64; 5] = [1e9, 1e8, 1e7, 4e6, 1e6];
 
-/// The part of a step by which a value may miss it: five quantiles that do so by accident, four of
-/// them free, are one in 400,000.
+/// The share of a step by which a value may miss it: by chance, five quantiles do so, four of them
+/// free, once in 400,000.
 const GRID_SLACK: f64 = 0.02;
 
 /// The width of a bucket of recorded times, as a share of the value.
 const BUCKET_SHARE: f64 = 0.001;
 
-/// By how much throughput x response time may differ from 1 to be taken for 1.
+/// Largest difference of throughput x response time from 1 that counts as 1.
 const INVERSE_MAX: f64 = 0.005;
 
-/// What rounding in binary and in buckets may cost.
+/// Tolerance for rounding in binary and in buckets.
 const RATIO_SLACK: f64 = 1e-9;
 
 const ORDER_SLACK: f64 = 0.001;
@@ -185,7 +185,7 @@ const ORDER_SLACK: f64 = 0.001;
 /// The share of errors from which they matter in a latency.
 const ERRORS_MAX: f64 = 0.001;
 
-/// The largest segment there is: loopback, 65,536 bytes less the headers of IPv4 and TCP.
+/// The largest segment: loopback, 65,536 bytes minus the headers of IPv4 and TCP.
 const SEGMENT_BYTES_MAX: f64 = 65_496.0;
 
 /// A TCP header without options (RFC 9293, section 3.1).

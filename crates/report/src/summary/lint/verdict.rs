@@ -1,4 +1,4 @@
-//! The audit of one of our own runs: its doubts, and whether a rule is broken.
+//! The audit of a run of Weighbridge: its warnings, and whether a rule is broken.
 
 use std::fmt::Write as _;
 
@@ -8,16 +8,16 @@ use weigh_model::warnings::{Severity, WarningRecord};
 
 use crate::summary::Summary;
 
-/// What an audit of a run says.
+/// The result of an audit of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunVerdict {
     /// The run's id.
     pub run: String,
-    /// Every doubt once, with the names of the cells that have it.
+    /// Every warning once, with the names of the cells that have it.
     pub doubts: Vec<(WarningRecord, Vec<String>)>,
 }
 
-/// The doubts of a run; with `rules`, only those about one of them.
+/// The warnings of a run; with `rules`, only those about one of them.
 pub fn of(summary: &Summary, rules: &[Rule]) -> RunVerdict {
     let mut doubts: Vec<(WarningRecord, Vec<String>)> = Vec::new();
     for cell in &summary.cells {
@@ -37,12 +37,12 @@ pub fn of(summary: &Summary, rules: &[Rule]) -> RunVerdict {
 }
 
 impl RunVerdict {
-    /// True if no rule is broken and nothing is invalid; other doubts are advice.
+    /// True if no rule is broken and nothing is invalid; other warnings are advice.
     pub fn is_clean(&self) -> bool {
         !self.doubts.iter().any(|(doubt, _)| is_finding(doubt))
     }
 
-    /// The doubts for people.
+    /// The warnings for people.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}: a run of weigh\n", self.run);
         if self.doubts.is_empty() {
@@ -51,7 +51,7 @@ impl RunVerdict {
         for (doubt, cells) in &self.doubts {
             let kind = doubt.severity.prefix();
             let _ = writeln!(text, "\n{kind}{} [{}]", doubt.code, cells.join("; "));
-            let _ = writeln!(text, "  seen: {}", doubt.text);
+            let _ = writeln!(text, "  found: {}", doubt.text);
             if let Some(rule) = doubt.rule() {
                 let _ = writeln!(text, "  means: {}", rule.means());
             }
@@ -60,7 +60,7 @@ impl RunVerdict {
         text
     }
 
-    /// The doubts as one JSON document of the same form as an audit of foreign figures.
+    /// The warnings as one JSON document of the same form as an audit of published figures.
     pub fn to_json(&self) -> String {
         let (mut findings, mut others) = (Vec::new(), Vec::new());
         for (doubt, cells) in &self.doubts {

@@ -1,23 +1,22 @@
-//! The same load as a real program made, made by `weigh`, and what that program would have printed
-//! of it.
+//! Runs a real program's load with `weigh`, and computes what the program would have printed.
 
 use std::path::Path;
 
 use crate::emulate::autocannon;
-use crate::emulate::beside::{self, Left};
+use crate::emulate::comparison::{self, Left};
 use weigh_report::RunFolder;
 use weigh_report::journal::LATEST;
 
-/// The figures that the run below `runs` reports in the place of a program: of the words behind
-/// `weigh` the first says in whose.
+/// The figures that the run in `runs` reports instead of a program, which the first of the words
+/// after `weigh` names.
 ///
 /// # Errors
-/// If there is no run with a result.
+/// A folder without a run that has a result.
 pub fn figures(words: &[String], runs: &Path) -> Result<Vec<(&'static str, f64)>, String> {
     let folder = RunFolder::find(runs, LATEST).map_err(|error| error.to_string())?;
     let journal = folder.read_journal().map_err(|error| error.to_string())?;
     let summary = folder.summary(&journal.events).map_err(|error| error.to_string())?;
-    let (trial, intervals) = beside::one_trial(journal.events).ok_or("it left no result")?;
+    let (trial, intervals) = comparison::one_trial(journal.events).ok_or("it left no result")?;
     let load = &summary.run.plan.load;
     let left = Left { load, finished: &trial, intervals: &intervals };
     let metric = |name: &str| trial.metrics.get(name).copied();

@@ -1,4 +1,4 @@
-//! The journal of a tool's run on the disk: every line is there before the next repetition begins.
+//! The journal of a tool's run on the disk: every line is synced before the next repetition starts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use weigh_study::tools::{TOOL_JOURNAL, ToolLine, ToolMade};
 
-use crate::exit::{Exit, Stop};
+use crate::exit::Stop;
 
-/// A journal that is written.
+/// An open journal.
 pub struct ToolJournal {
     file: File,
     path: PathBuf,
 }
 
 impl ToolJournal {
-    /// Opens the journal in this folder behind its last whole line, or begins one.
+    /// Opens the journal in this folder after its last complete line, or makes one.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// A file that cannot be written.
     pub fn open(folder: &Path) -> Result<ToolJournal, Stop> {
         let path = folder.join(TOOL_JOURNAL);
         let opened = || -> std::io::Result<File> {
@@ -37,25 +37,25 @@ impl ToolJournal {
         };
         match opened() {
             Ok(file) => Ok(ToolJournal { file, path }),
-            Err(error) => Err(unwritten(&path, &error)),
+            Err(error) => Err(Stop::unwritten(&path, &error)),
         }
     }
 
-    /// Appends a line and waits until it is on the disk.
+    /// Appends a line and syncs it.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// A file that cannot be written.
     pub fn write(&mut self, line: &ToolLine) -> Result<(), Stop> {
         let written = self.file.write_all(line.to_json().as_bytes());
         let written = written.and_then(|()| self.file.sync_data());
-        written.map_err(|error| unwritten(&self.path, &error))
+        written.map_err(|error| Stop::unwritten(&self.path, &error))
     }
 }
 
-/// What the journal in this folder says; `None` where there is none, or not a whole line of it.
+/// Reads the journal in this folder; `None` if there is none, or no complete line in it.
 ///
 /// # Errors
-/// If it cannot be read.
+/// A file that cannot be read.
 pub fn read(folder: &Path, name: &str) -> Result<Option<ToolMade>, Stop> {
     let path = folder.join(TOOL_JOURNAL);
     let text = match fs::read_to_string(&path) {
@@ -65,8 +65,4 @@ pub fn read(folder: &Path, name: &str) -> Result<Option<ToolMade>, Stop> {
     };
     let own = weigh_study::runs::folder(name);
     ToolMade::of(&own, &text).map_err(|error| Stop::usage(format!("{}: {error}", path.display())))
-}
-
-fn unwritten(path: &Path, error: &std::io::Error) -> Stop {
-    Stop::new(Exit::Record, format!("{}: cannot be written: {error}", path.display()))
 }

@@ -1,5 +1,5 @@
-//! One repetition of a real program: its target is started, what must be there beforehand is done,
-//! the program is started and watched, and the same load is made by `weigh` where that is asked.
+//! One repetition of a real program: its target and preparatory steps are run, the program is
+//! started and observed, and `weigh` makes the same load if that is asked for.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,18 +19,18 @@ use weigh_testbed::programs::{printed, standard_output};
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
-use crate::probes::hearing::{Hearing, Listened, missed};
+use crate::probes::listeners::{Listeners, Listening, missed};
 use crate::study::context::StudyContext;
 use crate::study::tool_parts::ToolPart;
 use crate::study::tools::emulation;
 use crate::targets::addresses::resolve;
-use crate::targets::kept::{Lease, Targets};
-use crate::targets::stage::{GENERATOR, Stage};
+use crate::targets::hosts::{GENERATOR, Stage};
+use crate::targets::pool::{Lease, Targets};
 use crate::trial::identity::Trials;
 
-/// What all repetitions of a tool have in common.
+/// Shared context of the repetitions of a tool.
 pub struct Repeater<'r> {
-    /// What a study is run under.
+    /// Context of the study.
     pub context: &'r StudyContext<'r>,
     /// The tool.
     pub part: &'r ToolPart,
@@ -40,25 +40,25 @@ pub struct Repeater<'r> {
 
 /// Why a repetition has no result.
 pub enum Failed {
-    /// The user wants no more.
+    /// A signal ended it.
     Interrupted,
     /// The record cannot be written.
     Record(Stop),
-    /// It failed, and why.
-    Told(String),
+    /// It failed, with the reason.
+    Reported(String),
 }
 
-/// A target, ready for programs.
+/// A target that programs can use.
 struct Ready {
     lease: Option<Lease>,
-    /// The values of places.
+    /// Values of placeholders.
     values: BTreeMap<&'static str, String>,
-    /// The target as it reports itself.
+    /// The target's own description.
     title: String,
     port: u16,
 }
 
-/// What a program did.
+/// Observations of a program.
 struct Watched {
     used: ProgramUse,
     heard: Option<Account>,
@@ -66,10 +66,10 @@ struct Watched {
 }
 
 impl Repeater<'_> {
-    /// Makes repetition `number`.
+    /// Runs repetition `number`.
     ///
     /// # Errors
-    /// If it failed, with the end of what the program printed.
+    /// A failure, with the end of the program's output.
     pub fn repeat(&self, number: u32) -> Result<ToolRepetition, Failed> {
         let folder = self.folder.join(format!("repetition-{number}"));
         let targets = self.folder.join("targets");
@@ -88,19 +88,19 @@ impl Repeater<'_> {
             targets.give_back(lease, None);
         }
         let (figures, warnings) = emulated.map_err(|failed| match (failed, ended) {
-            (Failed::Told(error), Some(how)) => {
-                Failed::Told(format!("its target ended with {how}; {error}"))
+            (Failed::Reported(error), Some(how)) => {
+                Failed::Reported(format!("its target ended with {how}; {error}"))
             }
             (failed, _) => failed,
         })?;
-        // What programs and targets left explains failures, and there was none.
+        // Files of programs and targets explain failures; there was none.
         let _ = std::fs::remove_dir_all(self.folder.join("targets"));
         let _ = std::fs::remove_dir_all(&folder);
         let (at, target) = (rfc3339(SystemTime::now()), ready.title);
         Ok(ToolRepetition { repetition: number, at, target, figures, warnings })
     }
 
-    /// The program's figures, and what weakens them.
+    /// The program's figures, and warnings on them.
     fn measured(
         &self,
         number: u32,
@@ -116,7 +116,7 @@ impl Repeater<'_> {
         let mut figures = measured_figures(&used, self.part.planned.messages);
         if let Some(account) = heard {
             figures.extend(heard_figures(&account, self.part.planned.messages));
-            // Which layer a byte belongs to changes no packet and no sum.
+            // Attribution of bytes to layers changes no packet and no sum.
             let lost = missed(&account, "").into_iter();
             let lost = lost.filter(|doubt| matches!(doubt, Doubt::CaptureLoss(..)));
             warnings.extend(lost.map(|doubt| doubt.record().text));
@@ -124,7 +124,7 @@ impl Repeater<'_> {
         let text = standard_output(&own).map_err(|error| Failed::Record(error.into()))?;
         let reported = figures_in(self.part.tool.prints, &text);
         let reported =
-            reported.map_err(|said| Failed::Told(format!("{said}; {}", printed(&own))))?;
+            reported.map_err(|said| Failed::Reported(format!("{said}; {}", printed(&own))))?;
         figures.extend(reported);
         if pinning.shared {
             warnings.push("the program and its target share a core".to_owned());
@@ -132,7 +132,7 @@ impl Repeater<'_> {
         Ok((figures, warnings))
     }
 
-    /// Starts the target and fills in the places.
+    /// Starts the target and fills in the placeholders.
     fn ready(
         &self,
         number: u32,
@@ -172,14 +172,11 @@ impl Repeater<'_> {
                 std::fs::write(folder.join(name), filled(text, &ready.values))
             })
         };
-        write().map_err(|error| {
-            let folder = folder.display();
-            Failed::Record(Stop::new(Exit::Record, format!("{folder}: cannot be written: {error}")))
-        })?;
+        write().map_err(|error| Failed::Record(Stop::unwritten(folder, &error)))?;
         Ok(ready)
     }
 
-    /// A step that is not measured.
+    /// Runs a step that is not measured.
     fn before(
         &self,
         step: &Step,
@@ -192,14 +189,14 @@ impl Repeater<'_> {
         let input = step.line.as_ref().map(|line| (filled(line, &ready.values), messages));
         let used = self.started(&ProgramOrder { input, ..order }, pinning, ready);
         match used {
-            Err(Failed::Told(error)) => {
-                Err(Failed::Told(format!("{}, which is run before it: {error}", step.program)))
+            Err(Failed::Reported(error)) => {
+                Err(Failed::Reported(format!("{}, a step before it: {error}", step.program)))
             }
             other => other.map(drop),
         }
     }
 
-    /// The program while its packets are counted and the machine is watched.
+    /// Runs the program while its packets are counted and the machine is observed.
     fn watched(
         &self,
         number: u32,
@@ -231,8 +228,8 @@ impl Repeater<'_> {
         Ok(Watched { used: used?, heard, warnings })
     }
 
-    /// Begins to count packets, where that is asked and the machine allows it.
-    fn hearing(&self, number: u32, ready: &Ready) -> Result<Option<Hearing>, Failed> {
+    /// Starts to count packets, if that is asked for and possible.
+    fn hearing(&self, number: u32, ready: &Ready) -> Result<Option<Listeners>, Failed> {
         let (Some(case), Some(lease)) = (&self.part.case, &ready.lease) else { return Ok(None) };
         let Some(scene) = &lease.target.scene else { return Ok(None) };
         let resolved = self.part.planned.resolved.as_ref();
@@ -240,13 +237,13 @@ impl Repeater<'_> {
         let trial = Trials::new(plan, std::slice::from_ref(case)).trial(0, case, number);
         scene.begin(trial.seed);
         let is_secured = weigh_model::tls::is_on(&case.lane.settings);
-        let listened = Listened { is_secured, notes: Notes::default(), load: &trial.load };
+        let listened = Listening { is_secured, notes: Notes::default(), load: &trial.load };
         let stage = self.stage(case);
-        let begin = || Hearing::begin(scene, ready.port, &stage, listened);
+        let begin = || Listeners::begin(scene, ready.port, &stage, listened);
         stage.is_heard.then(begin).transpose().map_err(failed)
     }
 
-    /// The same load, made by `weigh`.
+    /// Makes the same load with `weigh`.
     fn emulated(
         &self,
         folder: &Path,
@@ -259,9 +256,13 @@ impl Repeater<'_> {
         }
         let runs = folder.join("emulated");
         let program = self.context.program.clone();
+        let group = self.part.tool.emulation_group().map(str::to_owned);
         let own = words.iter().map(|word| filled(word, &ready.values));
-        let own =
-            own.chain(["--quiet".to_owned(), "--runs".to_owned(), runs.display().to_string()]);
+        let own = group.into_iter().chain(own).chain([
+            "--quiet".to_owned(),
+            "--runs".to_owned(),
+            runs.display().to_string(),
+        ]);
         let order = ProgramOrder {
             program,
             arguments: own.collect(),
@@ -270,10 +271,11 @@ impl Repeater<'_> {
             starts: 1,
             input: None,
         };
-        let told =
-            |said: String| Failed::Told(format!("its emulation, weigh {}: {said}", words[0]));
+        let told = |said: String| {
+            Failed::Reported(format!("its emulation, {}: {said}", self.part.tool.emulation_name()))
+        };
         match self.started(&order, pinning, ready) {
-            Err(Failed::Told(said)) => return Err(told(said)),
+            Err(Failed::Reported(said)) => return Err(told(said)),
             other => drop(other?),
         }
         let figures = emulation::figures(words, &runs).map_err(told)?;
@@ -287,7 +289,8 @@ impl Repeater<'_> {
         folder: &Path,
         ready: &Ready,
     ) -> Result<ProgramOrder, Failed> {
-        let gone = || Failed::Told(format!("{program} is not on PATH: {}", self.part.tool.install));
+        let gone =
+            || Failed::Reported(format!("{program} is not on PATH: {}", self.part.tool.install));
         let program: PathBuf = on_path(program).ok_or_else(gone)?;
         let arguments = arguments.iter().map(|text| filled(text, &ready.values)).collect();
         let environment = self.part.tool.environment.iter();
@@ -297,7 +300,7 @@ impl Repeater<'_> {
         Ok(ProgramOrder { program, arguments, environment, folder, starts: 1, input: None })
     }
 
-    /// Carries out an order on the generator's core and host.
+    /// Runs a command on the generator's core and host.
     fn started(
         &self,
         order: &ProgramOrder,
@@ -315,7 +318,7 @@ impl Repeater<'_> {
             error @ ProgramError::Unwritable { .. } => {
                 Failed::Record(Stop::new(Exit::Record, error))
             }
-            error => Failed::Told(error.to_string()),
+            error => Failed::Reported(error.to_string()),
         })
     }
 
@@ -331,7 +334,7 @@ impl Repeater<'_> {
         }
     }
 
-    /// The target's cores, and the program's.
+    /// Cores of the target and of the program.
     fn pinning(&self) -> Result<Pinning, Failed> {
         let allowed = CoreSet::allowed().map_err(|error| failed(error.into()))?;
         Ok(match &self.part.case {
@@ -341,7 +344,7 @@ impl Repeater<'_> {
     }
 }
 
-/// Processor time of the machine, and of this program with all that it has started.
+/// CPU time of the machine, and of this program with its children.
 struct Machine {
     host: HostCpu,
     tree: CpuTree,
@@ -354,8 +357,8 @@ impl Machine {
         Some(Machine { host: HostCpu::read().ok()?, tree, at: std::time::Instant::now() })
     }
 
-    /// That other processes used the machine since then; `None` where they did not, or where the
-    /// time was too short to say.
+    /// A warning that other processes used the machine since then; `None` if they did not, or if
+    /// the time was too short.
     fn disturbed(mut self) -> Option<String> {
         let wall = self.at.elapsed();
         let busy_ns = HostCpu::read().ok()?.since(&self.host).busy_ns();
@@ -396,15 +399,15 @@ fn heard_figures(account: &Account, messages: u64) -> Vec<(String, f64)> {
 fn failed(stop: Stop) -> Failed {
     match stop.exit() {
         Exit::Record => Failed::Record(stop),
-        _ => Failed::Told(stop.to_string()),
+        _ => Failed::Reported(stop.to_string()),
     }
 }
 
-/// How long packets that are under way when the program ends may take.
+/// Time for packets that are in transit at the end of the program.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// As of a trial: shorter times hold too few ticks of the machine's own account.
+/// As for a trial: shorter times have too few ticks of the machine's CPU clock.
 const DISTURBED_WALL_MIN: Duration = Duration::from_millis(500);
 
-/// As of a trial: share of a core that other processes may use.
+/// As for a trial: share of a core that other processes may use.
 const DISTURBED_PERCENT_MAX: f64 = 15.0;

@@ -55,7 +55,7 @@ pub(super) fn read(name: &str, value: &Value) -> Evidence {
     sheet.done()
 }
 
-/// `p97_5` is a quantile, `totalCount` is none of ours; the mean stands apart.
+/// `p97_5` is a quantile, `totalCount` is none; the mean is separate.
 fn statistic(word: &str) -> Option<Statistic> {
     match word {
         "mean" => Some(Statistic::Mean),

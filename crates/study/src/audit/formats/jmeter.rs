@@ -28,7 +28,7 @@ pub(super) fn read_samples(name: &str, text: &str) -> Result<Evidence, Unreadabl
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let broken = |error: &csv::Error| {
         let line = error.position().map_or(1, csv::Position::line);
-        Unreadable::at(name, line, error.to_string(), "export it from JMeter anew")
+        Unreadable::at(name, line, error.to_string(), "export it from JMeter again")
     };
     let headers = reader.headers().map_err(|error| broken(&error))?.clone();
     let at = |column: &str| headers.iter().position(|header| header == column);
@@ -41,7 +41,7 @@ pub(super) fn read_samples(name: &str, text: &str) -> Result<Evidence, Unreadabl
         let text = |at: Option<usize>| at.and_then(|at| record.get(at)).unwrap_or_default();
         let number = |at: Option<usize>| text(at).parse::<u64>().ok();
         let (Some(start_ms), Some(elapsed_ms)) = (number(start), number(elapsed)) else {
-            let problem = "timeStamp or elapsed is no whole number of milliseconds";
+            let problem = "timeStamp or elapsed is not a whole number of milliseconds";
             return Err(Unreadable::at(name, line, problem, "save time stamps in milliseconds"));
         };
         samples.push(Sample {
@@ -57,7 +57,7 @@ pub(super) fn read_samples(name: &str, text: &str) -> Result<Evidence, Unreadabl
 }
 
 /// The figures of samples, label by label. Pauses are not in them, so a load below what Little's
-/// law gives is no finding.
+/// law gives is not a finding.
 pub(super) fn sum_up(name: &str, samples: &[Sample]) -> Evidence {
     let mut sheet = Sheet::new(name, "JMeter");
     sheet.fact("pace", "paused");
@@ -118,7 +118,7 @@ pub(super) fn read_aggregate(name: &str, text: &str) -> Result<Evidence, Unreada
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let broken = |error: &csv::Error| {
         let line = error.position().map_or(1, csv::Position::line);
-        Unreadable::at(name, line, error.to_string(), "export it from JMeter anew")
+        Unreadable::at(name, line, error.to_string(), "export it from JMeter again")
     };
     let headers = reader.headers().map_err(|error| broken(&error))?.clone();
     for record in reader.records() {

@@ -16,7 +16,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Evidence, Unreadable> {
         let event = reader.read_event().map_err(|error| {
             let at = (reader.error_position() as usize).min(text.len());
             let line = 1 + text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
-            Unreadable::at(name, line as u64, error.to_string(), "export it from JMeter anew")
+            Unreadable::at(name, line as u64, error.to_string(), "export it from JMeter again")
         })?;
         match event {
             Event::Eof => break,
@@ -32,7 +32,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Evidence, Unreadable> {
         }
     }
     if samples.is_empty() {
-        let problem = "there is no sample with the attributes t and ts in it";
+        let problem = "it has no sample with the attributes t and ts";
         return Err(Unreadable::new(name, problem, "give the .jtl of a JMeter run"));
     }
     Ok(sum_up(name, &samples))

@@ -79,7 +79,7 @@ impl Sheet {
 
 impl Printed {
     /// A number with its unit as tools write it: `52.57us`, `145.79k`, `1.02 m`, `0.00%`; `unit`
-    /// stands in where it has none. `None` if it is no number.
+    /// is used if it has none. `None` if it is not a number.
     pub(super) fn read(text: &str, unit: &str) -> Option<Printed> {
         let text = text.trim().trim_end_matches([',', ';']);
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-');

@@ -72,7 +72,7 @@ pub(super) fn passed_elsewhere(bench: &mut Bench<'_>) {
         let most = sent.max_by(|(_, left), (_, right)| left.total_cmp(right));
         let Some((figure, sent)) = most.filter(|(_, sent)| *sent > limit.value) else { continue };
         let seen = format!(
-            "{}: {} is called the most without loss, and all of {} arrived in {} ({}): the limit \
+            "{}: {} is called the most without loss, but all of {} arrived in {} ({}): the limit \
              is not one of messages",
             limit.named(),
             limit.printed,

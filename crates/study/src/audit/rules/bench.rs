@@ -8,12 +8,12 @@ use weigh_model::doubt::Severity;
 use crate::audit::figure::{Evidence, Figure};
 use crate::audit::finding::Finding;
 
-/// What the rules found in one body of evidence, and which of them could be asked.
+/// Findings of the rules in one body of evidence, and which of them could be checked.
 pub(crate) struct Bench<'e> {
     pub(crate) evidence: &'e Evidence,
     pub(crate) findings: Vec<Finding>,
     pub(super) asked: [bool; Rule::ALL.len()],
-    /// What was said already, so that nothing is said twice.
+    /// Findings so far, so that none is repeated.
     pub(super) said: HashSet<(Rule, String, String)>,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn completion(bench: &mut Bench<'_>) {
         };
         if *completion == Completion::HandedOver {
             let seen = format!(
-                "{}: {} counts what was handed over, {} of {} what was answered",
+                "{}: {} counts messages handed over, {} of {} messages answered",
                 figure.named(),
                 figure.printed,
                 other.printed,
@@ -58,7 +58,7 @@ pub(super) fn completion(bench: &mut Bench<'_>) {
     lossy_times(bench);
 }
 
-/// L08: a share of errors of messages that nobody answers: nothing comes back that could be one.
+/// L08: a share of errors of messages that are never answered: no error can be seen.
 pub(super) fn silent_errors(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
     for figure in evidence.results().filter(|figure| figure.quantity == Quantity::Failed) {
@@ -66,8 +66,8 @@ pub(super) fn silent_errors(bench: &mut Bench<'_>) {
         bench.ask(Rule::L08);
         if completion == Completion::HandedOver {
             let seen = format!(
-                "{}: {} errors say nothing of messages that are only handed over: nothing comes \
-                 back that could be an error",
+                "{}: {} errors say nothing about messages that are only handed over, since no \
+                answer could report an error",
                 figure.named(),
                 figure.printed
             );
@@ -128,7 +128,7 @@ pub(super) fn repetition(bench: &mut Bench<'_>) {
         let how = match (stated, listed) {
             (Some(runs), _) => format!("on {}", runs_in_words(runs)),
             (None, listed @ 1..) => format!("on {}", runs_in_words(listed as f64)),
-            (None, _) => "and how often each was run is not stated".to_owned(),
+            (None, _) => "and the number of runs is not stated".to_owned(),
         };
         bench.find(Rule::L13, figure, format!("{sides} are compared {how}"));
     }
@@ -189,14 +189,14 @@ fn waiting(evidence: &Evidence, figure: &Figure) -> Option<String> {
     let messages = evidence.known(figure, "messages").and_then(|known| count(known.value))?;
     let ping = round_trip(evidence)?;
     Some(format!(
-        ": one at a time {} messages wait {} for round trips of {} alone",
+        ": one at a time, {} messages wait {} for round trips of {} alone",
         words::number(messages),
         words::time(messages * ping.value),
         ping.printed
     ))
 }
 
-/// L16: closed loops of different numbers of clients in one column of a table.
+/// L16: closed loops with different numbers of clients in one column of a table.
 pub(super) fn clients(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
     let is_mean = |figure: &&Figure| {
@@ -268,8 +268,8 @@ pub(super) fn relays(bench: &mut Bench<'_>) {
             && !evidence.figures.iter().any(is_control)
         {
             let seen = format!(
-                "times of {first} (relays on its path: {}) and {second} ({}), and no relay that \
-                 only copies beside them",
+                "times of {first} (relays on its path: {}) and {second} ({}), without a control \
+                 relay that only copies",
                 words::number(*one),
                 words::number(*other)
             );

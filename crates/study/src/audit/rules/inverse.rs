@@ -68,7 +68,7 @@ fn order(bench: &mut Bench<'_>) {
             .find(|(other, other_by_law)| other.value > figure.value && other_by_law < by_law);
         let Some((other, other_by_law)) = reversed else { continue };
         let seen = format!(
-            "{} {} stands below {} {}; by clients over latency it is {} against {}: the order is \
+            "{} {} is below {} {}; by clients over latency it is {} against {}: the order is \
              the reverse",
             figure.named(),
             words::rate(figure.value),

@@ -54,8 +54,8 @@ pub(super) fn little(bench: &mut Bench<'_>) {
     }
 }
 
-/// L03: an achieved rate within 2 % of the offered one that is called a capacity, or stands
-/// beside rates that nobody set.
+/// L03: an achieved rate within 2 % of the offered one that is called a capacity, or is compared
+/// with rates that were not set.
 pub(super) fn setting(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
     let rates = |figure: &&Figure| {
@@ -80,7 +80,7 @@ pub(super) fn setting(bench: &mut Bench<'_>) {
         let claimed = match beside {
             _ if figure.is_limit => "and it is called a capacity".to_owned(),
             Some(other) => {
-                format!("and it stands beside the {} of {}", other.printed, other.named())
+                format!("and it is compared with the {} of {}", other.printed, other.named())
             }
             None => continue,
         };
@@ -143,7 +143,7 @@ pub(super) fn ramp(bench: &mut Bench<'_>) {
     }
 }
 
-/// L10: the first loss along an axis lies in a step of more than 5 % of the answer, or a capacity
+/// L10: the first loss along an axis is in a step of more than 5 % of the answer, or a capacity
 /// rests on one trial.
 pub(super) fn saturation(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
@@ -160,7 +160,7 @@ pub(super) fn saturation(bench: &mut Bench<'_>) {
             let step = (bad - good) / bad;
             if step > STEP_MAX {
                 let seen = format!(
-                    "{}: all well at {} {axis}, {} at {}: a step of {}, from one trial each",
+                    "{}: no loss at {} {axis}, {} at {}: a step of {}, from one trial each",
                     figure.named(),
                     words::number(good),
                     figure.printed,

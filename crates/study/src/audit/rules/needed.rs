@@ -2,7 +2,7 @@
 
 use weigh_model::Rule;
 
-/// What a rule needs to be asked, for the list of those that were not.
+/// Figures that a rule needs, for the list of unchecked rules.
 pub fn needs(rule: Rule) -> &'static str {
     match rule {
         Rule::L01 => "throughput, mean latency and clients of one cell",
@@ -16,10 +16,10 @@ pub fn needs(rule: Rule) -> &'static str {
         Rule::L09 => "CPU percentages",
         Rule::L10 => "acceptance along an axis, or a capacity with its trials",
         Rule::L11 => "figures under a background load (load)",
-        Rule::L12 => "a share of errors beside a latency",
+        Rule::L12 => "a share of errors and a latency",
         Rule::L13 => "two sides that are compared",
         Rule::L14 => "header bytes and payload",
-        Rule::L15 => "connections opened beside messages (connection)",
+        Rule::L15 => "connections opened and messages (connection)",
         Rule::L16 => "messages in flight on two sides (in_flight)",
         Rule::L17 => "quantiles with their number of samples",
         Rule::L18 => "the relays on two paths (relays)",

@@ -143,7 +143,7 @@ pub(super) fn generator(bench: &mut Bench<'_>) {
             }
             (Some(text), _) if text != "same host" => continue,
             _ => format!(
-                "{}: {} is {}, and nothing shows that the generator was not the limit",
+                "{}: {} is {}, without evidence that the generator was not the limit",
                 figure.cell(),
                 figure.printed,
                 if figure.is_limit { "called a limit" } else { "as fast as the tool could" }
@@ -204,7 +204,7 @@ fn half_round_trip(evidence: &Evidence) -> String {
     )
 }
 
-/// The mean round trip of the path, where somebody pinged.
+/// Mean round trip of the path, if it was pinged.
 pub(super) fn round_trip(evidence: &Evidence) -> Option<&Figure> {
     let is_ping = |figure: &Figure| figure.keys.contains_key("ping");
     let is_mean = |figure: &&Figure| {

@@ -54,7 +54,7 @@ fn below_two_runs(bench: &mut Bench<'_>) {
     if runs.is_empty() {
         return;
     }
-    // The first side at each place of each table: the others are held against it.
+    // The first side at each place of each table: the others are compared with it.
     let mut bases: HashMap<String, &Figure> = HashMap::new();
     for figure in evidence.results().filter(|figure| is_side(figure)) {
         let place = format!(
@@ -99,7 +99,7 @@ fn one_run(bench: &mut Bench<'_>) {
     }
     let number = runs.map_or_else(String::new, |runs| format!("{} ", words::number(runs)));
     let seen = format!(
-        "the intervals are over {number}{}: one run, whose values share their queues and its luck",
+        "the intervals are over {number}{}: one run, whose values are not independent",
         over.value
     );
     bench.find(Rule::L13, figure, seen);

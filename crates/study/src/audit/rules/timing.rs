@@ -85,7 +85,7 @@ const VALUES_MIN: usize = 6;
 /// How many of the last printed digit a period must hold.
 const DIGITS_MIN: f64 = 5.0;
 
-/// How many periods the times must reach over, so that what they have in common is no accident.
+/// Number of periods that the times must span, so that a common grid is not a coincidence.
 const PERIODS_MIN: f64 = 5.0;
 
 /// The chance below which a grid is one: with four periods and a hundred series in a study, one

@@ -27,7 +27,7 @@ pub(super) fn cpu_rate(bench: &mut Bench<'_>) {
         if has_rate {
             continue;
         }
-        let mut seen = format!("{}: {}, at no stated rate", figure.cell(), figure.printed);
+        let mut seen = format!("{}: {}, without a stated rate", figure.cell(), figure.printed);
         if let Some(run) = run_of(evidence, figure) {
             seen += &format!(
                 "; the run took {} ({}), which is {}",
@@ -86,8 +86,8 @@ fn windows(bench: &mut Bench<'_>) {
                 continue;
             }
             let seen = format!(
-                "{}: from {} to {} along messages the runs take from {} to {} ({}): with the same \
-                 window of the reading another share of it is load",
+                "{}: from {} to {} along messages the runs take from {} to {} ({}): in the same \
+                window of the reading, the load covers a different share",
                 first.named(),
                 first.printed,
                 last.printed,
@@ -160,8 +160,8 @@ fn along_messages(bench: &mut Bench<'_>) {
         });
         let first = levels[0].2;
         let seen = format!(
-            "{}: over all messages {}: in a closed loop the clients set the share, messages only \
-             make the run longer",
+            "{}: over all messages {}: in a closed loop the number of clients sets the share; more \
+            messages only make the run longer",
             first.named(),
             said.collect::<Vec<_>>().join(", "),
         );

@@ -7,8 +7,8 @@ use crate::audit::figure::{Evidence, Figure, Quantity, Statistic};
 use crate::audit::vocabulary::count;
 use crate::audit::words;
 
-/// L01: so many exchanges of so long a latency over so many clients take a time that is not the
-/// stated one.
+/// L01: the number of exchanges, their latency and the number of clients give a time that is not
+/// the stated one.
 pub(super) fn stated_spans(bench: &mut Bench<'_>) {
     let evidence = bench.evidence;
     let spans = || evidence.results().filter(|figure| figure.quantity == Quantity::Span);

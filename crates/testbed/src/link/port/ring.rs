@@ -23,7 +23,7 @@ pub(super) struct Ring {
 }
 
 // SAFETY: the memory is shared with the kernel, which orders its accesses by the status word of
-// each frame; on our side only the thread that holds the `Ring` touches it.
+// each frame; in this process only the thread that holds the `Ring` touches it.
 #[expect(unsafe_code, reason = "a raw pointer is not Send by itself")]
 unsafe impl Send for Ring {}
 
@@ -39,7 +39,7 @@ impl Ring {
             tp_frame_nr: FRAMES as u32,
         };
         set(&socket, libc::PACKET_RX_RING, &request)?;
-        // Our own frames must not come back, and need no queue before the interface.
+        // Sent frames must not come back, and need no queue before the interface.
         set(&socket, PACKET_IGNORE_OUTGOING, &1_i32)?;
         set(&socket, libc::PACKET_QDISC_BYPASS, &1_i32)?;
         let memory = map(&socket)?;
@@ -50,7 +50,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The next frame: how long it is, and when the kernel got it, on our clock.
+    /// The next frame: its length, and when the kernel received it, on the forwarder's clock.
     #[expect(unsafe_code, reason = "the ring is memory shared with the kernel")]
     pub(super) fn receive(&mut self, frame: &mut [u8]) -> Option<(usize, Nanos)> {
         // SAFETY: `next` is below FRAMES, so the frame lies within the mapped ring. Its header
@@ -63,13 +63,13 @@ impl Ring {
         if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the status says that the frame is ours until we give it back, and the kernel
-        // has written a whole header.
+        // SAFETY: the status says that the frame belongs to this process until it is returned, and
+        // the kernel has written a whole header.
         let found = unsafe { header.read() };
         let (at, length) = (usize::from(found.tp_mac), found.tp_snaplen as usize);
         let length = length.min(frame.len()).min(FRAME_BYTES.saturating_sub(at));
         // SAFETY: `at` and `length` stay within the frame, by the line before, and `frame` is
-        // memory of ours that cannot overlap the ring.
+        // memory of this process that cannot overlap the ring.
         unsafe {
             let from = header.cast::<u8>().add(at.min(FRAME_BYTES));
             std::ptr::copy_nonoverlapping(from, frame.as_mut_ptr(), length);
@@ -80,8 +80,9 @@ impl Ring {
         Some((length, self.moment(wall)))
     }
 
-    /// A moment of the wall clock on ours. The wall clock may be set, so the difference is read
-    /// anew from time to time, and a moment that cannot be true becomes now.
+    /// Converts a moment of the wall clock to the forwarder's clock. The wall clock may be set, so
+    /// the
+    /// difference is read again from time to time, and an impossible moment becomes now.
     fn moment(&mut self, wall: i128) -> Nanos {
         let now = clock::now();
         if now.since(self.wall_read_at) > WALL_AGAIN {
@@ -101,7 +102,7 @@ impl Ring {
         usize::try_from(sent) == Ok(frame.len())
     }
 
-    /// Frames for which the ring had no room. The kernel's counter is cleared by reading.
+    /// Frames dropped because the ring was full. The kernel's counter is cleared by reading.
     #[expect(unsafe_code, reason = "no safe crate here reads packet statistics")]
     pub(super) fn overflowed(&mut self) -> u64 {
         let mut found = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
@@ -122,7 +123,7 @@ impl Ring {
 impl Drop for Ring {
     #[expect(unsafe_code, reason = "what was mapped must be unmapped")]
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, once, and nobody else has the pointer.
+        // SAFETY: it was mapped with this length, once, and nothing else has the pointer.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), RING_BYTES) };
     }
 }
@@ -144,7 +145,7 @@ pub(super) fn put_name(to: &mut [libc::c_char], interface: &str) -> io::Result<(
     Ok(())
 }
 
-/// Deaf until it is bound: protocol 0 receives nothing.
+/// Receives nothing until it is bound (protocol 0).
 #[expect(unsafe_code, reason = "no safe crate here opens packet sockets")]
 fn packet_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -218,5 +219,5 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// The wall clock drifts from the monotonic one by at most 500 ppm while it is adjusted
 /// (adjtimex(2)): 5 us in this time.
 const WALL_AGAIN: Nanos = Nanos::from_millis(10);
-/// No frame waits so long in a ring: the wall clock was set.
+/// No frame waits this long in a ring: the wall clock was set.
 const STALE: Nanos = Nanos::from_millis(500);

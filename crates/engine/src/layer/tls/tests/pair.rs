@@ -287,7 +287,7 @@ impl Outlets for Staged {
 
     fn abort(&mut self, _which: ConnectionId) {}
 
-    fn poke(&mut self, _shard: u16) {}
+    fn notify_shard(&mut self, _shard: u16) {}
 }
 
 fn plain_dial() -> Dial {

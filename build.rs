@@ -1,0 +1,41 @@
+//! Names the commit and the features that `weigh --version` prints. Builds without git, such as
+//! those from a tarball, name the commit that `WEIGH_COMMIT` holds, or none.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=WEIGH_COMMIT");
+    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let given = std::env::var("WEIGH_COMMIT").ok().filter(|own| !own.is_empty());
+    let short = match given.or_else(commit) {
+        Some(commit) => format!("{version} ({commit})"),
+        None => version,
+    };
+    let is_on = |name: &&str| {
+        std::env::var_os(format!("CARGO_FEATURE_{}", name.to_ascii_uppercase())).is_some()
+    };
+    let on: Vec<&str> = FEATURES.iter().copied().filter(is_on).collect();
+    let on = if on.is_empty() { "none".to_owned() } else { on.join(", ") };
+    println!("cargo:rustc-env=WEIGH_VERSION={short}");
+    println!("cargo:rustc-env=WEIGH_FEATURES={on}");
+}
+
+/// The commit of this checkout; `None` where this folder is not one.
+fn commit() -> Option<String> {
+    let folder = std::env::var("CARGO_MANIFEST_DIR").ok()?;
+    if !Path::new(&folder).join(".git").exists() {
+        return None;
+    }
+    // Every commit and every checkout adds a line to this file.
+    println!("cargo:rerun-if-changed=.git/logs/HEAD");
+    let mut git = Command::new("git");
+    let output = git.args(["-C", &folder, "rev-parse", "--short=9", "HEAD"]).output().ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !commit.is_empty()).then_some(commit)
+}
+
+/// The features that change what the program can do.
+const FEATURES: [&str; 7] =
+    ["index", "library", "parquet", "pipeline", "plots", "tls", "unrecorded"];

@@ -1,0 +1,76 @@
+//! Events of a run: written to its record, and passed to the sequence that decides the next trial.
+
+use crate::scheduler::Sequence;
+use weigh_model::event::{Event, Interval};
+use weigh_report::RecordError;
+
+use crate::exit::{Exit, Stop};
+use crate::run::run_record::RunRecord;
+
+/// The events of a run, and the sequence that follows them.
+pub struct RunHistory {
+    record: RunRecord,
+    decided: Vec<Event>,
+    /// The state after these events.
+    pub sequence: Sequence,
+}
+
+impl RunHistory {
+    /// Starts with a record whose events are known to `sequence`.
+    pub fn new(record: RunRecord, sequence: Sequence) -> RunHistory {
+        RunHistory { record, decided: Vec::new(), sequence }
+    }
+
+    /// Adds an event, and the events that follow from it. A full disk does not affect the result.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub fn note(&mut self, event: Event) -> Result<(), Stop> {
+        self.decided = self.sequence.note(&event);
+        let mut written = self.put_down(event);
+        for decision in self.decided.clone() {
+            written = written.and(self.put_down(decision));
+        }
+        written
+    }
+
+    /// Adds an interval of the running trial, which decides nothing.
+    ///
+    /// # Errors
+    /// A record that cannot be written; the interval is kept in memory, like every event.
+    pub fn note_interval(&mut self, interval: Interval) -> Result<(), Stop> {
+        self.put_down(Event::Interval(interval))
+    }
+
+    /// Events that followed from the last one.
+    pub fn decided(&self) -> &[Event] {
+        &self.decided
+    }
+
+    /// Writes an event that the sequence knows already.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub fn put_down(&mut self, event: Event) -> Result<(), Stop> {
+        self.record.note(event)
+    }
+
+    /// All events so far.
+    ///
+    /// # Errors
+    /// A journal that cannot be read back.
+    pub fn events(&mut self) -> Result<Vec<Event>, Stop> {
+        self.record.events()
+    }
+
+    /// True if a target's log may explain a warning. Otherwise its files are not needed after a
+    /// run.
+    pub fn has_suspect_targets(&self) -> bool {
+        self.record.has_suspect_targets()
+    }
+}
+
+/// The error for a failed record.
+pub fn not_recorded(error: RecordError) -> Stop {
+    Stop::new(Exit::Record, error)
+}

@@ -1,0 +1,338 @@
+//! TLS of a lane: certificates, trust, and costs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use weigh_engine::layer::tls::{
+    Certificates, ClientChoice, Figures, Identity, MadeFor, ServerChoice, Tally, TlsError,
+    Versions, secure_dial, secure_host,
+};
+use weigh_model::endpoint::Endpoint;
+use weigh_model::event::TrialFinished;
+use weigh_model::protocol::{Dial, Host, Invalid};
+use weigh_model::trial::Settings;
+use weigh_model::{Doubt, tls, websocket};
+use weigh_testbed::managed::TlsFiles;
+
+use crate::case::lanes::{Against, Lane};
+use crate::exit::{Exit, Stop};
+use crate::targets::handshakes::Handshakes;
+
+/// Counts of the TLS of a trial; `None` without TLS.
+pub type Counted = Option<(Arc<Tally>, bool)>;
+
+/// The certificates of a run, made when a server first needs them. Their keys are never in the
+/// folder: with them, the recipient of a run could impersonate its servers.
+pub struct CertificateFiles {
+    folder: PathBuf,
+    made: OnceLock<(Certificates, PathBuf)>,
+}
+
+impl CertificateFiles {
+    /// Certificates for this folder.
+    pub fn new(folder: PathBuf) -> CertificateFiles {
+        CertificateFiles { folder, made: OnceLock::new() }
+    }
+
+    /// Arguments of the reference server of this lane, besides its settings.
+    ///
+    /// # Errors
+    /// Certificates that cannot be made or written.
+    pub fn serve_arguments(&self, lane: &Lane) -> Result<Vec<OsString>, Stop> {
+        if !tls::is_on(&lane.settings) || !lane.settings.text("tls_cert").is_empty() {
+            return Ok(Vec::new());
+        }
+        let (made, key) = self.made()?;
+        let certificate = made.of(MadeFor::Server).0;
+        let files = [("tls_ca", made.authority()), ("tls_cert", certificate)];
+        let files = files.into_iter().chain([("tls_key", key.clone())]);
+        let name = lane.protocol.name();
+        let set = |(key, path): (&str, PathBuf)| {
+            let mut word = OsString::from(format!("{name}.{key}="));
+            word.push(path);
+            ["--set".into(), word]
+        };
+        Ok(files.flat_map(set).collect())
+    }
+
+    /// The certificate authority of the run's servers, if one was needed.
+    pub fn authority(&self) -> Option<PathBuf> {
+        Some(self.known()?.authority())
+    }
+
+    /// Certificate files for a managed server of this lane.
+    ///
+    /// # Errors
+    /// Certificates that cannot be made or written.
+    pub fn files(&self, lane: &Lane) -> Result<Option<TlsFiles<'_>>, Stop> {
+        if !tls::is_on(&lane.settings) {
+            return Ok(None);
+        }
+        let (_, key) = self.made()?;
+        let mutual = lane.settings.flag("tls_mutual");
+        Ok(Some(TlsFiles { folder: &self.folder, key, mutual }))
+    }
+
+    fn made(&self) -> Result<&(Certificates, PathBuf), Stop> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let record = |error: &dyn std::fmt::Display| Stop::new(Exit::Record, error);
+        let folder = std::path::absolute(&self.folder).map_err(|error| record(&error))?;
+        let made =
+            Certificates::make_with_keys_in_memory(&folder).map_err(|error| record(&error))?;
+        let key = made.of(MadeFor::Server).1;
+        Ok(self.made.get_or_init(|| (made, key)))
+    }
+
+    /// The certificates made so far, if any.
+    fn known(&self) -> Option<&Certificates> {
+        self.made.get().map(|(made, _)| made)
+    }
+}
+
+/// Checks a lane's TLS without starting anything.
+///
+/// # Errors
+/// The setting that contradicts the others.
+pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
+    let settings = &lane.settings;
+    let given = |key: &str| !settings.text(key).is_empty();
+    let place = |key: &str| format!("{}.{key}", lane.protocol.name());
+    if !tls::is_on(settings) {
+        return match tls::FILES.into_iter().find(|key| given(key)) {
+            Some(key) => {
+                Err(Invalid::new(place(key), "there is no TLS", "leave it out, or type --tls on"))
+            }
+            None => Ok(()),
+        };
+    }
+    if given("tls_cert") != given("tls_key") {
+        let key = if given("tls_cert") { "tls_key" } else { "tls_cert" };
+        return Err(Invalid::new(
+            place(key),
+            "certificate and key belong together",
+            "type --cert FILE --key FILE",
+        ));
+    }
+    let is_reference = matches!(lane.against, Against::Reference);
+    if is_reference && given("tls_cert") && !given("tls_ca") {
+        return Err(Invalid::new(
+            place("tls_ca"),
+            "no CA is given for the certificate of the reference server",
+            "add --cacert FILE",
+        ));
+    }
+    if !lane.is_foreign() && given("tls_ca") && !given("tls_cert") {
+        return Err(Invalid::new(
+            place("tls_ca"),
+            "a server that Weighbridge starts uses a certificate that is made for the run",
+            "leave --cacert out, or add --cert FILE --key FILE",
+        ));
+    }
+    if matches!(lane.against, Against::Managed(_)) && given("tls_cert") {
+        return Err(Invalid::new(
+            place("tls_cert"),
+            "a managed server uses certificates that are made for the run",
+            "leave --cert and --key out, or start it yourself and type its URL",
+        ));
+    }
+    if lane.is_foreign() && settings.flag("tls_mutual") {
+        return Err(Invalid::new(
+            place("tls_mutual"),
+            "an external server decides itself whether it asks for client certificates",
+            "leave it out, and type --cert FILE --key FILE",
+        ));
+    }
+    let has_made_files = !lane.is_foreign() && !given("tls_cert");
+    if has_made_files {
+        return Ok(());
+    }
+    let wrong =
+        |error: TlsError| Invalid::new(place("tls"), error.to_string(), "see docs/guide/tls.md");
+    client(settings, endpoint, lane.is_foreign(), None).check().map_err(wrong)
+}
+
+/// Adds TLS to a client, if the lane asks for it.
+///
+/// # Errors
+/// Certificates that cannot be read or made, and a key log that cannot be written.
+pub fn dial(
+    lane: &Lane,
+    dial: Dial,
+    endpoint: &Endpoint,
+    vault: &CertificateFiles,
+) -> Result<(Dial, Counted), Stop> {
+    if !tls::is_on(&lane.settings) {
+        return Ok((dial, None));
+    }
+    let made = if lane.is_foreign() { None } else { vault.known() };
+    let choice = client(&lane.settings, endpoint, lane.is_foreign(), made);
+    check_key_log()?;
+    let tally = Arc::default();
+    let dial = secure_dial(dial, &choice, &tally).map_err(Stop::usage)?;
+    Ok((dial, Some((tally, choice.verifies))))
+}
+
+/// Clients of a server that Weighbridge started with certificates of the run.
+pub fn dial_to_made(dial: Dial, settings: &Settings, vault: &CertificateFiles) -> Option<Dial> {
+    let endpoint = Endpoint::parse("made://localhost").ok()?;
+    let choice = client(settings, &endpoint, false, Some(vault.known()?));
+    secure_dial(dial, &choice, &Arc::default()).ok()
+}
+
+/// Adds TLS to the reference server, if these settings ask for it. Certificates that were not given
+/// are read from `folder`, or made there.
+///
+/// # Errors
+/// Missing or invalid certificates.
+pub fn host(host: Host, settings: &Settings, folder: Option<&Path>) -> Result<Host, Stop> {
+    if !tls::is_on(settings) {
+        return Ok(host);
+    }
+    let made = match folder {
+        Some(folder) if !Certificates::at(folder).authority().exists() => {
+            Some(Certificates::make(folder).map_err(Stop::usage)?)
+        }
+        Some(folder) => Some(Certificates::at(folder)),
+        None => None,
+    };
+    let identity = given_identity(settings)
+        .or_else(|| made.as_ref().map(|made| identity(made, MadeFor::Server)))
+        .ok_or_else(|| {
+            Stop::usage(
+                "tls: the server has no certificate: type --certificates DIR to have them made \
+                 there, or set tls_cert and tls_key",
+            )
+        })?;
+    let authority = given_path(settings, "tls_ca").or(made.map(|made| made.authority()));
+    let is_mutual = settings.flag("tls_mutual");
+    let clients = match authority {
+        Some(path) => is_mutual.then_some(path),
+        None if is_mutual => {
+            return Err(Stop::usage("tls_mutual: set tls_ca to the CA of the client certificates"));
+        }
+        None => None,
+    };
+    let choice = ServerChoice {
+        versions: versions(settings),
+        identity,
+        clients,
+        alpn: alpn(settings),
+        resumes: settings.flag("tls_resume"),
+    };
+    secure_host(host, &choice, &Arc::default()).map_err(Stop::usage)
+}
+
+/// The handshakes that TLS counted.
+pub fn handshakes(counted: &Counted) -> Option<Handshakes> {
+    let figures = counted.as_ref()?.0.figures();
+    let bytes = (figures.handshake_sent_bytes, figures.handshake_received_bytes);
+    Some(Handshakes { bytes, count: figures.full + figures.resumed })
+}
+
+/// Adds the costs of TLS to the record of a trial.
+pub fn tell(counted: &Counted, finished: &mut TrialFinished) {
+    let Some((tally, verifies)) = counted else { return };
+    let figures = tally.figures();
+    finished.metrics.extend(metrics(&figures));
+    let negotiated = figures.negotiated.map(|words| ("tls".to_owned(), words));
+    finished.scene.extend(negotiated);
+    if !verifies {
+        let doubt = Doubt::CertificatesUnchecked(figures.unchecked);
+        finished.doubts.push(doubt.record());
+    }
+}
+
+/// Checks early that the key log can be written; rustls would ignore the error.
+fn check_key_log() -> Result<(), Stop> {
+    let Some(path) = std::env::var_os("SSLKEYLOGFILE") else { return Ok(()) };
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(&path);
+    opened.map(|_| ()).map_err(|error| {
+        let path = path.display();
+        Stop::usage(format!(
+            "SSLKEYLOGFILE={path}: cannot be written: {error}; name another file, or unset it"
+        ))
+    })
+}
+
+fn metrics(figures: &Figures) -> BTreeMap<String, f64> {
+    let mut metrics = BTreeMap::new();
+    for (part, value) in &figures.handshake_time_ns {
+        metrics.insert(format!("tls_handshake_time_ns.{part}"), *value);
+    }
+    let count = figures.full + figures.resumed;
+    metrics.insert("tls_handshakes_full".to_owned(), figures.full as f64);
+    metrics.insert("tls_handshakes_resumed".to_owned(), figures.resumed as f64);
+    if count > 0 {
+        let each = |bytes: u64| bytes as f64 / count as f64;
+        let (sent, received) = (figures.handshake_sent_bytes, figures.handshake_received_bytes);
+        metrics.insert("tls_handshake_sent_bytes".to_owned(), each(sent));
+        metrics.insert("tls_handshake_received_bytes".to_owned(), each(received));
+    }
+    if let Some(rate) = figures.handshakes_per_s {
+        metrics.insert("tls_handshakes_per_s".to_owned(), rate);
+    }
+    let added = figures.record_sent_bytes + figures.record_received_bytes;
+    metrics.insert("tls_record_bytes".to_owned(), added as f64);
+    metrics
+}
+
+fn client(
+    settings: &Settings,
+    endpoint: &Endpoint,
+    is_foreign: bool,
+    made: Option<&Certificates>,
+) -> ClientChoice {
+    let own_name = settings.text("tls_name");
+    let name = match (own_name, is_foreign) {
+        // Built-in servers are reached by address, and SNI has only names.
+        ("", false) => "localhost",
+        ("", true) => &endpoint.host,
+        (name, _) => name,
+    };
+    let made_identity = made.map(|made| identity(made, MadeFor::Client));
+    ClientChoice {
+        versions: versions(settings),
+        authority: given_path(settings, "tls_ca").or(made.map(Certificates::authority)),
+        identity: given_identity(settings)
+            .or(made_identity.filter(|_| settings.flag("tls_mutual"))),
+        name: name.to_owned(),
+        alpn: alpn(settings),
+        resumes: settings.flag("tls_resume"),
+        verifies: settings.flag("tls_verify"),
+    }
+}
+
+fn identity(made: &Certificates, whom: MadeFor) -> Identity {
+    let (certificate, key) = made.of(whom);
+    Identity { certificate, key }
+}
+
+fn given_identity(settings: &Settings) -> Option<Identity> {
+    let certificate = given_path(settings, "tls_cert")?;
+    Some(Identity { certificate, key: given_path(settings, "tls_key")? })
+}
+
+fn given_path(settings: &Settings, key: &str) -> Option<PathBuf> {
+    Some(settings.text(key)).filter(|text| !text.is_empty()).map(PathBuf::from)
+}
+
+fn versions(settings: &Settings) -> Versions {
+    match settings.text("tls") {
+        "1.2" => Versions::Tls12,
+        "1.3" => Versions::Tls13,
+        _ => Versions::Both,
+    }
+}
+
+/// With WebSocket, TLS carries HTTP/1.1 (RFC 6455, section 1.7; the registry of ALPN, RFC 7301).
+fn alpn(settings: &Settings) -> Vec<Vec<u8>> {
+    if websocket::is_on(settings) {
+        return vec![b"http/1.1".to_vec()];
+    }
+    let names = settings.text("tls_alpn").split(',').map(str::trim);
+    names.filter(|name| !name.is_empty()).map(|name| name.as_bytes().to_vec()).collect()
+}

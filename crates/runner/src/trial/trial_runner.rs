@@ -1,0 +1,163 @@
+//! Runs one trial of a run, and follows it.
+
+use std::sync::mpsc;
+
+use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_model::headroom::Observed;
+use weigh_model::{Condition, Trial};
+use weigh_report::summary::quantiles;
+use weigh_report::{RecordError, RunFolder, exports};
+use weigh_testbed::pinning::{CoreSet, Pinning};
+
+use crate::case::Case;
+use crate::exit::{Exit, Stop};
+use crate::interrupts::Interrupts;
+use crate::run::experiment::Experiment;
+use crate::run::history::{RunHistory, not_recorded};
+use crate::run::null_path::Bench;
+use crate::targets::hosts::Stage;
+use crate::targets::pool::Targets;
+use crate::trial::context::TrialOptions;
+use crate::trial::live::{Heard, Live};
+use crate::trial::measure::{self, Weighed};
+use crate::trial::series::Series;
+use crate::trial::ticks::Ticks;
+use crate::watcher::Watcher;
+
+/// Context of trials: what stays the same from one to the next.
+pub struct TrialRunner<'s> {
+    /// The run's inputs.
+    pub experiment: &'s Experiment<'s>,
+    /// The run's folder.
+    pub folder: &'s RunFolder,
+    /// Signals that may end a trial early.
+    pub interrupts: &'s Interrupts,
+    /// Receives progress.
+    pub display: &'s dyn Watcher,
+}
+
+/// A finished trial.
+pub struct TrialOutcome {
+    /// Its time series, which is in the run's record.
+    pub intervals: Vec<Interval>,
+    /// Why a part of the series is missing there.
+    pub unwritten_interval: Option<Stop>,
+    /// Events of its probes.
+    pub told: Vec<Event>,
+    /// Its result.
+    pub finished: TrialFinished,
+    /// Why its single messages could not be recorded.
+    pub unwritten: Option<RecordError>,
+    /// Use of limited resources at the end of the window.
+    pub observed: Observed,
+}
+
+impl TrialOutcome {
+    /// Passes its events to the record, the result last; its intervals are there already. After a
+    /// failure the rest is passed too, because a full disk must not affect the result.
+    ///
+    /// # Errors
+    /// The first event that could not be written.
+    pub fn write(self, mut note: impl FnMut(Event) -> Result<(), Stop>) -> Result<(), Stop> {
+        let mut written = self.unwritten_interval.map_or(Ok(()), Err);
+        for event in self.told {
+            written = written.and(note(event));
+        }
+        written.and(note(Event::TrialFinished(Box::new(self.finished))))?;
+        self.unwritten.map_or(Ok(()), |error| Err(not_recorded(error)))
+    }
+}
+
+impl TrialRunner<'_> {
+    /// Runs one trial of `case` on a target that `targets` starts or has kept. With `shows_session`
+    /// and a captured wire, one session is recorded packet by packet. Intervals go to the history
+    /// while it runs; other events are left to the caller.
+    ///
+    /// # Errors
+    /// A trial that could not run.
+    pub fn weigh(
+        &self,
+        case: &Case,
+        trial: Trial,
+        targets: &mut Targets,
+        shows_session: bool,
+        chronicle: &mut RunHistory,
+    ) -> Result<TrialOutcome, Stop> {
+        let observe = &self.experiment.plan.observe;
+        let (progress, heard) = mpsc::channel();
+        let id = trial.id.clone();
+        let messages =
+            observe.messages.then(|| exports::message_files::path(self.folder, &trial.id));
+        let pinning = self.pinning(case)?;
+        let options = TrialOptions {
+            pinning: &pinning,
+            shards: self.experiment.shards,
+            every: observe.every,
+            interrupts: self.interrupts,
+            progress,
+            messages,
+            stage: Stage {
+                privileges: self.experiment.privileges.clone(),
+                path: case.path.clone(),
+                has_relay: case.has_relay,
+                offloads: case.offloads,
+                has_subscribers: case.load.delivers(),
+                is_heard: observe.wire || observe.pcap,
+                file: observe
+                    .pcap
+                    .then(|| self.folder.path().join("pcap").join(format!("{id}.pcapng"))),
+                share: case.share,
+                shows_session,
+            },
+            metering: &self.experiment.metering,
+            lookouts: &self.experiment.lookouts,
+            say: &|text| self.display.note(text),
+            emulate: &observe.emulate,
+            background: case.background.clone(),
+        };
+        let mut sink = |interval| chronicle.note_interval(interval);
+        let live = Live {
+            trial: id,
+            watcher: self.display,
+            sink: &mut sink,
+            ticks: Ticks::new(self.experiment.shards),
+            series: Series::new(&trial.load, observe.every),
+        };
+        let (result, followed) = std::thread::scope(|scope| {
+            let follower = scope.spawn(move || live.follow(&heard));
+            let result = measure::run(&case.lane, trial, &case.material, &options, targets);
+            drop(options);
+            let followed = follower.join().map_err(|_| {
+                Stop::new(Exit::Internal, "the thread that writes a trial's intervals panicked")
+            });
+            (result, followed)
+        });
+        let Weighed { mut finished, mut told, unwritten, observed, .. } = result?;
+        told.extend(self.null_path(case, &mut finished));
+        let plan = &self.experiment.plan;
+        let until = plan.repeat.until.iter().map(|own| format!("{} > +0%", own.metric));
+        let until: Vec<Condition> = until.filter_map(|text| text.parse().ok()).collect();
+        let asked = plan.thresholds.iter().chain(plan.stop.values().flatten()).chain(&until);
+        quantiles::add(&mut finished, asked);
+        let Heard { intervals, unwritten: unwritten_interval } = followed?;
+        Ok(TrialOutcome { intervals, unwritten_interval, told, finished, unwritten, observed })
+    }
+
+    /// Compares a result with its baseline; a baseline that was measured again is an event.
+    fn null_path(&self, case: &Case, finished: &mut TrialFinished) -> Option<Event> {
+        let Experiment { pinning, shards, null_paths, .. } = self.experiment;
+        let bench = Bench { pinning, shards: *shards, interrupts: self.interrupts };
+        let again = null_paths.mark(case, finished, &bench)?;
+        self.display
+            .say(&format!("a trial exceeded its baseline, measured again: {}", again.words()));
+        Some(Event::Calibrated(again))
+    }
+
+    /// Cores of target and generator in the trials of a case.
+    fn pinning(&self, case: &Case) -> Result<Pinning, Stop> {
+        if !case.share.is_asked() {
+            return Ok(self.experiment.pinning.clone());
+        }
+        Ok(case.share.pinning(&CoreSet::allowed()?, self.experiment.shards))
+    }
+}

@@ -1,0 +1,44 @@
+//! Commands that have another name now: what to type instead.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use weigh_runner::exit::Stop;
+
+/// Names the new command where the parser does not know an old one.
+pub fn command(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let words: Vec<_> = words.iter().skip(1).map(|word| word.to_string_lossy()).collect();
+    let place = words.iter().position(|word| word == unknown)?;
+    let old = words[..=place].join(" ");
+    let (_, new) = MOVED.iter().find(|(own, _)| *own == old).copied().or_else(|| {
+        // `weigh seal FILE` made an object before there were three commands of it.
+        (place == 1 && words[0] == "seal").then_some(("", "seal make"))
+    })?;
+    let rest = if new == "seal make" { &words[1..] } else { &words[place + 1..] };
+    let rest: String = rest.iter().map(|word| format!(" {word}")).collect();
+    Some(Stop::usage(format!(
+        "weigh {old}: unknown command: it has a new name\nhelp: type weigh {new}{rest}"
+    )))
+}
+
+/// Old names and new ones.
+const MOVED: [(&str, &str); 11] = [
+    ("autocannon", "like autocannon"),
+    ("mqtt-stresser", "like mqtt-stresser"),
+    ("wrk", "like wrk"),
+    ("oha", "like oha"),
+    ("k6", "like k6"),
+    ("rundown", "energy rundown"),
+    ("meters", "energy meters"),
+    ("devices", "energy devices"),
+    ("open", "seal open"),
+    ("inspect", "seal inspect"),
+    ("targets probe", "probe"),
+];

@@ -1,0 +1,332 @@
+//! What the help of every command shows: which options `-h` lists, under which heading and in
+//! which order an option stands, and the examples at the end.
+
+use clap::{Arg, ArgAction, Command};
+
+/// What `weigh -V` prints behind the name.
+pub const VERSION: &str = env!("WEIGH_VERSION");
+
+/// What `weigh --version` prints behind the name.
+pub const LONG_VERSION: &str =
+    concat!(env!("WEIGH_VERSION"), "\nfeatures: ", env!("WEIGH_FEATURES"));
+
+/// The commands that few people need every day.
+pub const MORE: &str = "\
+More commands:
+  like     Run a load with the flags of wrk, autocannon, oha, k6 or mqtt-stresser
+  energy   List energy meters and device models, or run a battery down
+  stats    Compute mean, interval and verdict for a file of numbers
+  observe  Report resource use of a local process to weigh on another host
+  clock    Measure the clock offset between two hosts, and one-way delays
+  seal     Make, open or inspect sealed objects (COSE)
+
+Examples:
+  weigh compare mqtt http            Compare MQTT with HTTP on this machine
+  weigh compare mqtt://HOST:1883     Measure a broker
+  weigh limit mosquitto              Find the highest rate without loss
+  weigh help compare                 Show all options of a command";
+
+/// The command with its options under headings, those of `-h` chosen, and its examples added; the
+/// same for the commands under it.
+pub fn arranged(command: Command) -> Command {
+    let mut place = 0;
+    let command = command.mut_subcommands(|own| {
+        place += 1;
+        arranged(own).display_order(place)
+    });
+    let name = command.get_name().to_owned();
+    let examples = EXAMPLES.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);
+    let own = command.get_after_help().map(ToString::to_string);
+    let command = match (examples, own) {
+        (Some(text), Some(own)) => command.after_help(format!("{own}\n\n{text}")),
+        (Some(text), None) => command.after_help(text),
+        (None, _) => command,
+    };
+    let Some((name, essential)) = ESSENTIAL.iter().find(|(own, _)| *own == name) else {
+        return command;
+    };
+    let options = command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set());
+    let count = options.count() + 1;
+    let mut all: Vec<Arg> = command.get_arguments().cloned().chain([help_option()]).collect();
+    // Headings stand in the order of their first option.
+    all.sort_by_key(|arg| arg.get_long().and_then(place_of));
+    let all = all.into_iter().map(|arg| {
+        let is_essential = arg.get_long().is_some_and(|long| essential.contains(&long));
+        let is_option = !arg.is_positional();
+        placed(arg).hide_short_help(is_option && !is_essential)
+    });
+    let text = examples.unwrap_or_default();
+    let about = command.get_about().cloned().unwrap_or_default();
+    Command::new(*name)
+        .about(about)
+        .disable_help_flag(true)
+        .args(all)
+        .after_help(format!("weigh {name} --help shows all {count} options and examples."))
+        .after_long_help(text)
+}
+
+/// An option under its heading, in its place there.
+fn placed(arg: Arg) -> Arg {
+    match arg.get_long().and_then(place_of) {
+        Some((heading, place)) => arg.help_heading(HEADINGS[heading].0).display_order(place),
+        None => arg,
+    }
+}
+
+/// The number of an option's heading, and its place there.
+fn place_of(long: &str) -> Option<(usize, usize)> {
+    HEADINGS.iter().enumerate().find_map(|(heading, (_, names))| {
+        let place = names.split_whitespace().position(|name| name == long)?;
+        Some((heading, place))
+    })
+}
+
+/// `-h` and `--help`, which stand under a heading as all other options do.
+fn help_option() -> Arg {
+    let help = "Print help; --help for all options and examples";
+    Arg::new("help").short('h').long("help").action(ArgAction::Help).help(help)
+}
+
+/// The headings, and under each its options in their order.
+const HEADINGS: [(&str, &str); 8] = [
+    (
+        "Load",
+        "connections rate duration messages size body warmup timeout subscribers arrival window \
+         think split seal-to",
+    ),
+    (
+        "Pattern",
+        "pattern topology batch period wait poll-limit single-writes stalled-subscriber background",
+    ),
+    (
+        "Target",
+        "qos method header secret-header status topic set overload user password-file target-cores \
+         target-memory keep-target abilities sys data",
+    ),
+    ("Network", "path relay wire offload pcap"),
+    ("Security", "tls cacert cert key insecure i-may-load-this"),
+    (
+        "Measurement",
+        "reps goal axis from to budget preset width trial sum second-generator observe \
+         keep-messages seed shards resume",
+    ),
+    ("Energy", "device radio battery every cpu meter idle"),
+    ("Output", "fail-if undecided dry yes json quiet name runs save-plan force junit github help"),
+];
+
+/// The commands with more options than a screen has lines, and the options that `-h` shows.
+const ESSENTIAL: [(&str, &[&str]); 3] = [
+    (
+        "compare",
+        &[
+            "connections",
+            "rate",
+            "duration",
+            "messages",
+            "size",
+            "pattern",
+            "qos",
+            "path",
+            "tls",
+            "reps",
+            "observe",
+            "fail-if",
+            "dry",
+            "json",
+            "help",
+        ],
+    ),
+    (
+        "run",
+        &[
+            "set",
+            "i-may-load-this",
+            "resume",
+            "shards",
+            "fail-if",
+            "undecided",
+            "dry",
+            "yes",
+            "json",
+            "quiet",
+            "runs",
+            "junit",
+            "help",
+        ],
+    ),
+    (
+        "limit",
+        &[
+            "connections",
+            "size",
+            "pattern",
+            "qos",
+            "path",
+            "tls",
+            "goal",
+            "axis",
+            "from",
+            "to",
+            "budget",
+            "observe",
+            "fail-if",
+            "dry",
+            "json",
+            "help",
+        ],
+    ),
+];
+
+/// Examples by command.
+const EXAMPLES: [(&str, &str); 10] = [
+    (
+        "compare",
+        "\
+Examples:
+  weigh compare                                   MQTT, HTTP and TCP on this machine
+  weigh compare mqtt http --pattern publish       One-way sending over both
+  weigh compare mosquitto nginx -R 1k/s -d 10s    Real servers at a fixed rate
+  weigh compare mqtt://HOST:1883 --i-may-load-this --observe port:1883
+  weigh compare http --path lte --tls both        An emulated link, with and without TLS
+  weigh compare http -R 500/s --fail-if \"p99 > 50ms\"",
+    ),
+    (
+        "run",
+        "\
+Examples:
+  weigh run examples/mqtt-or-http.toml --dry      Print cases, trials and time
+  weigh run plan.toml --set load.rate=500/s       Change one key of the plan
+  weigh run plan.toml --fail-if \"loss > 0\" --junit result.xml
+  weigh run --resume latest                       Continue an interrupted run",
+    ),
+    (
+        "limit",
+        "\
+Examples:
+  weigh limit mosquitto                           Highest rate without loss, in a minute
+  weigh limit mqtt http --goal \"p99 < 50ms\"       Highest rate within a latency goal
+  weigh limit http --axis connections -R 1/s/client
+  weigh limit mosquitto --preset quick --budget 10m    A narrower answer",
+    ),
+    (
+        "study",
+        "\
+Examples:
+  weigh study list
+  weigh study run hydroponics --dry               Print plans and time
+  weigh study run hydroponics                     Replay it, some minutes",
+    ),
+    (
+        "report",
+        "\
+Examples:
+  weigh report latest
+  weigh report latest --html                      Write report.html again
+  weigh report latest --markdown > table.md",
+    ),
+    (
+        "diff",
+        "\
+Examples:
+  weigh diff latest~1 latest
+  weigh diff A B --fail-if \"p99 > +5%\" --fail-if \"loss > 0\"",
+    ),
+    (
+        "serve",
+        "\
+Examples:
+  weigh serve mqtt --listen 127.0.0.1:1883
+  weigh serve http --set http1.tls=on --certificates certs
+  weigh serve mqtt --overload drop-newest:1000",
+    ),
+    (
+        "targets",
+        "\
+Examples:
+  weigh targets                                   List targets and what is installed
+  weigh targets install mosquitto --yes
+  weigh targets start mosquitto@no-limits",
+    ),
+    (
+        "doctor",
+        "\
+Examples:
+  weigh doctor -c 5000                            Check descriptors, ports and memory
+  weigh doctor --calibrate                        Measure the baseline of this machine",
+    ),
+    (
+        "like",
+        "\
+Examples:
+  weigh like wrk -t2 -c100 -d30s --latency http://127.0.0.1:8080/
+  weigh like autocannon -c 10 -d 10 http://127.0.0.1:3000/
+  weigh like oha -n 200 -c 50 http://127.0.0.1:8080/
+  weigh like k6 --vus 10 --duration 30s http://127.0.0.1:8080/
+  weigh like mqtt-stresser -broker tcp://127.0.0.1:1883 -num-clients 60",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Arguments;
+    use clap::CommandFactory;
+
+    fn command(name: &str) -> Command {
+        let mut all = arranged(Arguments::command());
+        all.build();
+        all.find_subcommand(name).expect(name).clone()
+    }
+
+    #[test]
+    fn every_option_of_a_large_command_has_a_heading() {
+        for (name, essential) in ESSENTIAL {
+            let command = command(name);
+            let longs: Vec<_> = command.get_arguments().filter_map(Arg::get_long).collect();
+            for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+                assert!(arg.is_hide_set() || arg.get_help_heading().is_some(), "{name}: {arg}");
+            }
+            assert!(essential.iter().all(|long| longs.contains(long)), "{name}: {essential:?}");
+        }
+    }
+
+    #[test]
+    fn names_stand_under_one_heading() {
+        let mut names: Vec<&str> =
+            HEADINGS.iter().flat_map(|(_, names)| names.split_whitespace()).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
+    }
+
+    #[test]
+    fn the_top_level_shows_at_most_14_commands() {
+        let all = arranged(Arguments::command());
+        let shown = all.get_subcommands().filter(|own| !own.is_hide_set());
+        assert!(shown.count() <= 14);
+        for own in all.get_subcommands().filter(|own| own.is_hide_set()) {
+            let name = own.get_name();
+            let is_internal = ["background", "programs"].contains(&name);
+            assert_eq!(MORE.contains(&format!("\n  {name} ")), !is_internal, "{name}");
+        }
+    }
+
+    /// One screen: 24 to 40 lines of at most 100 columns.
+    #[test]
+    fn short_help_of_large_commands_is_one_screen() {
+        for (name, _) in ESSENTIAL {
+            let help = command(name).max_term_width(100).render_help().to_string();
+            let lines = help.lines().count();
+            assert!((24..=40).contains(&lines), "{name}: {lines} lines\n{help}");
+            assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+        }
+    }
+
+    #[test]
+    fn every_command_that_people_begin_with_has_examples() {
+        for (name, text) in EXAMPLES {
+            assert!(command(name).render_long_help().to_string().contains("Examples:"), "{name}");
+            let typed = text.lines().skip(1).map(str::trim);
+            typed.for_each(|line| assert!(line.starts_with(&format!("weigh {name}")), "{line}"));
+        }
+    }
+}
