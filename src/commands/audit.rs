@@ -55,8 +55,8 @@ impl Audit {
             && let Some(summary) = own_run(file, &self.runs)?
         {
             if self.page.is_some() {
-                let mend = "a run has its own report.html, and --page is for figures of others";
-                return Err(Stop::usage(format!("{file}: this is a run of ours: {mend}")));
+                let fix = "a run has its own report.html, and --page is for figures of others";
+                return Err(Stop::usage(format!("{file}: this is a run of ours: {fix}")));
             }
             let verdict = verdict::of(&summary, &self.rules);
             output::put(&if self.json { verdict.to_json() } else { verdict.to_text() })?;
@@ -69,8 +69,8 @@ impl Audit {
             let audited = Audited { about: &about, audit: &audit };
             let page = audit_page::page(&audited, &self.command());
             output_file::write(place, page).map_err(|error| {
-                let mend = "give a file that can be written with --page";
-                Stop::new(Exit::Record, format!("{}: {error}\nhelp: {mend}", place.display()))
+                let fix = "give a file that can be written with --page";
+                Stop::new(Exit::Record, format!("{}: {error}\nhelp: {fix}", place.display()))
             })?;
         }
         output::put(&if self.json { audit.to_json() } else { audit.to_text() })?;

@@ -30,8 +30,8 @@ pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exi
     let installation = match Installation::of(target) {
         Ok(installation) => installation,
         // What its user has to do is an answer to the question, and none to the order.
-        Err(InstallError::NoPackage { mend, .. }) if !is_wanted => {
-            output::put(&format!("{mend}\n"))?;
+        Err(InstallError::NoPackage { fix, .. }) if !is_wanted => {
+            output::put(&format!("{fix}\n"))?;
             return Ok(Exit::Done);
         }
         Err(error) => return Err(failed(&error)),

@@ -184,16 +184,16 @@ impl Probe {
                 "{:?} is no target\nhelp: type a URL, one of {}, or a protocol ({})",
                 self.word,
                 names.join(", "),
-                invalid.mend
+                invalid.fix
             ))
         })?;
         self.reference(protocol)
     }
 
-    fn check_sets(&self, mend: &str) -> Result<(), Stop> {
+    fn check_sets(&self, fix: &str) -> Result<(), Stop> {
         match self.sets.is_empty() {
             true => Ok(()),
-            false => Err(Stop::usage(format!("--set: is for reference servers\nhelp: {mend}"))),
+            false => Err(Stop::usage(format!("--set: is for reference servers\nhelp: {fix}"))),
         }
     }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use weigh_engine::relay::Relaying;
-use weigh_engine::serving::{Serving, listen_mend};
+use weigh_engine::serving::{Serving, listen_fix};
 use weigh_model::trial::Settings;
 use weigh_model::{Endpoint, tls, websocket};
 use weigh_protocols as registry;
@@ -137,8 +137,8 @@ impl Serve {
         let _ = weigh_engine::io::descriptors::raise();
         let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;
         let relaying = Relaying::start(self.listen, to).map_err(|fault| {
-            let mend = listen_mend(&self.listen, fault);
-            let text = format!("cannot listen on {}: {fault}; {mend}", self.listen);
+            let fix = listen_fix(&self.listen, fault);
+            let text = format!("cannot listen on {}: {fault}; {fix}", self.listen);
             Stop::new(Exit::Target, text)
         })?;
         say(&listening_line(&Endpoint::at("tcp", relaying.address())))?;

@@ -35,7 +35,7 @@ pub fn run(flags: &PipelineFlags) -> Result<Exit, Stop> {
         if signals.pending().next().is_some() {
             break Ok(Exit::Done);
         }
-        if let Err(stop) = pipeline.mend(flags.restart) {
+        if let Err(stop) = pipeline.replace_ended(flags.restart) {
             break Err(stop);
         }
         std::thread::sleep(LOOK_EVERY);
@@ -169,8 +169,8 @@ impl Pipeline {
             .map_err(|error| Stop::new(Exit::Target, format!("{name}: {error}")))
     }
 
-    /// Starts what has died again, or ends with it.
-    fn mend(&mut self, restart: Switch) -> Result<(), Stop> {
+    /// Restarts processes that ended, or fails if they must not be restarted.
+    fn replace_ended(&mut self, restart: Switch) -> Result<(), Stop> {
         for child in &mut self.children {
             let Some(ended) = child.ended() else { continue };
             let (name, pid) = (child.name(), child.pid());

@@ -72,7 +72,7 @@ fn list(catalogue: &Catalogue) -> String {
     for target in catalogue.targets() {
         let state = match find::find(target) {
             Some(found) => format!("{} {}", target.title, found.version),
-            None => format!("{}, not installed: {}", target.title, find::mend(target)),
+            None => format!("{}, not installed: {}", target.title, find::fix(target)),
         };
         text += &format!("{:<12} {state}\n", target.name);
         for profile in &target.profiles {

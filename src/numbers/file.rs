@@ -178,8 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_line_and_the_mend() {
-        for (text, line, mend) in [
+    fn errors_name_the_line_and_the_fix() {
+        for (text, line, fix) in [
             ("1\n2\nx\n", "line 3: ", "plain numbers"),
             ("a,1\nb\n", "line 2: ", "the same"),
             ("a;1\nb;2,5\n", "line 2: ", "with a point"),
@@ -191,7 +191,7 @@ mod tests {
             ("ms\n", "there are no numbers", "one a line"),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.starts_with(line) && error.contains(mend), "{text:?}: {error}");
+            assert!(error.starts_with(line) && error.contains(fix), "{text:?}: {error}");
         }
         let error = NumberFile::read(&b"1\n\xff\n"[..]).unwrap_err().to_string();
         assert!(error.starts_with("line 2: ") && error.contains("UTF-8"), "{error}");

@@ -133,9 +133,9 @@ impl RunOptions {
     fn password(&self) -> Result<Option<String>, Stop> {
         let Some(path) = &self.password_file else { return Ok(password_of_environment()) };
         let text = input_file::text(path, TEXT_BYTES_MAX).map_err(|error| {
-            let mend = "name a file with the password in its first line";
+            let fix = "name a file with the password in its first line";
             let path = path.display();
-            Stop::usage(format!("--password-file {path}: cannot be read: {error}\nhelp: {mend}"))
+            Stop::usage(format!("--password-file {path}: cannot be read: {error}\nhelp: {fix}"))
         })?;
         Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
     }

@@ -67,7 +67,7 @@ fn arg(key: &'static LoadKey, flag: &'static Flag) -> Arg {
         return arg.action(ArgAction::SetTrue);
     }
     let read = |word: &str| {
-        let wrong = |wrong: Wrong| format!("{}: {}", wrong.text, wrong.mend);
+        let wrong = |wrong: Wrong| format!("{}: {}", wrong.text, wrong.fix);
         key.kind.read_word(word).map_err(wrong)
     };
     arg.value_name(key.kind.value_name()).value_parser(read)
@@ -109,7 +109,7 @@ impl LoadOptions {
             None => contradiction.keys()[0].to_owned(),
         };
         let wrong = contradiction.in_plan();
-        format!("{place}: {}\nhelp: {}", told(&wrong.text), told(&wrong.mend))
+        format!("{place}: {}\nhelp: {}", told(&wrong.text), told(&wrong.fix))
     }
 
     /// The same load with subscribers that read nothing for `lasts`, by default for as long as
@@ -177,11 +177,11 @@ const STALLED_WINDOW: u32 = 20;
 /// An error about a plan key, told by the flag that says the same.
 pub fn with_flag(invalid: Invalid) -> Invalid {
     let Some(flag) = flag_of(&invalid.place) else { return invalid };
-    let mend = match invalid.mend.strip_prefix("give ") {
+    let fix = match invalid.fix.strip_prefix("give ") {
         Some(rest) => format!("type {flag} {rest}"),
-        None => told(&invalid.mend),
+        None => told(&invalid.fix),
     };
-    Invalid { place: flag, problem: invalid.problem, mend }
+    Invalid { place: flag, problem: invalid.problem, fix }
 }
 
 /// What is said with keys of a load, said with their flags: `load.rate = "5/s"` is `-R 5/s`.

@@ -131,8 +131,8 @@ fn changed(
 /// The lines of a file but empty ones.
 fn lines(flag: &str, file: &str) -> Result<Vec<String>, Stop> {
     let text = input_file::text(Path::new(file), TEXT_BYTES_MAX).map_err(|error| {
-        let mend = "name a file with one header field a line";
-        Stop::usage(format!("{flag} @{file}: cannot be read: {error}\nhelp: {mend}"))
+        let fix = "name a file with one header field a line";
+        Stop::usage(format!("{flag} @{file}: cannot be read: {error}\nhelp: {fix}"))
     })?;
     Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }

@@ -44,7 +44,7 @@ pub fn fail_if(text: &str) -> Result<Condition, String> {
     let capacity = if is_capacity { text.trim().parse::<Condition>().ok() } else { None };
     match capacity {
         Some(condition) => Ok(condition),
-        None => metrics::absolute(text).map_err(|wrong| format!("{}; {}", wrong.text, wrong.mend)),
+        None => metrics::absolute(text).map_err(|wrong| format!("{}; {}", wrong.text, wrong.fix)),
     }
 }
 
@@ -53,7 +53,7 @@ pub fn fail_if(text: &str) -> Result<Condition, String> {
 /// # Errors
 /// The mistake, and what to type instead.
 pub fn fail_if_changed(text: &str) -> Result<Condition, String> {
-    metrics::condition(text).map_err(|wrong| format!("{}; {}", wrong.text, wrong.mend))
+    metrics::condition(text).map_err(|wrong| format!("{}; {}", wrong.text, wrong.fix))
 }
 
 impl Verdicts {

@@ -82,7 +82,7 @@ fn what_cannot_be_told_is_98_unless_a_flag_decides() {
 }
 
 #[test]
-fn nonsense_is_refused_with_the_mend() {
+fn nonsense_is_refused_with_the_fix() {
     let place = Place::new("diff-nonsense");
     place.weigh(&["diff", "latest", "latest"]).with(2).saying(&["only 0 runs", "--runs DIR"]);
     place.compare(&["tcp", "-n", "300"]).with(0);

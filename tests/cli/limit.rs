@@ -470,7 +470,7 @@ fn nobody_there_ends_the_search() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused_with_the_mend() {
+fn what_cannot_be_searched_is_refused_with_the_fix() {
     let place = Place::new("limit-refusals");
     for (line, parts) in [
         (&["tcp", "--goal", "rfc2455"][..], &["--goal", "rfc2544", "quick", "conditions"][..]),

@@ -96,7 +96,7 @@ fn a_trial_without_a_file_is_left_out_and_named() {
 }
 
 #[test]
-fn without_a_record_the_mend_is_said() {
+fn without_a_record_the_fix_is_said() {
     let place = Place::new("no-messages");
     place.compare(&["tcp", "-n", "10"]);
     let run = place.run();

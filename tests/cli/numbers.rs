@@ -76,7 +76,7 @@ fn what_the_numbers_cannot_carry_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_file_that_is_none_is_refused_with_line_and_mend() {
+fn a_file_that_is_none_is_refused_with_line_and_fix() {
     let place = with_file("bad.csv", "a,1\nb,2ms\n");
     place.weigh(&["stats", "bad.csv"]).with(2).saying(&["bad.csv: line 2", "without units"]);
     place.weigh(&["stats", "none.csv"]).with(2).saying(&["none.csv"]);

@@ -97,7 +97,7 @@ fn a_batch_is_compared_with_its_messages_one_by_one() {
 }
 
 #[test]
-fn what_means_nothing_is_refused_with_the_mend() {
+fn what_means_nothing_is_refused_with_the_fix() {
     let place = Place::new("no-poll");
     for (words, said) in [
         (&["http", "--pattern", "poll", "--period", "10us"][..], "at least --period 1ms"),

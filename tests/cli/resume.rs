@@ -171,7 +171,7 @@ fn a_damaged_journal_is_said_and_only_what_is_lost_is_done_again() {
 }
 
 #[test]
-fn what_cannot_be_resumed_is_refused_with_the_mend() {
+fn what_cannot_be_resumed_is_refused_with_the_fix() {
     let place = Place::new("refused");
     place.resume(&[]).with(2).saying(&["there is no such run"]);
     place.weigh(&["run"]).with(2);

@@ -206,7 +206,7 @@ fn a_charger_is_refused_and_ends_a_discharge_when_it_comes_back() {
 }
 
 #[test]
-fn what_cannot_be_run_down_is_refused_with_the_mend() {
+fn what_cannot_be_run_down_is_refused_with_the_fix() {
     let place = tank("refused-rundown");
     let empty = place.folder().join("empty");
     fs::create_dir_all(&empty).expect("a folder");

@@ -160,7 +160,7 @@ fn a_policy_gives_each_participant_his_parts_and_its_time() {
 }
 
 #[test]
-fn keys_that_will_not_do_are_named_with_the_mend() {
+fn keys_that_will_not_do_are_named_with_the_fix() {
     let place = place("keys");
     let seal = "seal make reading.json -o x.sealed --to";
     for (arguments, said) in [

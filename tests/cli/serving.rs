@@ -68,7 +68,7 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
 }
 
 #[test]
-fn a_port_in_use_is_named_with_the_mend() {
+fn a_port_in_use_is_named_with_the_fix() {
     let place = Place::new("in-use");
     let server = Server::start(&place, &["mqtt"]);
     let address = server.url.trim_start_matches("mqtt://").to_owned();

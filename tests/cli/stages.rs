@@ -132,7 +132,7 @@ fn nobody_is_left_of_a_pipeline_whose_owner_is_killed() {
 }
 
 #[test]
-fn what_no_pipeline_can_be_is_refused_with_the_mend() {
+fn what_no_pipeline_can_be_is_refused_with_the_fix() {
     let place = Place::new("stages-refused");
     for (words, says) in [
         (&["pipeline@tcp"][..], "pipeline@mqtt, pipeline@http1, pipeline@grpc"),

@@ -385,7 +385,7 @@ fn a_full_disk_ends_a_study_and_room_lets_it_go_on() {
 }
 
 /// A share that no control group enforces is said before anything starts, with what stands in for
-/// it and the mend; the plan is run all the same.
+/// it and the fix; the plan is run all the same.
 #[test]
 fn a_share_that_cannot_be_enforced_is_said_at_once() {
     let place = Place::with_study("study-no-groups", |file, text| match file {

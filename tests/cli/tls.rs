@@ -155,7 +155,7 @@ fn real_servers_are_weighed_inside_tls() {
     place.nobody_is_left();
 }
 
-/// A bad certificate is refused with its reason and its mend, and what is accepted unseen is
+/// A bad certificate is refused with its reason and its fix, and what is accepted unseen is
 /// doubted.
 #[test]
 fn certificates_are_never_accepted_silently() {

@@ -55,7 +55,7 @@ fn a_large_object_takes_little_memory() {
 }
 
 #[test]
-fn what_is_no_object_is_refused_with_the_mend() {
+fn what_is_no_object_is_refused_with_the_fix() {
     let place = Place::new("no-object");
     place.write("empty", "");
     place.write("small", "0123456789");
@@ -93,7 +93,7 @@ fn what_is_no_object_is_refused_with_the_mend() {
 }
 
 /// A file that is cut short while it is sent: the transfer is lost on our own side, and the result
-/// names the file, what became of it, and the mend.
+/// names the file, what became of it, and the fix.
 #[test]
 fn a_file_that_shrinks_is_told_by_name() {
     for protocol in ["tcp", "mqtt"] {

@@ -223,9 +223,9 @@ impl Reader<'_> {
             let text = value.get(field).and_then(Value::as_str);
             text.is_some_and(|text| !text.trim().is_empty())
         };
-        for (field, mend) in TOLD {
+        for (field, fix) in TOLD {
             if !is_told(field) {
-                let text = format!("{name} has no {field}: {mend}");
+                let text = format!("{name} has no {field}: {fix}");
                 return Err(self.wrong(place(field), text));
             }
         }

@@ -58,7 +58,7 @@ impl ObjectFile {
     /// Fills `place` with what stands in the file from `at` on.
     ///
     /// # Errors
-    /// In words, with the mend: it was cut short while it was sent, or cannot be read any more.
+    /// In words, with the fix: it was cut short while it was sent, or cannot be read any more.
     pub fn read(&self, at: u64, place: &mut [u8]) -> Result<(), String> {
         self.file.read_exact_at(place, at).map_err(|error| {
             let (path, bytes) = (&self.path, self.bytes);

@@ -34,7 +34,7 @@ pub struct Serving {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
     /// The socket to listen on could not be made.
-    #[error("cannot listen on {on}: {fault}; {}", listen_mend(on, *fault))]
+    #[error("cannot listen on {on}: {fault}; {}", listen_fix(on, *fault))]
     Listen {
         /// The address asked for.
         on: SocketAddr,
@@ -52,7 +52,7 @@ pub enum ServeError {
 }
 
 /// What to type where an address cannot be listened on.
-pub fn listen_mend(on: &SocketAddr, fault: IoFault) -> String {
+pub fn listen_fix(on: &SocketAddr, fault: IoFault) -> String {
     let port = on.port();
     match fault {
         IoFault::Other(libc::EADDRNOTAVAIL) => {

@@ -101,9 +101,9 @@ impl Axis {
     pub fn new(kind: AxisKind, min: f64, max: f64, granularity: f64) -> Result<Axis, Invalid> {
         let place = |end: &str| format!("limit.{kind}.{end}");
         if !(granularity.is_finite() && granularity > 0.0) {
-            let mend = "give a positive step, such as 1";
+            let fix = "give a positive step, such as 1";
             let problem = format!("loads cannot be {granularity} apart");
-            return Err(Invalid::new(place("granularity"), problem, mend));
+            return Err(Invalid::new(place("granularity"), problem, fix));
         }
         if kind.is_whole() && granularity.fract() != 0.0 {
             let problem = format!("{granularity} of{} is not a step of whole loads", kind.unit());
@@ -122,8 +122,8 @@ impl Axis {
         let last = (max / granularity + ROUNDING).floor() as Step;
         if first >= last {
             let problem = format!("there are no two loads between {min} and {max}");
-            let mend = "give a larger maximum, or a finer granularity";
-            return Err(Invalid::new(place("max"), problem, mend));
+            let fix = "give a larger maximum, or a finer granularity";
+            return Err(Invalid::new(place("max"), problem, fix));
         }
         Ok(Axis { kind, granularity, first, last })
     }

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ramp_that_is_no_curve_is_refused_with_the_mend() {
+    fn a_ramp_that_is_no_curve_is_refused_with_the_fix() {
         let mut holds = curve(3100.0, 0.0, 0.0, 1);
         let few = plateau(&holds[..4]).unwrap_err().to_string();
         assert!(few.contains("hold at least 5 loads"), "{few}");

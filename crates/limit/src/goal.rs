@@ -75,8 +75,8 @@ impl Goal {
             "quick" => Ok(Goal::quick()),
             "sustain" => Ok(Goal::sustained()),
             _ => {
-                let mend = format!("type one of {}", Goal::PRESETS.join(", "));
-                Err(Invalid::new("limit.goal", format!("unknown preset {name:?}"), mend))
+                let fix = format!("type one of {}", Goal::PRESETS.join(", "));
+                Err(Invalid::new("limit.goal", format!("unknown preset {name:?}"), fix))
             }
         }
     }
@@ -144,8 +144,8 @@ impl Goal {
     /// # Errors
     /// The number that is wrong, and what to type.
     pub fn check(&self) -> Result<(), Invalid> {
-        let wrong = |key: &str, problem: String, mend: &str| {
-            Err(Invalid::new(format!("limit.goal.{}.{key}", self.name), problem, mend))
+        let wrong = |key: &str, problem: String, fix: &str| {
+            Err(Invalid::new(format!("limit.goal.{}.{key}", self.name), problem, fix))
         };
         let share = |value: f64| (0.0..1.0).contains(&value);
         if self.initial_trial_duration == Nanos(0) {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_that_cannot_end_is_refused_with_the_mend() {
+    fn a_goal_that_cannot_end_is_refused_with_the_fix() {
         let base = Goal::rfc2544;
         for (goal, part) in [
             (Goal { duration_sum: Nanos::from_secs(59), ..base() }, "duration_sum: is less than"),

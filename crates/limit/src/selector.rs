@@ -45,8 +45,8 @@ impl Search {
 
     fn check(&self) -> Result<(), Invalid> {
         if self.goals.is_empty() {
-            let mend = format!("name one or more of {}", Goal::PRESETS.join(", "));
-            return Err(Invalid::new("limit.goals", "there is no goal", mend));
+            let fix = format!("name one or more of {}", Goal::PRESETS.join(", "));
+            return Err(Invalid::new("limit.goals", "there is no goal", fix));
         }
         for (index, goal) in self.goals.iter().enumerate() {
             goal.check()?;

@@ -98,7 +98,7 @@ fn intervals_hold_the_parameters_as_often_as_they_say() {
 }
 
 #[test]
-fn what_the_law_cannot_describe_is_refused_with_the_mend() {
+fn what_the_law_cannot_describe_is_refused_with_the_fix() {
     let law = Law { lambda: 1000.0, sigma: 0.1, kappa: 0.0 };
     let flat = Fit::new(&synthetic(&law, 0.02, 3), Noise::Proportional, QUICK).unwrap();
     assert_eq!(flat.peak(), Err(NoFit::NoPeak));

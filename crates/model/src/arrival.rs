@@ -188,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn a_step_without_its_time_is_mended_by_what_is_taken() {
-        for (wrong, mend) in
+    fn a_step_without_its_time_is_answered_with_its_form() {
+        for (wrong, fix) in
             [("100", "100/s@5s"), ("2k/s", "2k/s@5s"), ("fast", "100/s@5s"), ("", "100/s@5s")]
         {
             let error = format!("steps:{wrong}").parse::<Arrival>().unwrap_err();
-            assert!(error.ends_with(&format!("type {mend}")), "{error}");
-            assert!(format!("steps:{mend}").parse::<Arrival>().is_ok(), "{mend}");
+            assert!(error.ends_with(&format!("type {fix}")), "{error}");
+            assert!(format!("steps:{fix}").parse::<Arrival>().is_ok(), "{fix}");
         }
     }
 }

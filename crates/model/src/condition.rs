@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_told_what_to_type() {
-        for (text, mend) in [
+        for (text, fix) in [
             ("response_time < 5ms", "p(95)"),
             ("response_time min < 5ms", "p99.9"),
             ("loss = 0", "loss == 0"),
@@ -230,7 +230,7 @@ mod tests {
             ("< 5", "such as"),
         ] {
             let problem = text.parse::<Condition>().unwrap_err();
-            assert!(problem.contains(mend), "{text}: {problem}");
+            assert!(problem.contains(fix), "{text}: {problem}");
         }
     }
 

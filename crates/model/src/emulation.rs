@@ -34,7 +34,7 @@ pub struct Lacking {
     /// What is missing.
     pub text: &'static str,
     /// What to write instead.
-    pub mend: &'static str,
+    pub fix: &'static str,
 }
 
 impl Emulation {
@@ -80,7 +80,7 @@ impl Emulation {
     /// # Errors
     /// If it could not: its figures would describe something that it never did.
     pub fn needs(self, load: &Load) -> Result<(), Lacking> {
-        let lacking = |key, text, mend| Err(Lacking { key, text, mend });
+        let lacking = |key, text, fix| Err(Lacking { key, text, fix });
         let is_asked = matches!(load.pattern, Pattern::Request | Pattern::Publish);
         match self {
             Emulation::Htop => Ok(()),
@@ -112,7 +112,7 @@ impl Emulation {
 
 /// Its clients each have their own subscriber, send message by message, and count afterwards.
 fn stresser_needs(load: &Load) -> Result<(), Lacking> {
-    let lacking = |key, text, mend| Err(Lacking { key, text, mend });
+    let lacking = |key, text, fix| Err(Lacking { key, text, fix });
     let is_one = load.connections == 1 && load.subscribers == 1;
     if load.pattern != Pattern::Deliver {
         return lacking(

@@ -36,14 +36,14 @@ pub enum SettingKind {
 
 /// A trial that this protocol cannot do: what is wrong, where, and what to type instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {problem}{}{mend}", if mend.is_empty() { "" } else { "; " })]
+#[error("{place}: {problem}{}{fix}", if fix.is_empty() { "" } else { "; " })]
 pub struct Invalid {
     /// The plan key or option.
     pub place: String,
     /// What is wrong with it.
     pub problem: String,
     /// What to type instead.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl Invalid {
@@ -51,9 +51,9 @@ impl Invalid {
     pub fn new(
         place: impl Into<String>,
         problem: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Invalid {
-        Invalid { place: place.into(), problem: problem.into(), mend: mend.into() }
+        Invalid { place: place.into(), problem: problem.into(), fix: fix.into() }
     }
 }
 
@@ -113,9 +113,9 @@ impl Settings {
 }
 
 pub(crate) fn check(protocol: &str, setting: &Setting, value: &str) -> Result<(), Invalid> {
-    let wrong = |mend: String| {
+    let wrong = |fix: String| {
         let place = format!("{protocol}.{}", setting.key);
-        Err(Invalid::new(place, format!("{value:?} is not a valid value"), mend))
+        Err(Invalid::new(place, format!("{value:?} is not a valid value"), fix))
     };
     match setting.kind {
         SettingKind::Flag if value == "true" || value == "false" => Ok(()),

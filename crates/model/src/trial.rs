@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_keys_and_values_are_named_with_the_mend() {
+    fn wrong_keys_and_values_are_named_with_the_fix() {
         let error = Settings::new("mqtt", KNOWN, [("qso", "2")]).unwrap_err().to_string();
         assert!(error.contains("mqtt.qso") && error.contains("qos, clean"), "{error}");
         let error = Settings::new("mqtt", KNOWN, [("qos", "3")]).unwrap_err().to_string();

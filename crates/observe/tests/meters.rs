@@ -254,7 +254,7 @@ fn a_shunt_is_read_in_the_units_of_its_driver() {
 }
 
 #[test]
-fn a_unit_that_is_off_by_1000_is_refused_with_the_mend() {
+fn a_unit_that_is_off_by_1000_is_refused_with_the_fix() {
     for (name, files, words) in [
         ("volts-up", [("in1_input", 5_000_000), BOARD[1], BOARD[2]], "in1_input is 5000 V"),
         ("volts-down", [("in1_input", 5), BOARD[1], BOARD[2]], "in1_input is 0.005 V"),

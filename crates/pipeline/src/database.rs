@@ -181,14 +181,14 @@ fn prepare(
 /// SQLite's error, with the file and what to do.
 fn explain(path: &Path, error: &rusqlite::Error) -> String {
     let path: PathBuf = path.to_owned();
-    let mend = match error.sqlite_error_code() {
+    let fix = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => "it is not an SQLite database; choose another file",
         Some(ErrorCode::CannotOpen) => "its folder must exist and be writable",
         Some(ErrorCode::ReadOnly) => "it is read-only; choose another file",
         Some(ErrorCode::DatabaseBusy) => "another process writes to it; stop that process first",
         _ => "choose another file",
     };
-    format!("--database {}: {error}: {mend}", path.display())
+    format!("--database {}: {error}: {fix}", path.display())
 }
 
 fn lock(of: &Mutex<Connection>) -> MutexGuard<'_, Connection> {

@@ -101,9 +101,9 @@ impl Store {
         let target = tonic::transport::Endpoint::from_shared(uri).map_err(bad)?;
         let target = target.connect_timeout(CONNECT_WITHIN).timeout(ANSWER_WITHIN);
         let away = |error: tonic::transport::Error| {
-            let mend =
+            let fix =
                 format!("start it first: weigh serve store --listen {}", endpoint.authority());
-            Failed::Found(format!("no store at {url}: {}; {mend}", chain(&error)))
+            Failed::Found(format!("no store at {url}: {}; {fix}", chain(&error)))
         };
         let channel = target.connect().await.map_err(away)?;
         let store = Store { channel, url };
@@ -116,8 +116,8 @@ impl Store {
             ))),
             Err(status) => {
                 let saw = told(&status);
-                let mend = "type the address of a store";
-                Err(Failed::Found(format!("{}: no answer to a call: {saw}; {mend}", store.url)))
+                let fix = "type the address of a store";
+                Err(Failed::Found(format!("{}: no answer to a call: {saw}; {fix}", store.url)))
             }
         }
     }
@@ -224,9 +224,9 @@ impl Api {
         match api.is_there().await {
             Ok(()) => Ok(api),
             Err(saw) => {
-                let mend =
+                let fix =
                     format!("start it first: weigh serve api --listen {}", endpoint.authority());
-                Err(Failed::Found(format!("no api at {root}: {saw}; {mend}")))
+                Err(Failed::Found(format!("no api at {root}: {saw}; {fix}")))
             }
         }
     }

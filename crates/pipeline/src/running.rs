@@ -180,8 +180,8 @@ pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// A listening socket.
 pub(crate) async fn listen(at: SocketAddr) -> Result<TcpListener, Failed> {
     TcpListener::bind(at).await.map_err(|error| {
-        let mend = "choose another address, or port 0 for a free one";
-        Failed::Found(format!("cannot listen on {at}: {error}; {mend}"))
+        let fix = "choose another address, or port 0 for a free one";
+        Failed::Found(format!("cannot listen on {at}: {error}; {fix}"))
     })
 }
 

@@ -100,8 +100,8 @@ impl Asked<'_> {
         let place = given.map_or(&self.state.place, |given| &given.place).clone();
         let looked_for = if word == SAME { lane_target } else { word };
         let found = self.world.target(looked_for).map_err(|said| {
-            let (wrong, mend) = said.split_once(": ").unwrap_or((&said, ""));
-            Problem::at(place.clone(), format!("background.target: {wrong}"), mend)
+            let (wrong, fix) = said.split_once(": ").unwrap_or((&said, ""));
+            Problem::at(place.clone(), format!("background.target: {wrong}"), fix)
         })?;
         let speaks = match (word, found.speaks) {
             // A reference server supports one protocol.
@@ -122,8 +122,8 @@ impl Asked<'_> {
                 _ => format!("{} does not speak {}", found.name, protocol.name()),
             };
             let speaks = speaks.unwrap_or_default().join(", ");
-            let mend = format!("type one of {speaks}, or set another background.target");
-            return Err(Problem::at(place, format!("background.target: {text}"), mend));
+            let fix = format!("type one of {speaks}, or set another background.target");
+            return Err(Problem::at(place, format!("background.target: {text}"), fix));
         }
         let name = if word == SAME { word.to_owned() } else { found.name };
         Ok((protocol, name))
@@ -160,11 +160,11 @@ impl Asked<'_> {
         let refused = words.arrival.as_ref().and_then(|own| Background::refusal(own, pattern));
         let refused =
             refused.or_else(|| Background::refusal(&weigh_model::Arrival::Closed, pattern));
-        if let Some((text, mend)) = refused {
+        if let Some((text, fix)) = refused {
             let keys = ["background.load.arrival", "background.load.pattern"];
             let given = keys.iter().find_map(|key| self.row.get(*key));
             let place = given.map_or_else(place, |given| given.place.clone());
-            return Err(vec![Problem::at(place, text, mend)]);
+            return Err(vec![Problem::at(place, text, fix)]);
         }
         let decided = words.decide(protocol.name(), protocol.patterns());
         let mut load = decided.map_err(|wrong| -> Vec<Problem> {
@@ -186,8 +186,8 @@ impl Asked<'_> {
             let place = given.place.clone();
             if first != protocol.name() {
                 let text = format!("{key}: {first} is not the protocol of the background");
-                let mend = format!("leave it out, or make background.protocol {first}");
-                return Err(Problem::at(place, text, mend));
+                let fix = format!("leave it out, or make background.protocol {first}");
+                return Err(Problem::at(place, text, fix));
             }
             let text = given.text();
             if self.world.is_secret(rest, &text) {

@@ -122,7 +122,7 @@ impl Contradiction {
 
     /// The contradiction as an error of a plan.
     pub fn in_plan(&self) -> Wrong {
-        let (text, mend) = match self {
+        let (text, fix) = match self {
             Contradiction::NoSuchPattern { protocol, pattern, known } => {
                 let known: Vec<&str> = known.iter().map(|pattern| pattern.name()).collect();
                 (
@@ -176,8 +176,8 @@ impl Contradiction {
                     .into(),
             ),
             Contradiction::NoObject => {
-                let mend = "type at least load.size = \"1B\"";
-                ("a transfer of 0 bytes moves nothing".into(), mend.into())
+                let fix = "type at least load.size = \"1B\"";
+                ("a transfer of 0 bytes moves nothing".into(), fix.into())
             }
             Contradiction::PairsUnequal => (
                 "pairs need as many subscribers as publishers".into(),
@@ -191,12 +191,12 @@ impl Contradiction {
                 (format!("the arrival {arrival} has no warm-up"), "leave it out".into())
             }
             Contradiction::NoDuration => {
-                let mend = "type for example load.duration = \"2s\"";
-                ("the measured time is 0".into(), mend.into())
+                let fix = "type for example load.duration = \"2s\"";
+                ("the measured time is 0".into(), fix.into())
             }
             Contradiction::NoTimeout => {
-                let mend = "type for example load.timeout = \"5s\"";
-                ("every message would be late".into(), mend.into())
+                let fix = "type for example load.timeout = \"5s\"";
+                ("every message would be late".into(), fix.into())
             }
             Contradiction::TwoBodies => (
                 "the body is given twice, unencrypted and sealed".into(),
@@ -214,7 +214,7 @@ impl Contradiction {
             ),
             other => return other.of_turns(),
         };
-        Wrong::new(text, mend)
+        Wrong::new(text, fix)
     }
 
     /// Errors of clients that join in groups, and of shares of a second.

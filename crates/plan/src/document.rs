@@ -76,8 +76,8 @@ pub(crate) fn read(table: &DeTable<'_>, keys: &Keys, length: Length) -> (Documen
             ),
             ("vary" | "stop", _) => {
                 let text = format!("{} is a table", key.get_ref());
-                let mend = format!("write [{}] above its keys", key.get_ref());
-                reader.wrong(key.span(), Wrong::new(text, mend));
+                let fix = format!("write [{}] above its keys", key.get_ref());
+                reader.wrong(key.span(), Wrong::new(text, fix));
             }
             (name, plain) => reader.top(name, key.span(), plain, value.span()),
         }
@@ -110,7 +110,7 @@ struct Axes<'d> {
 
 impl Reader<'_> {
     fn wrong(&mut self, place: Range<usize>, wrong: Wrong) {
-        self.problems.add(Problem::at(place, wrong.text, wrong.mend));
+        self.problems.add(Problem::at(place, wrong.text, wrong.fix));
     }
 
     /// Reads a key at the top level, or a table of keys.
@@ -165,8 +165,8 @@ impl Reader<'_> {
     fn value(&mut self, key: &Key, value: &DeValue<'_>, place: &Range<usize>) -> Option<Given> {
         let is_list = matches!(value, DeValue::Array(_)) || range_of(key.kind, value).is_some();
         let read = if is_list && key.is_varied {
-            let mend = format!("write it below [vary]: {} = ...", key.name);
-            Err(Wrong::new("several values are an axis", mend))
+            let fix = format!("write it below [vary]: {} = ...", key.name);
+            Err(Wrong::new("several values are an axis", fix))
         } else {
             key.kind.read(value)
         };
@@ -176,7 +176,7 @@ impl Reader<'_> {
             Ok(value) => Some(Given { value, place: place.clone() }),
             Err(wrong) => {
                 let text = format!("{}: {}", key.name, wrong.text);
-                self.wrong(place.clone(), Wrong::new(text, wrong.mend));
+                self.wrong(place.clone(), Wrong::new(text, wrong.fix));
                 None
             }
         }
@@ -220,8 +220,8 @@ impl Reader<'_> {
         match (elements(entry.value), range_of(key.kind, entry.value)) {
             (Some([]), _) => {
                 let text = format!("{}: the axis is empty", key.name);
-                let mend = "type a value in its list, or leave it out";
-                self.wrong(entry.place.clone(), Wrong::new(text, mend));
+                let fix = "type a value in its list, or leave it out";
+                self.wrong(entry.place.clone(), Wrong::new(text, fix));
                 Vec::new()
             }
             (Some(list), _) => {
@@ -232,8 +232,8 @@ impl Reader<'_> {
                 let example =
                     if key.kind.is_ordered() { ", or a range \"5..60 step 5\"" } else { "" };
                 let text = format!("{}: an axis is a list", key.name);
-                let mend = format!("type the values in brackets, [1, 2, 3]{example}");
-                self.wrong(entry.place.clone(), Wrong::new(text, mend));
+                let fix = format!("type the values in brackets, [1, 2, 3]{example}");
+                self.wrong(entry.place.clone(), Wrong::new(text, fix));
                 Vec::new()
             }
         }
@@ -250,7 +250,7 @@ impl Reader<'_> {
             }
             Err(wrong) => {
                 let text = format!("{}: {}", key.name, wrong.text);
-                self.wrong(place.clone(), Wrong::new(text, wrong.mend));
+                self.wrong(place.clone(), Wrong::new(text, wrong.fix));
                 Vec::new()
             }
         }
@@ -272,8 +272,8 @@ impl Reader<'_> {
                 row.extend(given.map(|given| (key.name, given)));
             }
             if !seen.insert(spelt(&row)) {
-                let mend = "leave one out; set repetitions in [repeat]";
-                self.wrong(element.span(), Wrong::new("this case was given before", mend));
+                let fix = "leave one out; set repetitions in [repeat]";
+                self.wrong(element.span(), Wrong::new("this case was given before", fix));
             }
             cases.push((row, element.span()));
         }
@@ -286,14 +286,14 @@ impl Reader<'_> {
             let Some(key) = self.varied(&entry) else { continue };
             if !key.kind.is_ordered() {
                 let text = format!("{}: its values have no order", key.name);
-                let mend = "stop rules are for axes of numbers, sizes, durations and rates";
-                self.wrong(entry.key.clone(), Wrong::new(text, mend));
+                let fix = "stop rules are for axes of numbers, sizes, durations and rates";
+                self.wrong(entry.key.clone(), Wrong::new(text, fix));
                 continue;
             }
             if elements(entry.value).is_some_and(|list| list.is_empty()) {
                 let text = format!("{}: the rule has no condition", key.name);
-                let mend = "type one, such as \"first loss\", or leave the rule out";
-                self.wrong(entry.place.clone(), Wrong::new(text, mend));
+                let fix = "type one, such as \"first loss\", or leave the rule out";
+                self.wrong(entry.place.clone(), Wrong::new(text, fix));
                 continue;
             }
             let condition = Key { kind: Kind::Condition, is_varied: false, ..key.clone() };
@@ -472,8 +472,8 @@ fn check_rows(rows: &[Row], reader: &mut Reader<'_>) {
             row.iter().map(|(key, given)| format!("{key} = {}", given.value)).collect();
         let place = row.values().map(|given| given.place.clone()).next().unwrap_or(0..0);
         let text = format!("{} is on this axis twice", told.join(", "));
-        let mend = "leave one out; set repetitions in [repeat]";
-        reader.wrong(place, Wrong::new(text, mend));
+        let fix = "leave one out; set repetitions in [repeat]";
+        reader.wrong(place, Wrong::new(text, fix));
     }
 }
 
@@ -524,8 +524,8 @@ fn of_key(key: &str, value: Value) -> Result<Value, Wrong> {
             Err(Wrong::new(text, "type \"loss == 0\""))
         }
         "observe.every" if parse_duration(text) == Ok(Nanos(0)) => {
-            let mend = "type \"500ms\", or leave it out: then it fits the length of the trial";
-            Err(Wrong::new("an interval must be longer than 0", mend))
+            let fix = "type \"500ms\", or leave it out: then it fits the length of the trial";
+            Err(Wrong::new("an interval must be longer than 0", fix))
         }
         "energy.every" if parse_duration(text) == Ok(Nanos(0)) => {
             Err(Wrong::new("the time between messages must be longer than 0", "type \"1m\""))
@@ -543,8 +543,8 @@ fn checked(kind: Kind, value: Value) -> Result<Value, Wrong> {
             let Ok(condition) = text.parse::<Condition>() else { return Ok(value) };
             if let Limit::Change(_) = condition.limit {
                 let text = format!("{text:?} compares with another run, and a plan has only one");
-                let mend = "type a value with its unit, or use `weigh diff --fail-if`";
-                return Err(Wrong::new(text, mend));
+                let fix = "type a value with its unit, or use `weigh diff --fail-if`";
+                return Err(Wrong::new(text, fix));
             }
             metrics::check(&condition.metric)?;
         }

@@ -29,5 +29,5 @@ fn lacking(own: Emulation, cases: &[Case]) -> Option<Problem> {
         return None;
     }
     let text = format!("observe.emulate: {own}, {}: {}", first.key, first.text);
-    Some(Problem::missing(text, first.mend))
+    Some(Problem::missing(text, first.fix))
 }

@@ -129,11 +129,11 @@ impl Keys {
             self.below(first).or_else(|| nearest(first, names.iter().copied()).map(str::to_owned));
         names.sort_unstable();
         names.dedup();
-        let mend = match meant {
+        let fix = match meant {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("there are: {}", names.join(", ")),
         };
-        Err(Wrong::new(format!("there is no key {first:?} in a plan"), mend))
+        Err(Wrong::new(format!("there is no key {first:?} in a plan"), fix))
     }
 
     /// Keys of this name in tables, since a missing table is the most likely mistake, above all
@@ -191,16 +191,16 @@ impl Keys {
         }
         if self.check_table(first).is_err() {
             let near = nearest(name, self.keys.iter().map(|key| key.name.as_str()));
-            let mend = near.map(|near| format!("did you mean {near}?"));
+            let fix = near.map(|near| format!("did you mean {near}?"));
             return Wrong::new(
                 text,
-                mend.unwrap_or_else(|| "keys are written as load.size".into()),
+                fix.unwrap_or_else(|| "keys are written as load.size".into()),
             );
         }
         let all = self.keys.iter().flat_map(|key| self.written(&key.name));
         let names: Vec<String> =
             all.filter(|name| name.starts_with(&format!("{first}."))).collect();
-        let mend = match nearest(name, names.iter().map(String::as_str)) {
+        let fix = match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
             None if first == STATE => format!("there are: {}", of_background::TOLD),
             None => {
@@ -209,7 +209,7 @@ impl Keys {
                 format!("the keys of {first} are: {}", plain.join(", "))
             }
         };
-        Wrong::new(text, mend)
+        Wrong::new(text, fix)
     }
 }
 

@@ -288,9 +288,9 @@ fn choice(value: &DeValue<'_>, words: &[&str]) -> Result<Value, Wrong> {
         }
     };
     if !words.contains(&text.as_str()) {
-        let mend = nearest(&text, words.iter().copied())
+        let fix = nearest(&text, words.iter().copied())
             .map_or(wanted.clone(), |near| format!("did you mean {near}? {wanted}"));
-        return Err(Wrong::new(format!("{text:?} is not a value it takes"), mend));
+        return Err(Wrong::new(format!("{text:?} is not a value it takes"), fix));
     }
     let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
     Ok(number.map_or(Value::String(text), Value::Integer))
@@ -299,16 +299,16 @@ fn choice(value: &DeValue<'_>, words: &[&str]) -> Result<Value, Wrong> {
 fn target_life(text: &str) -> Result<String, Wrong> {
     let known = Value::String(text.to_owned()).try_into::<TargetLife>();
     known.map(|_| text.to_owned()).map_err(|_| {
-        let mend = "type \"fresh\" (a process for every trial) or \"kept\" (one for the run)";
-        Wrong::new(format!("unknown value {text:?}"), mend)
+        let fix = "type \"fresh\" (a process for every trial) or \"kept\" (one for the run)";
+        Wrong::new(format!("unknown value {text:?}"), fix)
     })
 }
 
 fn no_path(text: &str, said: &str) -> Wrong {
     let near = nearest(text, path::PRESETS.iter().map(|(name, _)| *name));
     let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
-    let mend = said.split_once(": ").map_or(said, |(_, mend)| mend);
-    Wrong::new(format!("{text:?} is not a known path"), format!("{near}{mend}"))
+    let fix = said.split_once(": ").map_or(said, |(_, fix)| fix);
+    Wrong::new(format!("{text:?} is not a known path"), format!("{near}{fix}"))
 }
 
 fn unfit(value: &DeValue<'_>, wanted: &str) -> Wrong {

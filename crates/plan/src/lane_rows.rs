@@ -163,9 +163,9 @@ impl Choice<'_> {
             (None, Some(speaks)) => self.protocol(speaks.first()?, &named.as_ref()?.place)?,
             (None, None) => {
                 let text = "the plan has no protocol";
-                let mend = "add protocol = \"mqtt\" at the top, or a list of them below [vary]";
+                let fix = "add protocol = \"mqtt\" at the top, or a list of them below [vary]";
                 let place = named.map(|given| given.place);
-                self.problems.add(Problem { place, text: text.into(), mend: mend.into() });
+                self.problems.add(Problem { place, text: text.into(), fix: fix.into() });
                 return None;
             }
         };
@@ -199,8 +199,8 @@ impl Choice<'_> {
         let found = self.world.target(word);
         found
             .map_err(|said| {
-                let (wrong, mend) = said.split_once(": ").unwrap_or((&said, ""));
-                self.problems.add(Problem::at(place.clone(), wrong, mend));
+                let (wrong, fix) = said.split_once(": ").unwrap_or((&said, ""));
+                self.problems.add(Problem::at(place.clone(), wrong, fix));
             })
             .ok()
     }
@@ -215,7 +215,7 @@ impl Choice<'_> {
         if found.is_none() {
             let names: Vec<&str> = protocols.iter().map(|protocol| protocol.name()).collect();
             let targets = self.world.target_names();
-            let mend = if targets.contains(&wanted) {
+            let fix = if targets.contains(&wanted) {
                 format!("{word} is a target: type target = {word:?}")
             } else {
                 let aliases = protocols.iter().flat_map(|protocol| protocol.aliases()).copied();
@@ -224,7 +224,7 @@ impl Choice<'_> {
                 format!("{near}There are: {}", names.join(", "))
             };
             let text = format!("unknown protocol {word:?}");
-            self.problems.add(Problem::at(place.clone(), text, mend));
+            self.problems.add(Problem::at(place.clone(), text, fix));
         }
         found
     }
@@ -238,9 +238,9 @@ impl Choice<'_> {
                 if key == PROTOCOL || key == TARGET {
                     if !self.used.contains(&(given.place.start, given.place.end)) {
                         let (word, text) = (&given.value, "fits nothing else in this plan");
-                        let mend = "leave it out, or add a protocol or target that fits";
+                        let fix = "leave it out, or add a protocol or target that fits";
                         let text = format!("{word} {text}");
-                        self.problems.add(Problem::at(given.place.clone(), text, mend));
+                        self.problems.add(Problem::at(given.place.clone(), text, fix));
                     }
                     continue;
                 }
@@ -249,7 +249,7 @@ impl Choice<'_> {
                     continue;
                 }
                 let first = key.split('.').next().unwrap_or_default();
-                let (text, mend) = if key == OVERLOAD {
+                let (text, fix) = if key == OVERLOAD {
                     let text = "no reference server in this plan has an overload policy";
                     (text.to_owned(), "leave it out, or add a reference broker".to_owned())
                 } else if SHARE.contains(&key.as_str()) {
@@ -258,16 +258,16 @@ impl Choice<'_> {
                     (text.to_owned(), "leave it out, or add a server that weigh starts".into())
                 } else if PIPELINE_KEYS.contains(&key.as_str()) {
                     let text = format!("{key}: no pipeline in this plan uses it");
-                    let mend = "leave it out, or type target = \"pipeline\"; broker belongs to \
+                    let fix = "leave it out, or type target = \"pipeline\"; broker belongs to \
                                 its entry by mqtt, batch and linger to those by mqtt and http1";
-                    (text, mend.to_owned())
+                    (text, fix.to_owned())
                 } else {
                     (
                         format!("{key}: {first} is not in this plan"),
                         format!("leave it out, or add {first} to the protocols"),
                     )
                 };
-                self.problems.add(Problem::at(given.place.clone(), text, mend));
+                self.problems.add(Problem::at(given.place.clone(), text, fix));
             }
         }
     }

@@ -57,12 +57,12 @@ pub fn check(metric: &str) -> Result<(), Wrong> {
     let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
     let names = whole.iter().copied().chain(times.iter().map(String::as_str));
     let longer: Vec<&str> = whole.iter().copied().filter(|name| name.starts_with(metric)).collect();
-    let mend = match nearest(metric, names) {
+    let fix = match nearest(metric, names) {
         _ if !longer.is_empty() => format!("did you mean {}?", few(&longer)),
         Some(near) => format!("did you mean {near}?"),
         None => MOST_ASKED.to_owned(),
     };
-    Err(Wrong::new(text, mend))
+    Err(Wrong::new(text, fix))
 }
 
 /// The error for an unknown figure at the start of a condition, if it is unknown: its limit cannot
@@ -142,10 +142,10 @@ mod tests {
             ("p99 < NaN", "finite number"),
         ] {
             let wrong = condition(text).unwrap_err();
-            let said = format!("{}; {}", wrong.text, wrong.mend);
+            let said = format!("{}; {}", wrong.text, wrong.fix);
             assert!(said.contains(part) && said.len() < 300, "{text}: {said}");
         }
-        assert!(absolute("p99 > +5%").unwrap_err().mend.contains("weigh diff"));
+        assert!(absolute("p99 > +5%").unwrap_err().fix.contains("weigh diff"));
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(check("tls_handshake_time_ns.p95"), Ok(()));
         assert_eq!(check("htop_cpu_percent.mean"), Ok(()));
         let wrong = check("htop_cpu_percent").unwrap_err();
-        assert!(wrong.mend.contains("htop_cpu_percent.mean or"), "{wrong:?}");
+        assert!(wrong.fix.contains("htop_cpu_percent.mean or"), "{wrong:?}");
         for name in ["wire", "wire.", "own_lag_ns.p99", "wires.bytes"] {
             assert!(check(name).is_err(), "{name}");
         }

@@ -25,7 +25,7 @@ pub(crate) fn layer(text: &str, sets: &Sets, keys: &Keys) -> Result<String, Prob
             Ok(value) => layer.push_str(&format!("\n{written:?} = {value}")),
             Err(wrong) => {
                 let text = format!("--set {written}={word}: {}", wrong.text);
-                problems.add(Problem::missing(text, wrong.mend));
+                problems.add(Problem::missing(text, wrong.fix));
             }
         }
     }
@@ -54,7 +54,7 @@ impl Origin {
                 Some((_, key, word)) => {
                     let said = problem.text.strip_prefix(&format!("{key}: "));
                     let said = said.unwrap_or(&problem.text);
-                    Problem::missing(format!("--set {key}={word}: {said}"), problem.mend.clone())
+                    Problem::missing(format!("--set {key}={word}: {said}"), problem.fix.clone())
                 }
             });
         }

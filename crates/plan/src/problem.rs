@@ -16,18 +16,18 @@ pub struct Problem {
     /// What is wrong.
     pub text: String,
     /// What to type instead; may be empty.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl Problem {
     /// Makes an error at `place`.
-    pub fn at(place: Range<usize>, text: impl Into<String>, mend: impl Into<String>) -> Problem {
-        Problem { place: Some(place), text: text.into(), mend: mend.into() }
+    pub fn at(place: Range<usize>, text: impl Into<String>, fix: impl Into<String>) -> Problem {
+        Problem { place: Some(place), text: text.into(), fix: fix.into() }
     }
 
     /// Makes an error about something that is missing.
-    pub fn missing(text: impl Into<String>, mend: impl Into<String>) -> Problem {
-        Problem { place: None, text: text.into(), mend: mend.into() }
+    pub fn missing(text: impl Into<String>, fix: impl Into<String>) -> Problem {
+        Problem { place: None, text: text.into(), fix: fix.into() }
     }
 }
 
@@ -81,8 +81,8 @@ impl Problems {
                 let snippet = Snippet::source(text.as_str()).path(file);
                 group = group.element(snippet.annotation(AnnotationKind::Primary.span(span)));
             }
-            if !problem.mend.is_empty() {
-                group = group.element(Level::HELP.message(visible(&problem.mend)));
+            if !problem.fix.is_empty() {
+                group = group.element(Level::HELP.message(visible(&problem.fix)));
             }
             renderer.render(&[group])
         });

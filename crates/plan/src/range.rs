@@ -210,7 +210,7 @@ mod tests {
             (Kind::Arrival, "a..b step c", "have no order"),
         ] {
             let wrong = values(kind, text).expect_err(text);
-            let said = format!("{}; {}", wrong.text, wrong.mend);
+            let said = format!("{}; {}", wrong.text, wrong.fix);
             assert!(said.contains(part), "{text}: {said}");
         }
     }

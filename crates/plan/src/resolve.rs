@@ -171,7 +171,7 @@ impl Draft<'_> {
         let ((load, cases), background) = match written {
             Ok(written) => written,
             Err(invalid) => {
-                problems.add(Problem::missing(invalid.problem, invalid.mend));
+                problems.add(Problem::missing(invalid.problem, invalid.fix));
                 return Err(problems);
             }
         };
@@ -236,7 +236,7 @@ impl Draft<'_> {
         let case = match Case::of_words(words) {
             Ok(case) => Case { load, background, ..case },
             Err(invalid) => {
-                problems.add(Problem::missing(invalid.problem, invalid.mend));
+                problems.add(Problem::missing(invalid.problem, invalid.fix));
                 return None;
             }
         };
@@ -252,7 +252,7 @@ impl Draft<'_> {
             problems.add(Problem {
                 place: given.map(|given| given.place.clone()).or_else(|| anything(row)),
                 text: format!("{key}: {}", invalid.problem),
-                mend: invalid.mend,
+                fix: invalid.fix,
             });
             return None;
         }
@@ -315,8 +315,8 @@ fn varies_alone(key: &str, cases: &[Point]) -> bool {
 /// The error for a duplicate case.
 fn repeated(row: &Row) -> Problem {
     let place = row.values().map(|given| given.place.clone()).next_back();
-    let mend = "leave one out; set repetitions in [repeat]".to_owned();
-    Problem { place, text: "two cases are the same".into(), mend }
+    let fix = "leave one out; set repetitions in [repeat]".to_owned();
+    Problem { place, text: "two cases are the same".into(), fix }
 }
 
 /// The key of the timeout; a given value stays, however slow the path is.

@@ -39,8 +39,8 @@ pub(crate) fn told(contradiction: &Contradiction, row: &Row, prefix: &str) -> Pr
     let given = keys.iter().find_map(|key| Some((key, row.get(&format!("{prefix}{key}"))?)));
     let name = given.map_or(keys[0], |(key, _)| key);
     let place = given.map(|(_, given)| given.place.clone()).or_else(|| anything(row));
-    let mend = wrong.mend.replace("load.", &format!("{prefix}load."));
-    Problem { place, text: format!("{prefix}{name}: {}", wrong.text), mend }
+    let fix = wrong.fix.replace("load.", &format!("{prefix}load."));
+    Problem { place, text: format!("{prefix}{name}: {}", wrong.text), fix }
 }
 
 /// Some place of a case, for errors of the whole case.

@@ -30,14 +30,14 @@ pub fn parse(text: &str) -> Result<DeTable<'_>, Problems> {
     let mut problems = Problems::default();
     for error in errors {
         let place = error.span().unwrap_or(0..0);
-        let mend = syntax_mend(error.message());
-        problems.add(Problem::at(place, error.message(), mend));
+        let fix = syntax_fix(error.message());
+        problems.add(Problem::at(place, error.message(), fix));
     }
     problems.or(table.into_inner())
 }
 
 /// The fix for invalid TOML; the parser reports only what it found.
-fn syntax_mend(message: &str) -> &'static str {
+fn syntax_fix(message: &str) -> &'static str {
     if message.contains("duplicate key") {
         "leave one of them out"
     } else {

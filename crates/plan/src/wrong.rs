@@ -6,20 +6,20 @@ pub struct Wrong {
     /// What is wrong with it.
     pub text: String,
     /// What to type instead.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl Wrong {
     /// Splits a message of the model: what is wrong, a colon, what to type.
     pub fn split(said: &str) -> Wrong {
         match said.rsplit_once(": type ") {
-            Some((text, mend)) => Wrong::new(text, format!("type {mend}")),
+            Some((text, fix)) => Wrong::new(text, format!("type {fix}")),
             None => Wrong::new(said, ""),
         }
     }
 
     /// Makes an error with its fix.
-    pub fn new(text: impl Into<String>, mend: impl Into<String>) -> Wrong {
-        Wrong { text: text.into(), mend: mend.into() }
+    pub fn new(text: impl Into<String>, fix: impl Into<String>) -> Wrong {
+        Wrong { text: text.into(), fix: fix.into() }
     }
 }

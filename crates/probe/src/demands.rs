@@ -32,8 +32,8 @@ const MQTT: &[Rule] = &[
     |own, trial| asked(trial, "retain", "true", "leave it out").and_then(missing(own, "retain")),
     |own, trial| {
         let asked = trial.load.delivers() && trial.load.topology == Topology::Shared;
-        let mend = "give fan-in, fan-out or pairs";
-        asked.then(|| lacks(own, "shared_subscriptions", "load.topology", mend)).flatten()
+        let fix = "give fan-in, fan-out or pairs";
+        asked.then(|| lacks(own, "shared_subscriptions", "load.topology", fix)).flatten()
     },
     |own, trial| {
         asked(trial, "topic_alias", "true", "leave it out")
@@ -96,15 +96,15 @@ fn qos(own: &Abilities, trial: &Trial) -> Option<Invalid> {
     is_beyond.then(|| Invalid::new("mqtt.qos", problem, format!("choose {most}")))
 }
 
-/// The plan key of a setting that has this value, and the mend.
+/// The plan key of a setting that has this value, and the fix.
 fn asked(
     trial: &Trial,
     key: &str,
     value: &str,
-    mend: &'static str,
+    fix: &'static str,
 ) -> Option<(String, &'static str)> {
     let is_so = trial.settings.text(key) == value;
-    is_so.then(|| (format!("{}.{key}", trial.protocol), mend))
+    is_so.then(|| (format!("{}.{key}", trial.protocol), fix))
 }
 
 /// Refuses what was asked for where this ability is missing.
@@ -112,13 +112,13 @@ fn missing<'o>(
     own: &'o Abilities,
     name: &'o str,
 ) -> impl Fn((String, &'static str)) -> Option<Invalid> + 'o {
-    move |(place, mend)| lacks(own, name, &place, mend)
+    move |(place, fix)| lacks(own, name, &place, fix)
 }
 
-fn lacks(own: &Abilities, name: &str, place: &str, mend: &str) -> Option<Invalid> {
+fn lacks(own: &Abilities, name: &str, place: &str, fix: &str) -> Option<Invalid> {
     let ability = own.get(name).filter(|ability| ability.is_missing())?;
     let problem = format!("{} lacks {name} ({}: {})", own.name(), own.origin(), ability.evidence);
-    Some(Invalid::new(place, problem, mend))
+    Some(Invalid::new(place, problem, fix))
 }
 
 /// A limit that was found counts; the most that was tried is none.
@@ -131,7 +131,7 @@ fn exceeds(own: &Abilities, name: &str, asked: u64, place: &str) -> Option<Inval
 
 fn size(own: &Abilities, trial: &Trial, name: &str) -> Option<Invalid> {
     let refused = exceeds(own, name, trial.load.size?.0, "load.size")?;
-    Some(Invalid { mend: format!("{}B", refused.mend), ..refused })
+    Some(Invalid { fix: format!("{}B", refused.fix), ..refused })
 }
 
 impl Abilities {

@@ -103,11 +103,11 @@ fn told(reach: &Reach, asker: &Asker, trouble: &Trouble) -> Unusable {
     match trouble {
         Trouble::Unreachable(text) => Unusable::Unreachable(format!("{endpoint}: {text}")),
         Trouble::Refused(text) => {
-            let mend = match endpoint.credentials {
+            let fix = match endpoint.credentials {
                 Some(_) => "check user and password",
                 None => "give credentials: --user NAME, with the password in WEIGH_PASSWORD",
             };
-            let text = format!("{endpoint}: the server refused us: {text}; {mend}");
+            let text = format!("{endpoint}: the server refused us: {text}; {fix}");
             Unusable::Refused(text)
         }
         Trouble::OutOfTime => {

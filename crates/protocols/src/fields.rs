@@ -57,27 +57,27 @@ pub(crate) fn read(
                 true => format!("{text:?}"),
                 false => "one of the fields".to_owned(),
             };
-            let wrong = |problem: String, mend: &str| Err(Invalid::new(&*place, problem, mend));
+            let wrong = |problem: String, fix: &str| Err(Invalid::new(&*place, problem, fix));
             let Some((name, value)) = text.split_once(':') else {
-                let mend = "type NAME: VALUE, and separate several by |";
-                return wrong(format!("{} is not a header field", shown(&text)), mend);
+                let fix = "type NAME: VALUE, and separate several by |";
+                return wrong(format!("{} is not a header field", shown(&text)), fix);
             };
             let (name, value) = (name.trim(), value.trim());
             if !is_token(name.as_bytes()) {
-                let mend = "type letters, digits and hyphens";
-                return wrong(format!("{} is not a field name", shown(name)), mend);
+                let fix = "type letters, digits and hyphens";
+                return wrong(format!("{} is not a field name", shown(name)), fix);
             }
             if value.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {
-                let mend = "remove line ends and other control characters";
-                return wrong(format!("{} has a control character", shown(value)), mend);
+                let fix = "remove line ends and other control characters";
+                return wrong(format!("{} has a control character", shown(value)), fix);
             }
             let lower = name.to_ascii_lowercase();
-            if let Some((_, mend)) = taken.iter().find(|(own, _)| *own == lower) {
-                return wrong(format!("{name} cannot be set"), mend);
+            if let Some((_, fix)) = taken.iter().find(|(own, _)| *own == lower) {
+                return wrong(format!("{name} cannot be set"), fix);
             }
             if lower == "authorization" && has_credentials {
-                let mend = "remove it or the credentials";
-                return wrong("Authorization is set twice".to_owned(), mend);
+                let fix = "remove it or the credentials";
+                return wrong("Authorization is set twice".to_owned(), fix);
             }
             fields.push((name.to_owned(), value.to_owned()));
         }

@@ -51,9 +51,9 @@ fn names_of(protocol: &dyn Protocol) -> impl Iterator<Item = &'static str> {
 fn unknown(name: &str, wanted: &str) -> Invalid {
     let nearest = nearest(wanted, PROTOCOLS.iter().flat_map(|protocol| names_of(*protocol)));
     let all: Vec<&str> = PROTOCOLS.iter().map(|protocol| protocol.name()).collect();
-    let mend = match nearest {
+    let fix = match nearest {
         Some(own) => format!("did you mean {own}? Expected one of: {}", all.join(", ")),
         None => format!("type one of {}", all.join(", ")),
     };
-    Invalid::new("protocol", format!("unknown protocol {name:?}"), mend)
+    Invalid::new("protocol", format!("unknown protocol {name:?}"), fix)
 }

@@ -54,7 +54,7 @@ fn urls_and_settings_shape_the_request() {
 }
 
 #[test]
-fn impossible_settings_are_refused_with_the_mend() {
+fn impossible_settings_are_refused_with_the_fix() {
     for (given, place) in [
         (&[("path", "messages")][..], "http1.path"),
         (&[("path", "/a b")], "http1.path"),

@@ -230,7 +230,7 @@ fn a_batch_that_is_no_array_is_refused_whole() {
 }
 
 #[test]
-fn contradictions_are_named_with_the_mend() {
+fn contradictions_are_named_with_the_fix() {
     let wrong = |topology, pattern, given: &[(&str, &str)]| -> Invalid {
         let trial = trial(&Http1, pattern, topology, URL, given).unwrap();
         Http1.dial(&trial).err().expect("an error")

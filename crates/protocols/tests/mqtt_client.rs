@@ -239,8 +239,8 @@ fn a_message_too_large_for_the_server_is_refused() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_with_the_mend() {
-    for (given, place, mend) in [
+fn what_cannot_work_is_refused_with_the_fix() {
+    for (given, place, fix) in [
         (&[("client_id", "me")][..], "mqtt.client_id", "%i"),
         (&[("topic", "a/%x")], "mqtt.topic", "%c"),
         (&[("topic", "a/+")], "mqtt.topic", "without +"),
@@ -255,15 +255,15 @@ fn what_cannot_work_is_refused_with_the_mend() {
     ] {
         let error = Mqtt.dial(&trial(given, 2, 1)).map(|_| ()).unwrap_err();
         assert_eq!(error.place, place, "{error}");
-        assert!(error.mend.contains(mend), "{error}");
+        assert!(error.fix.contains(fix), "{error}");
     }
     let mut request = trial(&[], 1, 0);
     request.load.pattern = Pattern::Request;
-    assert!(Mqtt.dial(&request).map(|_| ()).unwrap_err().mend.contains("deliver"));
+    assert!(Mqtt.dial(&request).map(|_| ()).unwrap_err().fix.contains("deliver"));
     for overload in ["drop-newest", "drop-newest:0", "sometimes"] {
         let given = [("overload", overload)];
         let settings = Settings::new("mqtt", Mqtt.settings(), given).unwrap();
         let error = Mqtt.host(&settings).map(|_| ()).unwrap_err();
-        assert!(error.place == "mqtt.overload" && error.mend.contains("drop-newest:N"), "{error}");
+        assert!(error.place == "mqtt.overload" && error.fix.contains("drop-newest:N"), "{error}");
     }
 }

@@ -33,10 +33,10 @@ fn names_are_told_apart() {
 
 #[test]
 fn a_typo_is_answered_with_the_nearest_name() {
-    let mend = |name| find(name).err().map(|invalid| invalid.to_string()).unwrap_or_default();
-    assert!(mend("htpp1").contains("did you mean http1?"), "{}", mend("htpp1"));
-    assert!(mend("tpc").contains("did you mean tcp?"), "{}", mend("tpc"));
-    assert!(mend("carrier pigeon").contains("type one of"), "{}", mend("carrier pigeon"));
+    let fix = |name| find(name).err().map(|invalid| invalid.to_string()).unwrap_or_default();
+    assert!(fix("htpp1").contains("did you mean http1?"), "{}", fix("htpp1"));
+    assert!(fix("tpc").contains("did you mean tcp?"), "{}", fix("tpc"));
+    assert!(fix("carrier pigeon").contains("type one of"), "{}", fix("carrier pigeon"));
 }
 
 #[test]

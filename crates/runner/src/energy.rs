@@ -48,6 +48,6 @@ pub fn heard(plan: Plan) -> Plan {
 
 /// Turns a catalogue's error for a wrong name into one at its key.
 pub fn invalid((key, said): (&'static str, String)) -> Invalid {
-    let (problem, mend) = said.split_once(": ").unwrap_or((&said, ""));
-    Invalid::new(format!("energy.{key}"), problem, mend)
+    let (problem, fix) = said.split_once(": ").unwrap_or((&said, ""));
+    Invalid::new(format!("energy.{key}"), problem, fix)
 }

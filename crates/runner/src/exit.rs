@@ -102,8 +102,8 @@ impl fmt::Display for Stop {
 
 impl From<Invalid> for Stop {
     fn from(invalid: Invalid) -> Stop {
-        let Invalid { place, problem, mend } = invalid;
-        Stop::usage(format!("{place}: {problem}\nhelp: {mend}"))
+        let Invalid { place, problem, fix } = invalid;
+        Stop::usage(format!("{place}: {problem}\nhelp: {fix}"))
     }
 }
 

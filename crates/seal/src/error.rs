@@ -5,32 +5,32 @@
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SealError {
     /// A key file has the wrong content.
-    #[error("{place}: {problem}; {mend}")]
+    #[error("{place}: {problem}; {fix}")]
     Key {
         /// The file.
         place: String,
         /// What it contains.
         problem: String,
         /// What to type.
-        mend: &'static str,
+        fix: &'static str,
     },
     /// The policy is invalid.
-    #[error("policy{}: {problem}; {mend}", place(*at))]
+    #[error("policy{}: {problem}; {fix}", place(*at))]
     Policy {
         /// Line and column in its file, from 1, if it was read from one.
         at: Option<(usize, usize)>,
         /// What is wrong.
         problem: String,
         /// What to type.
-        mend: String,
+        fix: String,
     },
     /// The requested object is impossible.
-    #[error("{problem}; {mend}")]
+    #[error("{problem}; {fix}")]
     Asked {
         /// What is wrong.
         problem: String,
         /// What to type.
-        mend: &'static str,
+        fix: &'static str,
     },
     /// The bytes are not a sealed object, or end too early.
     #[error("not a complete sealed object: {0}")]

@@ -132,7 +132,7 @@ impl SignatureKey {
         VerifyingKey::from_bytes(&raw).map(SignatureKey).map_err(|_| SealError::Key {
             place: place.to_owned(),
             problem: "its 32 bytes are not a point of the curve Ed25519".into(),
-            mend: "make it again: openssl pkey -in PRIVATE -pubout",
+            fix: "make it again: openssl pkey -in PRIVATE -pubout",
         })
     }
 
@@ -252,11 +252,11 @@ impl Curve {
             (Some(Curve::X25519), _) => "an X25519 key, which can open but not sign".to_owned(),
             (None, _) => format!("a key of the kind {}", kind(oid)),
         };
-        let mend = match self {
+        let fix = match self {
             Curve::X25519 => "participants need X25519 keys: openssl genpkey -algorithm X25519",
             Curve::Ed25519 => "signers need Ed25519 keys: openssl genpkey -algorithm ED25519",
         };
-        Err(SealError::Key { place: place.to_owned(), problem, mend })
+        Err(SealError::Key { place: place.to_owned(), problem, fix })
     }
 }
 
@@ -282,7 +282,7 @@ fn public(text: &str, place: &str, curve: Curve) -> Result<[u8; 32], SealError> 
     let wrong = |problem: String| SealError::Key {
         place: place.to_owned(),
         problem,
-        mend: "give a public key in PEM: openssl pkey -in PRIVATE -pubout",
+        fix: "give a public key in PEM: openssl pkey -in PRIVATE -pubout",
     };
     if text.contains("PRIVATE KEY-----") {
         return Err(wrong("found a private key, expected a public one".into()));
@@ -303,7 +303,7 @@ fn private(text: &str, place: &str, curve: Curve) -> Result<Zeroizing<[u8; 32]>,
     let wrong = |problem: String| SealError::Key {
         place: place.to_owned(),
         problem,
-        mend: "give a private key in PEM without a password, as openssl genpkey writes it",
+        fix: "give a private key in PEM without a password, as openssl genpkey writes it",
     };
     if text.contains("-----BEGIN PUBLIC KEY") {
         return Err(wrong("found a public key, expected a private one".into()));
@@ -312,7 +312,7 @@ fn private(text: &str, place: &str, curve: Curve) -> Result<Zeroizing<[u8; 32]>,
         return Err(SealError::Key {
             place: place.to_owned(),
             problem: "found a private key with a password, which cannot be entered here".into(),
-            mend: "remove the password while the key is needed: openssl pkey -in FILE -out PLAIN",
+            fix: "remove the password while the key is needed: openssl pkey -in FILE -out PLAIN",
         });
     }
     let (label, document) = SecretDocument::from_pem(text)

@@ -92,7 +92,7 @@ impl Sealing<'_> {
 
     fn check(&self, parts: &[PlainPart]) -> Result<(), SealError> {
         let wrong =
-            |problem: &str, mend| Err(SealError::Asked { problem: problem.to_owned(), mend });
+            |problem: &str, fix| Err(SealError::Asked { problem: problem.to_owned(), fix });
         if parts.is_empty() {
             return wrong("no file to seal", "name a file");
         }
@@ -114,7 +114,7 @@ impl Sealing<'_> {
             if parts[..place].iter().any(|other| other.name == one.name) {
                 return Err(SealError::Asked {
                     problem: format!("two parts have the name {:?}", one.name),
-                    mend: "give one another name: NAME=FILE",
+                    fix: "give one another name: NAME=FILE",
                 });
             }
         }
@@ -124,8 +124,8 @@ impl Sealing<'_> {
     /// Checks that the policy fits the given keys and parts.
     fn check_policy(&self, policy: &Policy, parts: &[PlainPart]) -> Result<(), SealError> {
         policy.check().map_err(|flaw| flaw.unplaced())?;
-        let wrong = |problem: String, mend: &str| {
-            Err(SealError::Policy { at: None, problem, mend: mend.into() })
+        let wrong = |problem: String, fix: &str| {
+            Err(SealError::Policy { at: None, problem, fix: fix.into() })
         };
         let people = &policy.participants;
         let given = |key: &str| self.recipients.iter().any(|one| one.id().to_string() == key);
@@ -160,7 +160,7 @@ impl Sealing<'_> {
             return Err(SealError::Policy {
                 at: None,
                 problem: format!("no participant may open the part {part:?}"),
-                mend: "name it at a participant who may".into(),
+                fix: "name it at a participant who may".into(),
             });
         }
         Ok(recipients)

@@ -208,7 +208,7 @@ impl Policy {
 
     /// Checks that it does not contradict itself.
     pub(crate) fn check(&self) -> Result<(), Flaw> {
-        let wrong = |key, index, problem: String, mend| Err(Flaw { key, index, problem, mend });
+        let wrong = |key, index, problem: String, fix| Err(Flaw { key, index, problem, fix });
         if self.version != VERSION {
             let problem = format!("unknown version {}", self.version);
             return wrong("version", 0, problem, "write version = 1");
@@ -256,18 +256,18 @@ impl Policy {
     fn check_participants(&self) -> Result<(), Flaw> {
         let mut seen = BTreeSet::new();
         for (index, participant) in self.participants.iter().enumerate() {
-            let wrong = |problem, mend| Err(Flaw { key: "participants", index, problem, mend });
+            let wrong = |problem, fix| Err(Flaw { key: "participants", index, problem, fix });
             let key = &participant.key;
             if KeyId::parse(key).is_none_or(|id| id.to_string() != *key) {
-                let mend = "write the 16 digits that weigh seal inspect --key FILE prints";
-                return wrong(format!("{key:?} is not the ID of a key"), mend);
+                let fix = "write the 16 digits that weigh seal inspect --key FILE prints";
+                return wrong(format!("{key:?} is not the ID of a key"), fix);
             }
             if !seen.insert(key) {
                 return wrong(format!("the key {key} is given twice"), "give it once");
             }
             if participant.actions.is_empty() {
-                let mend = "write actions = [\"open\"], or remove the participant";
-                return wrong(format!("the participant {key} has no actions"), mend);
+                let fix = "write actions = [\"open\"], or remove the participant";
+                return wrong(format!("the participant {key} has no actions"), fix);
             }
         }
         Ok(())
@@ -287,13 +287,13 @@ pub(crate) struct Flaw {
     /// Which of them.
     pub(crate) index: usize,
     pub(crate) problem: String,
-    pub(crate) mend: &'static str,
+    pub(crate) fix: &'static str,
 }
 
 impl Flaw {
     /// Error of a policy that was not read from a file.
     pub(crate) fn unplaced(self) -> SealError {
-        SealError::Policy { at: None, problem: self.problem, mend: self.mend.to_owned() }
+        SealError::Policy { at: None, problem: self.problem, fix: self.fix.to_owned() }
     }
 }
 

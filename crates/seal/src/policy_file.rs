@@ -18,11 +18,11 @@ impl Policy {
     pub fn from_toml(text: &str, now_s: i64) -> Result<Policy, SealError> {
         let file = PolicyFile { text };
         let words: PolicyWords = toml::from_str(text).map_err(|error| {
-            let mend = match error.message().contains("unknown field") {
+            let fix = match error.message().contains("unknown field") {
                 true => "write one of these, or remove it",
                 false => "see the complete policy in the guide to sealed payloads",
             };
-            file.wrong(error.span(), error.message(), mend)
+            file.wrong(error.span(), error.message(), fix)
         })?;
         let plain = Policy::plain(now_s)?;
         let policy = Policy {
@@ -56,18 +56,18 @@ struct PolicyFile<'t> {
 }
 
 impl PolicyFile<'_> {
-    fn wrong(&self, place: Option<Range<usize>>, problem: &str, mend: &str) -> SealError {
+    fn wrong(&self, place: Option<Range<usize>>, problem: &str, fix: &str) -> SealError {
         let at = place.map(|place| {
             let before = &self.text[..place.start.min(self.text.len())];
             let line_start = before.rfind('\n').map_or(0, |end| end + 1);
             (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
         });
-        SealError::Policy { at, problem: problem.trim_end().to_owned(), mend: mend.to_owned() }
+        SealError::Policy { at, problem: problem.trim_end().to_owned(), fix: fix.to_owned() }
     }
 
     fn flaw(&self, flaw: &Flaw, words: &PolicyWords) -> SealError {
         let place = words.places().remove(&(flaw.key, flaw.index));
-        self.wrong(place, &flaw.problem, flaw.mend)
+        self.wrong(place, &flaw.problem, flaw.fix)
     }
 
     /// A time: RFC 3339, in quotation marks or as TOML has it.
@@ -79,8 +79,8 @@ impl PolicyFile<'_> {
             Ok(time) => Ok(Some(time.as_second())),
             Err(_) => {
                 let problem = format!("{key} = {text} is not a time");
-                let mend = "write it with a time zone: 2027-01-31T12:00:00Z";
-                Err(self.wrong(Some(given.span()), &problem, mend))
+                let fix = "write it with a time zone: 2027-01-31T12:00:00Z";
+                Err(self.wrong(Some(given.span()), &problem, fix))
             }
         }
     }

@@ -30,7 +30,7 @@ pub(crate) fn wrap(
     if !shared.was_contributory() {
         return Err(SealError::Asked {
             problem: format!("the key {} is a weak point of the curve", recipient.id),
-            mend: "ask its owner for another key",
+            fix: "ask its owner for another key",
         });
     }
     let protected = HeaderBuilder::new().algorithm(agreement(cipher)).build();

@@ -286,8 +286,8 @@ fn what_a_policy_cannot_say_is_refused_with_its_place() {
         ),
     ] {
         match Policy::from_toml(text, NOW_S) {
-            Err(SealError::Policy { at, problem, mend }) => {
-                assert!(problem.contains(said) && !mend.is_empty(), "{text}: {problem}; {mend}");
+            Err(SealError::Policy { at, problem, fix }) => {
+                assert!(problem.contains(said) && !fix.is_empty(), "{text}: {problem}; {fix}");
                 assert_eq!(at, Some((line, column)), "{text}: {problem}");
             }
             other => panic!("{text}: {other:?}"),

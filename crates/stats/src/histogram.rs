@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_refused_with_the_mend() {
+    fn garbage_is_refused_with_the_fix() {
         for text in ["", "no base64!", "AAAA", "HISTFAAAA", "HAAAAQ=="] {
             let error = Histogram::from_base64(text).unwrap_err().to_string();
             assert!(error.contains("base64"), "{error}");

@@ -17,8 +17,8 @@ pub(crate) fn read(file: &StudyFile, around: &Around<'_>, wrong: &mut Problems) 
 fn figure(written: &FigureFile, around: &Around<'_>, wrong: &mut Problems) -> Figure {
     if written.theirs.is_empty() && written.ours.is_empty() {
         let text = format!("the figure {} has no series", written.id.get_ref());
-        let mend = "write [[figure.theirs]] or [[figure.ours]] below it";
-        wrong.add(Problem::at(written.id.span(), text, mend));
+        let fix = "write [[figure.theirs]] or [[figure.ours]] below it";
+        wrong.add(Problem::at(written.id.span(), text, fix));
     }
     let mut theirs = Vec::new();
     for series in &written.theirs {

@@ -65,8 +65,8 @@ fn split<'d>(
             DeValue::Table(table) => plans.push((name, table)),
             _ => {
                 let text = format!("{} is not in a plan", name.get_ref());
-                let mend = "every plan is a table: write [NAME] above its keys, or [shared]";
-                problems.add(Problem::at(name.span(), text, mend));
+                let fix = "every plan is a table: write [NAME] above its keys, or [shared]";
+                problems.add(Problem::at(name.span(), text, fix));
             }
         }
     }
@@ -119,7 +119,7 @@ impl<'d> PlanTable<'_, 'd> {
             (Scale::Full, false) => format!("{}: {}", self.name.get_ref(), problem.text),
             (scale, _) => format!("{} at scale {scale}: {}", self.name.get_ref(), problem.text),
         };
-        Problem { place, text, mend: problem.mend.clone() }
+        Problem { place, text, fix: problem.fix.clone() }
     }
 
     fn planned(&self, scale: Scale) -> Result<Planned, Problems> {
@@ -196,14 +196,14 @@ impl<'d> PlanTable<'_, 'd> {
                 && as_table(value).is_none()
             {
                 let text = format!("{part} is a {name}");
-                let mend = format!("write [{}.{part}] above its keys", self.name.get_ref());
-                problems.add(Problem::at(key.span(), text, mend));
+                let fix = format!("write [{}.{part}] above its keys", self.name.get_ref());
+                problems.add(Problem::at(key.span(), text, fix));
             }
         }
         let Some(value) = self.table.get(NEEDS) else { return Vec::new() };
         let DeValue::Array(list) = value.get_ref() else {
-            let mend = "type for example needs = [\"mosquitto\", \"wire\"]";
-            problems.add(Problem::at(value.span(), "needs must be a list of names", mend));
+            let fix = "type for example needs = [\"mosquitto\", \"wire\"]";
+            problems.add(Problem::at(value.span(), "needs must be a list of names", fix));
             return Vec::new();
         };
         let mut needs = Vec::new();
@@ -213,8 +213,8 @@ impl<'d> PlanTable<'_, 'd> {
             if !is_probe && self.world.target(word).is_err() {
                 let names = self.world.target_names();
                 let text = format!("{word:?} is not a possible need of a plan");
-                let mend = format!("type one of: wire, cgroup, {}", names.join(", "));
-                problems.add(Problem::at(element.span(), text, mend));
+                let fix = format!("type one of: wire, cgroup, {}", names.join(", "));
+                problems.add(Problem::at(element.span(), text, fix));
             }
             needs.push(word.to_owned());
         }
@@ -263,14 +263,14 @@ fn check_searched(
 ) {
     let Some(searched) = searched else { return };
     let own = without(table, &PARTS);
-    for (key, mend) in [
+    for (key, fix) in [
         (searched, "remove it: limit.from and limit.to are its ends"),
         ("load.duration", "remove it: limit.trial is the length of its trials"),
         ("load.messages", "remove it, or search a burst: limit.axis = \"burst\""),
     ] {
         if let Some(place) = tables::place_of(&own, key, keys) {
             let text = format!("{}: {key} is set by the search", name.get_ref());
-            problems.add(Problem::at(place, text, mend));
+            problems.add(Problem::at(place, text, fix));
         }
     }
 }

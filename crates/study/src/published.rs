@@ -48,8 +48,8 @@ impl Published {
         let columns = crate::audit::COLUMNS.into_iter();
         if head.iter().ne(columns.clone()) && head.iter().ne(columns.chain([PRINTED])) {
             let columns = crate::audit::COLUMNS.join(",");
-            let mend = format!("begin the file with {columns}, and {PRINTED} if you have it");
-            problems.add(Problem::at(line_at(text, 0), "wrong columns", mend));
+            let fix = format!("begin the file with {columns}, and {PRINTED} if you have it");
+            problems.add(Problem::at(line_at(text, 0), "wrong columns", fix));
             return Err(problems);
         }
         let mut published = Published::default();
@@ -59,9 +59,9 @@ impl Published {
                 Ok(record) => record,
                 Err(error) => {
                     let at = error.position().map_or(0, csv::Position::byte) as usize;
-                    let mend = "write the columns of the first line in every line, and quotes \
+                    let fix = "write the columns of the first line in every line, and quotes \
                                 around those with commas";
-                    problems.add(Problem::at(line_at(text, at), error.to_string(), mend));
+                    problems.add(Problem::at(line_at(text, at), error.to_string(), fix));
                     continue;
                 }
             };
@@ -77,7 +77,7 @@ impl Published {
                     }
                     published.cells.push(cell);
                 }
-                Err((wrong, mend)) => problems.add(Problem::at(place, wrong, mend)),
+                Err((wrong, fix)) => problems.add(Problem::at(place, wrong, fix)),
             }
         }
         if published.cells.is_empty() && problems.is_empty() {

@@ -27,8 +27,8 @@ pub(crate) fn read(
         return published(written, table, series, around);
     }
     let Some(run) = &written.run else {
-        let mend = "add run and metric, table and series, or audit".to_owned();
-        return Err(("it has no source".to_owned(), mend));
+        let fix = "add run and metric, table and series, or audit".to_owned();
+        return Err(("it has no source".to_owned(), fix));
     };
     if let Some(name) = &written.limit {
         return limit(run, name, written, around);
@@ -52,8 +52,8 @@ pub(crate) fn read(
         }
         (None, Some(name)) => Source::Ledger(ledger(name)?),
         _ => {
-            let mend = "add one of metric, ledger, limit, interference".to_owned();
-            return Err((format!("it does not name a figure of {run}"), mend));
+            let fix = "add one of metric, ledger, limit, interference".to_owned();
+            return Err((format!("it does not name a figure of {run}"), fix));
         }
     };
     let Some(over) = &written.over else {
@@ -71,9 +71,9 @@ pub(crate) fn read(
 fn tool(run: &str, figure: &str, around: &Around<'_>) -> Result<Quantity, Slip> {
     let Some(tool) = around.tools.iter().find(|tool| tool.name == run) else {
         let names = around.tools.iter().map(|tool| tool.name.as_str());
-        let mend = nearest(run, names).map(|near| format!("did you mean {near}?"));
-        let mend = mend.unwrap_or_else(|| "write tools/NAME with a name of tools.toml".to_owned());
-        return Err((format!("tools.toml has no tool {run:?}"), mend));
+        let fix = nearest(run, names).map(|near| format!("did you mean {near}?"));
+        let fix = fix.unwrap_or_else(|| "write tools/NAME with a name of tools.toml".to_owned());
+        return Err((format!("tools.toml has no tool {run:?}"), fix));
     };
     if !tool.figures().iter().any(|known| known == figure) {
         return Err(no_figure(tool, figure));
@@ -142,7 +142,7 @@ fn statistic(written: Option<StatisticFile>) -> Statistic {
 
 /// What is taken along an axis: one thing.
 fn along(written: &QuantityFile) -> Result<Along, Slip> {
-    let mend = || "add one of fit, first".to_owned();
+    let fix = || "add one of fit, first".to_owned();
     match (written.fit, &written.first, written.statistic) {
         (Some(fit), None, None) => Ok(match fit {
             FitFile::Slope => Along::Slope,
@@ -151,15 +151,15 @@ fn along(written: &QuantityFile) -> Result<Along, Slip> {
         }),
         (None, Some(text), None) => {
             let said = |said: String| {
-                let (text, mend) = said.split_once(": ").unwrap_or((&said, ""));
-                (format!("first: {text}"), mend.to_owned())
+                let (text, fix) = said.split_once(": ").unwrap_or((&said, ""));
+                (format!("first: {text}"), fix.to_owned())
             };
             Bound::read(text).map(Along::First).map_err(said)
         }
         (None, None, Some(_)) if written.run.is_none() => {
             Ok(Along::Over(statistic(written.statistic)))
         }
-        _ => Err(("it does not name what is computed over the axis".to_owned(), mend())),
+        _ => Err(("it does not name what is computed over the axis".to_owned(), fix())),
     }
 }
 
@@ -217,8 +217,8 @@ fn limit(
 ) -> Result<Quantity, Slip> {
     let plan = around.run(run)?;
     let Some(search) = &plan.at(Scale::Full).search else {
-        let mend = format!("write [{}.limit] in {}, or use a metric", plan.table, plan.way.file());
-        return Err((format!("{run} searches no limit"), mend));
+        let fix = format!("write [{}.limit] in {}, or use a metric", plan.table, plan.way.file());
+        return Err((format!("{run} searches no limit"), fix));
     };
     let found = search.limit_name();
     if found != name {
@@ -256,11 +256,11 @@ fn ledger(name: &str) -> Result<String, Slip> {
         return Ok(name.to_owned());
     }
     let text = format!("unknown count {name:?} of the ledger");
-    let mend = match nearest(name, names.iter().map(String::as_str)) {
+    let fix = match nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean {near}?"),
         None => format!("expected one of {}", names.join(", ")),
     };
-    Err((text, mend))
+    Err((text, fix))
 }
 
 fn finding_of(written: &FindingFile, around: &Around<'_>) -> Result<Quantity, Slip> {

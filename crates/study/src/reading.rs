@@ -99,9 +99,9 @@ pub(crate) fn read(texts: &StudyTexts, world: &dyn World) -> Result<Study, Study
 fn file(texts: &StudyTexts) -> Result<StudyFile, Problems> {
     toml::from_str(&texts.study).map_err(|error: toml::de::Error| {
         let place = error.span().unwrap_or(0..0);
-        let mend = "docs/guide/add-a-study.md has every key with an example";
+        let fix = "docs/guide/add-a-study.md has every key with an example";
         let mut problems = Problems::default();
-        problems.add(Problem::at(place, error.message().trim_end(), mend));
+        problems.add(Problem::at(place, error.message().trim_end(), fix));
         problems
     })
 }
@@ -112,7 +112,7 @@ fn carried(file: &StudyFile, plans: &[StudyPlan], wrong: &mut Problems) -> Vec<A
     let read = |written: &Spanned<Table>| match carry::read(written.get_ref(), &is_plan) {
         Ok(asked) => Some(asked),
         Err(told) => {
-            wrong.add(Problem::at(written.span(), told.text, told.mend));
+            wrong.add(Problem::at(written.span(), told.text, told.fix));
             None
         }
     };
@@ -122,9 +122,9 @@ fn carried(file: &StudyFile, plans: &[StudyPlan], wrong: &mut Problems) -> Vec<A
 /// What an audit finds in the published figures.
 fn audit(texts: &StudyTexts, problems: &mut StudyProblems) -> Audit {
     let mut tell = |file: &str, said: String| {
-        let (text, mend) = said.rsplit_once("; ").unwrap_or((&said, ""));
+        let (text, fix) = said.rsplit_once("; ").unwrap_or((&said, ""));
         let mut wrong = Problems::default();
-        wrong.add(Problem::missing(format!("{file}: {text}"), mend));
+        wrong.add(Problem::missing(format!("{file}: {text}"), fix));
         problems.add(file, wrong);
     };
     let beside = texts.facts.as_deref().map_or(Ok(Vec::new()), |text| facts::read(FACTS, text));
@@ -177,8 +177,8 @@ fn experiments(
             if is_sound && !around.published.cells.iter().any(|cell| cell.table == *table) {
                 let text = format!("{id}: no published figure is in {table:?}");
                 let names = around.published.cells.iter().map(|cell| cell.table.as_str());
-                let mend = nearest(table, names).map(|near| format!("did you mean {near:?}?"));
-                wrong.add(Problem::at(written.id.span(), text, mend.unwrap_or_default()));
+                let fix = nearest(table, names).map(|near| format!("did you mean {near:?}?"));
+                wrong.add(Problem::at(written.id.span(), text, fix.unwrap_or_default()));
             }
         }
         experiments.push(Experiment {
@@ -216,8 +216,8 @@ fn runs(
                 let text = format!("{} has no plan [{}]", way.file(), table.get_ref());
                 let names = plans.iter().filter(|plan| plan.way == way);
                 let near = nearest(table.get_ref(), names.map(|plan| plan.table.as_str()));
-                let mend = near.map(|near| format!("did you mean {near}?"));
-                wrong.add(Problem::at(table.span(), text, mend.unwrap_or_default()));
+                let fix = near.map(|near| format!("did you mean {near}?"));
+                wrong.add(Problem::at(table.span(), text, fix.unwrap_or_default()));
             }
             None => {}
         }
@@ -232,9 +232,9 @@ fn unnamed(placed: &[Placed], experiments: &[Experiment], problems: &mut StudyPr
     for (plan, place) in placed.iter().filter(|(plan, _)| !names.contains(&plan.name)) {
         let mut wrong = Problems::default();
         let text = format!("no experiment names the plan {}", plan.table);
-        let mend =
+        let fix =
             format!("write {} = [\"{}\"] into one, or remove the plan", plan.way, plan.table);
-        wrong.add(Problem::at(place.clone(), text, mend));
+        wrong.add(Problem::at(place.clone(), text, fix));
         problems.add(plan.way.file(), wrong);
     }
 }

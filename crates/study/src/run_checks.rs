@@ -28,8 +28,8 @@ impl Around<'_> {
         self.plans.iter().find(|plan| plan.name == name).ok_or_else(|| {
             let text = format!("unknown run {name:?}");
             let near = nearest(name, self.plans.iter().map(|plan| plan.name.as_str()));
-            let mend = near.map(|near| format!("did you mean {near}?"));
-            (text, mend.unwrap_or_else(|| "write published/PLAN or right/PLAN".to_owned()))
+            let fix = near.map(|near| format!("did you mean {near}?"));
+            (text, fix.unwrap_or_else(|| "write published/PLAN or right/PLAN".to_owned()))
         })
     }
 
@@ -47,7 +47,7 @@ impl Around<'_> {
 
     /// A figure that a trial can have.
     pub(crate) fn metric(&self, name: &str) -> Result<(), Slip> {
-        metrics::check(name).map_err(|wrong| (wrong.text, wrong.mend))
+        metrics::check(name).map_err(|wrong| (wrong.text, wrong.fix))
     }
 
     /// The keys that pick cells, each under its one name.
@@ -78,7 +78,7 @@ impl Around<'_> {
     }
 
     fn key(&self, written: &str) -> Result<String, Slip> {
-        let found = self.keys.find(written).map_err(|wrong| (wrong.text, wrong.mend));
+        let found = self.keys.find(written).map_err(|wrong| (wrong.text, wrong.fix));
         // A case says whether it has its background by the name of the table.
         if written == weigh_plan::background::STATE {
             return Ok(written.to_owned());
@@ -99,11 +99,11 @@ impl Around<'_> {
         }
         let names: BTreeSet<&String> = points.iter().flat_map(Point::keys).collect();
         let near = nearest(key, names.iter().map(|name| name.as_str()));
-        let mend = match near {
+        let fix = match near {
             Some(near) => format!("did you mean {near}?"),
             None => format!("its cells have {}", list(names.iter().map(|name| name.as_str()))),
         };
-        Err((format!("no case of {} has {key}", plan.name), mend))
+        Err((format!("no case of {} has {key}", plan.name), fix))
     }
 
     /// Whether the cells that are meant are there, at full scale and, unless the claim waits for
@@ -145,11 +145,11 @@ impl Around<'_> {
                     0 => format!("{place}: no cell matches"),
                     some => format!("{place}: {some} of at least {least} cells"),
                 };
-                let mend = match scale {
+                let fix = match scale {
                     Scale::Full => some_values(&points, at),
                     _ => "add it to the quick plan, or give the claim scale = \"full\"".to_owned(),
                 };
-                return Err((text, mend));
+                return Err((text, fix));
             }
         }
         Ok(())

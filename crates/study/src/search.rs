@@ -100,18 +100,18 @@ impl SearchAsked {
             if !KEYS.contains(&word) {
                 let text = format!("unknown key {word:?} in the limit of a plan");
                 let near = nearest(word, KEYS.into_iter());
-                let mend = near.map_or_else(
+                let fix = near.map_or_else(
                     || format!("expected one of: {}", KEYS.join(", ")),
                     |near| format!("did you mean {near}?"),
                 );
-                reader.problems.add(Problem::at(key.span(), text, mend));
+                reader.problems.add(Problem::at(key.span(), text, fix));
             }
         }
         let axis = reader.axis(&place);
         let goals = reader.goals();
         let preset = reader.read("preset", |text| match Goal::preset(text) {
             Ok(_) => Ok(text.to_owned()),
-            Err(invalid) => Err(Wrong::new(invalid.problem, invalid.mend)),
+            Err(invalid) => Err(Wrong::new(invalid.problem, invalid.fix)),
         });
         let time = |text: &str| parse_duration(text).map_err(|said| Wrong::split(&said));
         let width = reader.read("width", share);
@@ -148,7 +148,7 @@ impl<'d> Reader<'_, 'd> {
             Ok(value) => Some(value),
             Err(wrong) => {
                 let text = format!("limit.{key}: {}", wrong.text);
-                self.problems.add(Problem::at(value.span(), text, wrong.mend));
+                self.problems.add(Problem::at(value.span(), text, wrong.fix));
                 None
             }
         }
@@ -183,7 +183,7 @@ impl<'d> Reader<'_, 'd> {
         match Axis::new(kind, from, to, 1.0) {
             Ok(axis) => Some(axis),
             Err(invalid) => {
-                self.problems.add(Problem::at(place, invalid.problem, invalid.mend));
+                self.problems.add(Problem::at(place, invalid.problem, invalid.fix));
                 None
             }
         }
@@ -231,7 +231,7 @@ impl<'d> Reader<'_, 'd> {
                 Ok(()) => goals.push(text.to_owned()),
                 Err(wrong) => {
                     let text = format!("limit.goal: {}", wrong.text);
-                    self.problems.add(Problem::at(goal.span(), text, wrong.mend));
+                    self.problems.add(Problem::at(goal.span(), text, wrong.fix));
                 }
             }
         }
@@ -242,7 +242,7 @@ impl<'d> Reader<'_, 'd> {
 fn check_goal(text: &str) -> Result<(), Wrong> {
     if !text.contains(['<', '>', '=']) {
         let known = Goal::preset(text.trim());
-        return known.map(drop).map_err(|invalid| Wrong::new(invalid.problem, invalid.mend));
+        return known.map(drop).map_err(|invalid| Wrong::new(invalid.problem, invalid.fix));
     }
     for part in text.split(',').map(str::trim) {
         metrics::absolute(part)?;
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn each_slip_is_named_with_its_mend() {
+    fn each_slip_is_named_with_its_fix() {
         for (text, said) in [
             ("axis = \"rat\"", "unknown axis of a limit"),
             ("gaol = \"loss <= 0\"", "did you mean goal"),

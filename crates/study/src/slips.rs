@@ -59,9 +59,9 @@ pub(crate) type At = BTreeMap<String, Value>;
 pub(crate) fn no_figure(tool: &Tool, figure: &str) -> (String, String) {
     let figures = tool.figures();
     let near = nearest(figure, figures.iter().map(String::as_str));
-    let mend = match near {
+    let fix = match near {
         Some(near) => format!("did you mean {near}?"),
         None => format!("expected one of {}", figures.join(", ")),
     };
-    (format!("{} has no figure {figure:?}", tool.name), mend)
+    (format!("{} has no figure {figure:?}", tool.name), fix)
 }

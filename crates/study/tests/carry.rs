@@ -157,7 +157,7 @@ fn a_question_that_says_nonsense_is_told_what_to_type() {
         let text = CARRY.replacen(from, to, 1);
         assert_ne!(text, CARRY, "{from}");
         let error = carry::read(&table(&text), &|_| true).expect_err(to);
-        assert!(!error.mend.is_empty());
+        assert!(!error.fix.is_empty());
         error.text
     };
     assert!(wrong("sensors = 60", "sensors = 0").contains("sensors"));

@@ -66,8 +66,8 @@ fn figures_are_read_as_they_were_printed() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_its_place_and_the_mend() {
-    for (text, place, mend) in [
+fn what_cannot_be_read_is_refused_with_its_place_and_the_fix() {
+    for (text, place, fix) in [
         ("", "x: the file is empty", "figures"),
         ("{\"a\": 1,", "x, line 1: not valid JSON", "again"),
         ("{\"a\": 1}", "its keys are a", "autocannon"),
@@ -80,7 +80,7 @@ fn what_cannot_be_read_is_refused_with_its_place_and_the_mend() {
     ] {
         let source = Source { name: "x".to_owned(), text: text.to_owned() };
         let error = audit(&[source], &[]).unwrap_err().to_string();
-        assert!(error.contains(place) && error.contains(mend), "{text:?}: {error}");
+        assert!(error.contains(place) && error.contains(fix), "{text:?}: {error}");
     }
 }
 

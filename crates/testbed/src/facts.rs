@@ -11,7 +11,7 @@ use weigh_model::event::HostFacts;
 
 use crate::catalogue::Catalogue;
 use crate::descriptors::{DescriptorLimit, limit};
-use crate::find::{find, mend};
+use crate::find::{find, fix};
 use crate::hosts::tuning::PORTS;
 use crate::pinning::CoreSet;
 
@@ -120,7 +120,7 @@ fn target_fact(target: &crate::target::Target) -> TargetFact {
         name: target.name.clone(),
         title: target.title.clone(),
         version: find(target).map(|found| found.version),
-        install: mend(target).to_owned(),
+        install: fix(target).to_owned(),
     }
 }
 

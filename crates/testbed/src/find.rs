@@ -37,7 +37,7 @@ pub fn find(target: &Target) -> Option<Found> {
 
 /// Returns the command that installs a missing target, or what its package needs if only that is
 /// missing.
-pub fn mend(target: &Target) -> &str {
+pub fn fix(target: &Target) -> &str {
     let missing = target.package.as_ref().filter(|_| folder_of(target).is_some());
     let missing = missing.and_then(|package| {
         let wanted = target.find.binaries.iter().find_map(|binary| package.needs.get(binary));

@@ -28,25 +28,25 @@ pub struct Installation<'t> {
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// The target's file has no package.
-    #[error("weigh cannot install {title}: {mend}")]
+    #[error("weigh cannot install {title}: {fix}")]
     NoPackage {
         /// The server.
         title: String,
         /// What to type instead.
-        mend: String,
+        fix: String,
     },
     /// The user has no home, and so no cache.
     #[error("no cache folder: set XDG_CACHE_HOME or HOME to a folder")]
     NoCache,
     /// A package client, or a program that the server needs, is missing.
-    #[error("{title} needs {program}, which is not installed: type `{mend}`")]
+    #[error("{title} needs {program}, which is not installed: type `{fix}`")]
     NoProgram {
         /// The server.
         title: String,
         /// The missing program.
         program: String,
         /// The command that installs it.
-        mend: String,
+        fix: String,
     },
     /// Only root may change the system.
     #[error("{title} is installed into the system, which needs root: type `sudo {command}`")]
@@ -110,7 +110,7 @@ impl<'t> Installation<'t> {
     pub fn of(target: &'t Target) -> Result<Installation<'t>, InstallError> {
         let package = target.package.as_ref().ok_or_else(|| InstallError::NoPackage {
             title: target.title.clone(),
-            mend: target.find.install.clone(),
+            fix: target.find.install.clone(),
         })?;
         let folder = package.folder(&target.name);
         if folder.is_none() && !package.system {
@@ -152,9 +152,9 @@ impl<'t> Installation<'t> {
         let needed =
             package.steps.iter().map(|step| &step.run[0]).filter(|word| !word.contains('/'));
         if let Some(program) = needed.chain(package.needs.keys()).find(|p| on_path(p).is_none()) {
-            let mend = package.needs.get(program).cloned();
-            let mend = mend.unwrap_or_else(|| format!("apt-get install {program}"));
-            return Err(InstallError::NoProgram { title: title(), program: program.clone(), mend });
+            let fix = package.needs.get(program).cloned();
+            let fix = fix.unwrap_or_else(|| format!("apt-get install {program}"));
+            return Err(InstallError::NoProgram { title: title(), program: program.clone(), fix });
         }
         if package.system && !rustix::process::geteuid().is_root() {
             let command = format!("weigh targets install {} --yes", target.name);

@@ -12,7 +12,7 @@ use weigh_model::{Endpoint, Nanos};
 
 use crate::catalogue::Choice;
 use crate::counter::Counter;
-use crate::find::{Found, find, mend, on_path};
+use crate::find::{Found, find, fix, on_path};
 use crate::hosts::Host;
 use crate::listening::{Listener, accepts, free_port, listener};
 use crate::pinning::CoreSet;
@@ -140,7 +140,7 @@ impl ManagedServer {
         let scheme = target.scheme(protocol).ok_or_else(|| does_not_speak(target, protocol))?;
         let found = find(target).ok_or_else(|| ServerError::NotInstalled {
             title: target.title.clone(),
-            install: mend(target).to_owned(),
+            install: fix(target).to_owned(),
         })?;
         if site.host.is_some() && !may_bind_elsewhere(choice) {
             return Err(ServerError::OnlyLocal(target.title.clone()));
@@ -495,7 +495,7 @@ mod tests {
     use crate::catalogue::Catalogue;
 
     #[test]
-    fn what_is_missing_is_told_with_the_mend() {
+    fn what_is_missing_is_told_with_the_fix() {
         let text = include_str!("../../../targets/mosquitto.toml")
             .replace("binaries = [\"mosquitto\"]", "binaries = [\"/nowhere/mosquitto\"]");
         let target = Target::parse("mosquitto.toml", &text).unwrap();

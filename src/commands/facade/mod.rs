@@ -142,7 +142,7 @@ impl Tool {
         };
         let load = asked.words.decide(lane.protocol.name(), lane.patterns()).map_err(|wrong| {
             let wrong = wrong[0].in_plan();
-            Stop::usage(format!("{}: {}; {}", asked.name, wrong.text, wrong.mend))
+            Stop::usage(format!("{}: {}; {}", asked.name, wrong.text, wrong.fix))
         })?;
         let emulate = self.emulate.to_vec();
         let observe = Observe { emulate, every: Some(EVERY), ..Observe::default() };

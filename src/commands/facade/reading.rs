@@ -94,7 +94,7 @@ fn read(words: &'static str, text: &str) -> Result<Value, String> {
         _ if has("truth") => Kind::Flag,
         _ => Kind::Text,
     };
-    kind.read_word(text).map_err(|wrong| format!("{}: {}", wrong.text, wrong.mend))
+    kind.read_word(text).map_err(|wrong| format!("{}: {}", wrong.text, wrong.fix))
 }
 
 impl Given {

@@ -1,4 +1,4 @@
-//! Paths are read as written, and refused with the place and the mend.
+//! Paths are read as written, and refused with the place and the fix.
 
 use super::check::without_source;
 use super::*;

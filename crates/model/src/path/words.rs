@@ -75,8 +75,8 @@ impl Path {
             match part.split_once('=') {
                 None if index == 0 => keys.push(("path".to_owned(), part.trim().to_owned())),
                 None => {
-                    let mend = "type numbers as delay=30ms,loss=5%, and a name before them";
-                    return Err(wrong(format!("{part:?} is not a number of a path: {mend}")));
+                    let fix = "type numbers as delay=30ms,loss=5%, and a name before them";
+                    return Err(wrong(format!("{part:?} is not a number of a path: {fix}")));
                 }
                 Some((name, value)) => {
                     let name = name.trim();

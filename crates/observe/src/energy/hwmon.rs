@@ -108,9 +108,9 @@ impl Place {
         };
         let meter = format!("{} at {}", self.chip, self.place);
         if chip.power.is_none() && (chip.voltage.is_none() || chip.current.is_none()) {
-            let mend = "calibrate it: write its shunt's microohms to shunt_resistor";
+            let fix = "calibrate it: write its shunt's microohms to shunt_resistor";
             let reason = "it shows neither power1_input nor in1_input with curr1_input";
-            return Err(unusable(meter, reason, mend));
+            return Err(unusable(meter, reason, fix));
         }
         let class = ChipClass::of(&self.chip);
         let class = class.ok_or_else(|| unusable(&*meter, "unknown kind of chip", ""))?;
@@ -145,9 +145,9 @@ fn check(
         return Err(unusable(meter, "it shows no power", ""));
     };
     let wrong = |reason: String| {
-        let mend = "its unit is wrong, or shunt_resistor (microohms) has the wrong value: compare \
+        let fix = "its unit is wrong, or shunt_resistor (microohms) has the wrong value: compare \
                     one reading with a multimeter";
-        Err(unusable(meter, reason, mend))
+        Err(unusable(meter, reason, fix))
     };
     if let Some(volts) = voltage_v.filter(|volts| !(BUS_V_MIN..=class.bus_v_max).contains(volts)) {
         return wrong(format!(

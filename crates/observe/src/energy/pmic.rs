@@ -23,13 +23,13 @@ impl PowerChip {
     pub fn open(
         print: Option<fn() -> io::Result<String>>,
     ) -> Result<(PowerChip, Facts), MeterError> {
-        let mend = "only a Raspberry Pi 5 with vcgencmd has one; older ones show voltages only";
+        let fix = "only a Raspberry Pi 5 with vcgencmd has one; older ones show voltages only";
         let print =
-            print.ok_or_else(|| absent("no program prints a power chip's readings", mend))?;
-        let text = print().map_err(|error| absent(format!("vcgencmd: {error}"), mend))?;
+            print.ok_or_else(|| absent("no program prints a power chip's readings", fix))?;
+        let text = print().map_err(|error| absent(format!("vcgencmd: {error}"), fix))?;
         let rails = rails(&text);
         if rails.pairs.is_empty() {
-            return Err(unusable("pmic", "it shows no rail with current and voltage", mend));
+            return Err(unusable("pmic", "it shows no rail with current and voltage", fix));
         }
         let facts = Facts {
             name: format!("pmic of {} rails", rails.pairs.len()),

@@ -134,7 +134,7 @@ impl PowerLog {
             let values: Vec<f64> = self.rows.iter().filter_map(of).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
-        let mend = "check the unit in its heading";
+        let fix = "check the unit in its heading";
         let checks = [
             ("power", "W", mean(&|row| Some(row.power_w)), PLAUSIBLE_W),
             ("voltage", "V", mean(&|row| row.voltage_v), PLAUSIBLE_V),
@@ -143,7 +143,7 @@ impl PowerLog {
             let Some(value) = value.filter(|value| !(low..=high).contains(value)) else { continue };
             return Err(format!(
                 "its mean {what} is {} {unit}; expected {low} to {high} \
-                 {unit}: {mend}",
+                 {unit}: {fix}",
                 short(value)
             ));
         }
@@ -152,7 +152,7 @@ impl PowerLog {
             && !(1.0 / APART..=APART).contains(&(power / product))
         {
             return Err(format!(
-                "its mean power is {} W, but voltage times current is {} W: {mend}",
+                "its mean power is {} W, but voltage times current is {} W: {fix}",
                 short(power),
                 short(product)
             ));

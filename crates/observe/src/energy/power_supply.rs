@@ -148,9 +148,9 @@ impl Battery {
                 }
                 None => "it shows neither charge nor energy nor current",
             };
-            let mend = "use a shunt (ina226) or an external meter (csv:FILE), or a battery \
+            let fix = "use a shunt (ina226) or an external meter (csv:FILE), or a battery \
                         rundown, which needs no gauge";
-            return Err(unusable(meter, reason, mend));
+            return Err(unusable(meter, reason, fix));
         }
         let volts = self.voltage_v();
         if let Some(volts) = volts.filter(|volts| !VOLTS.contains(volts)) {

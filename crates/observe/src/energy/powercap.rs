@@ -112,9 +112,9 @@ impl Zone {
         let file = self.folder.join(COUNTER);
         let meter = || format!("rapl {}", self.name);
         if let Err(error) = std::fs::File::open(&file) {
-            let mend = "run as root, or allow it: chmod a+r \
+            let fix = "run as root, or allow it: chmod a+r \
                         /sys/class/powercap/intel-rapl:*/energy_uj";
-            return Err(unusable(meter(), format!("{}: {error}", file.display()), mend));
+            return Err(unusable(meter(), format!("{}: {error}", file.display()), fix));
         }
         let count = reading(&file)?;
         if self.wraps_at_uj <= 0 || count > self.wraps_at_uj || count < 0 {

@@ -8,22 +8,22 @@ use super::accuracy::Accuracy;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeterError {
     /// There is no meter of this kind.
-    #[error("{reason}; {mend}")]
+    #[error("{reason}; {fix}")]
     Absent {
         /// What was looked for.
         reason: String,
         /// What to type.
-        mend: String,
+        fix: String,
     },
     /// There is one, but its figures would not be a measurement.
-    #[error("{meter}: {reason}; {mend}")]
+    #[error("{meter}: {reason}; {fix}")]
     Unusable {
         /// Name of the meter.
         meter: String,
         /// Why its figures cannot be used.
         reason: String,
         /// What to type.
-        mend: String,
+        fix: String,
     },
     /// The meter has vanished.
     #[error("{path}: {reason}")]
@@ -101,15 +101,15 @@ pub enum Value {
 }
 
 /// Error for a missing meter.
-pub(super) fn absent(reason: impl Into<String>, mend: impl Into<String>) -> MeterError {
-    MeterError::Absent { reason: reason.into(), mend: mend.into() }
+pub(super) fn absent(reason: impl Into<String>, fix: impl Into<String>) -> MeterError {
+    MeterError::Absent { reason: reason.into(), fix: fix.into() }
 }
 
 /// Error for a meter that cannot be used.
 pub(super) fn unusable(
     meter: impl Into<String>,
     reason: impl Into<String>,
-    mend: impl Into<String>,
+    fix: impl Into<String>,
 ) -> MeterError {
-    MeterError::Unusable { meter: meter.into(), reason: reason.into(), mend: mend.into() }
+    MeterError::Unusable { meter: meter.into(), reason: reason.into(), fix: fix.into() }
 }

@@ -50,8 +50,8 @@ pub fn survey(sources: &Sources) -> Vec<Candidate> {
 fn candidate(choice: &MeterChoice, sources: &Sources) -> Candidate {
     let (name, covers, needs) = match Meter::open(choice, sources) {
         Ok(meter) => (meter.facts().name.clone(), meter.facts().covers.clone(), String::new()),
-        Err(MeterError::Unusable { meter, reason, mend }) => {
-            (meter, String::new(), format!("{reason}; {mend}"))
+        Err(MeterError::Unusable { meter, reason, fix }) => {
+            (meter, String::new(), format!("{reason}; {fix}"))
         }
         Err(error) => (String::new(), String::new(), error.to_string()),
     };

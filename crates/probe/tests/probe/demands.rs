@@ -110,7 +110,7 @@ fn what_is_missing_is_refused_where_it_is_asked_for() {
         assert_eq!(refused.place, place, "{name}");
         assert!(refused.problem.contains("Some 1.0"), "{refused}");
         assert!(refused.problem.contains("probed 2026-11-21"), "{refused}");
-        assert!(!refused.mend.is_empty(), "{refused}");
+        assert!(!refused.fix.is_empty(), "{refused}");
         // The same is let go on where it is there, and where nobody has tried.
         for status in [Status::Yes, Status::Untried] {
             let known = known(protocol, name, status, number.filter(|_| name != "qos_max"));

@@ -77,7 +77,7 @@ fn noise_is_no_panic() {
 }
 
 #[test]
-fn refusals_are_told_with_the_mend() {
+fn refusals_are_told_with_the_fix() {
     let broker = serve("mqtt", &[("broker_user", "ada"), ("broker_password", "secret")]);
     let error = told("mqtt", broker.address());
     assert!(matches!(error, Unusable::Refused(_)), "{error}");

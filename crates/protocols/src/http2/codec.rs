@@ -116,8 +116,8 @@ fn filled(places: &NamePattern, body: &[u8]) -> Option<PathAndQuery> {
 }
 
 fn unfit_path(path: &str) -> Invalid {
-    let mend = "type one that starts with /, and write a space as %20";
-    Invalid::new("http2.path", format!("{path:?} is not a path"), mend)
+    let fix = "type one that starts with /, and write a space as %20";
+    Invalid::new("http2.path", format!("{path:?} is not a path"), fix)
 }
 
 /// Fields that HTTP/2 or Weighbridge sets itself (RFC 9113, section 8.2.2), and what to do instead.

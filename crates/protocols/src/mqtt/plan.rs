@@ -193,11 +193,11 @@ impl Plan {
             ("will_topic", self.templates.will_topic.as_ref().is_some_and(|topic| topic.has('s'))),
         ];
         if let Some((key, _)) = others.iter().find(|(_, has)| *has) {
-            let mend = "remove {seq} (%s)";
+            let fix = "remove {seq} (%s)";
             return Err(Invalid::new(
                 format!("mqtt.{key}"),
                 "cannot contain {seq}: it is set once per connection",
-                mend,
+                fix,
             ));
         }
         if !self.numbers_topics {

@@ -157,8 +157,8 @@ impl BrokerRules {
         let overload = match settings.text("overload") {
             "" => Overload::Unlimited,
             text => text.parse().map_err(|error: String| {
-                let (problem, mend) = error.split_once(": ").unwrap_or((&error, ""));
-                Invalid::new("mqtt.overload", problem, mend)
+                let (problem, fix) = error.split_once(": ").unwrap_or((&error, ""));
+                Invalid::new("mqtt.overload", problem, fix)
             })?,
         };
         let (user, password) = (settings.text("broker_user"), settings.text("broker_password"));
@@ -209,6 +209,6 @@ mod tests {
         let given = [("broker_password", "x")];
         let settings = Settings::new("mqtt", SETTINGS, given).unwrap();
         let error = BrokerRules::read(&settings).unwrap_err();
-        assert!(error.mend.contains("mqtt.broker_user"), "{error}");
+        assert!(error.fix.contains("mqtt.broker_user"), "{error}");
     }
 }

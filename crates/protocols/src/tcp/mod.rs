@@ -70,12 +70,12 @@ impl Protocol for Tcp {
         let frame_bytes_max = frame_bytes_max(&trial.settings);
         let body_bytes_max = frame_bytes_max - codec::HEAD_BYTES;
         if let Some(size) = trial.load.size.filter(|size| size.0 > body_bytes_max as u64) {
-            let mend = match frame_bytes_max as u64 {
+            let fix = match frame_bytes_max as u64 {
                 codec::FRAME_BYTES_MAX => format!("make bodies at most {body_bytes_max}B"),
                 _ => format!("make bodies at most {body_bytes_max}B or raise tcp.frame_bytes_max"),
             };
             let problem = format!("{size} does not fit into a frame of {frame_bytes_max} bytes");
-            return Err(Invalid::new("load.size", problem, mend));
+            return Err(Invalid::new("load.size", problem, fix));
         }
         let in_pieces = trial.load.pattern == Pattern::Transfer;
         if in_pieces && asks == client::Asks::Echo {

@@ -145,8 +145,8 @@ impl Side {
     fn read_summary(path: &Path) -> Result<Side, RecordError> {
         let text = fs::read_to_string(path).map_err(|problem| RecordError::new(path, problem))?;
         let wrong = |problem: serde_json::Error| {
-            let mend = "give a summary.json or a journal.jsonl that weigh wrote";
-            RecordError::saying(path, problem.to_string(), mend)
+            let fix = "give a summary.json or a journal.jsonl that weigh wrote";
+            RecordError::saying(path, problem.to_string(), fix)
         };
         let value: serde_json::Value = serde_json::from_str(&text).map_err(wrong)?;
         let schema = value.get("schema").and_then(serde_json::Value::as_str);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_run_is_refused_with_the_mend() {
+    fn what_is_no_run_is_refused_with_the_fix() {
         let folder = std::env::temp_dir().join(format!("weigh-diff-input-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         for (file, text, part) in [

@@ -27,11 +27,11 @@ pub(crate) fn check(condition: &Condition, known: &BTreeSet<&str>) -> Result<(),
             .map(|name| (strsim::jaro_winkler(&metric, name), name))
             .max_by(|left, right| left.0.total_cmp(&right.0))
             .filter(|(likeness, _)| *likeness >= LIKENESS_MIN);
-        let mend = near.map_or_else(
+        let fix = near.map_or_else(
             || "type weigh diff A B --all to see the metrics".to_owned(),
             |(_, name)| format!("did you mean {name}?"),
         );
-        return Err(format!("\"{condition}\": no cell of either run has {metric}; {mend}"));
+        return Err(format!("\"{condition}\": no cell of either run has {metric}; {fix}"));
     }
     let is_equality = matches!(condition.operator, Operator::Equal | Operator::NotEqual);
     if is_equality && matches!(condition.limit, Limit::Change(_)) {

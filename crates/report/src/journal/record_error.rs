@@ -5,41 +5,41 @@ use std::path::{Path, PathBuf};
 
 /// A file or folder of a run that could not be written or read.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {problem}; {mend}", path.display())]
+#[error("{}: {problem}; {fix}", path.display())]
 pub struct RecordError {
     /// The file or folder.
     pub path: PathBuf,
     /// What went wrong.
     pub problem: io::Error,
     /// How to fix it.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl RecordError {
     /// An error of the operating system at `path`.
     pub fn new(path: &Path, problem: io::Error) -> RecordError {
-        let mend = mend(problem.kind()).to_owned();
-        RecordError { path: path.to_owned(), problem, mend }
+        let fix = fix(problem.kind()).to_owned();
+        RecordError { path: path.to_owned(), problem, fix }
     }
 
     /// An error of the operating system while `path` was to be read.
     pub fn unread(path: &Path, problem: io::Error) -> RecordError {
-        let mend = match problem.kind() {
+        let fix = match problem.kind() {
             io::ErrorKind::PermissionDenied => "ask its owner, or name a run that you may read",
             io::ErrorKind::NotFound => "check the path",
             _ => "name another run",
         };
-        RecordError { path: path.to_owned(), problem, mend: mend.to_owned() }
+        RecordError { path: path.to_owned(), problem, fix: fix.to_owned() }
     }
 
     /// An error that is not from the operating system.
-    pub fn saying(path: &Path, problem: impl Into<String>, mend: impl Into<String>) -> RecordError {
+    pub fn saying(path: &Path, problem: impl Into<String>, fix: impl Into<String>) -> RecordError {
         let problem = io::Error::other(problem.into());
-        RecordError { path: path.to_owned(), problem, mend: mend.into() }
+        RecordError { path: path.to_owned(), problem, fix: fix.into() }
     }
 }
 
-fn mend(kind: io::ErrorKind) -> &'static str {
+fn fix(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, or record elsewhere with --runs DIR"

@@ -162,8 +162,8 @@ impl RunFolder {
     pub fn write_plan(&self, plan: &Plan) -> Result<(), RecordError> {
         let path = self.path.join("plan.toml");
         let text = plan.to_toml().map_err(|error| {
-            let mend = "give values that TOML can hold (whole numbers below 2^63)";
-            RecordError::saying(&path, error.to_string(), mend)
+            let fix = "give values that TOML can hold (whole numbers below 2^63)";
+            RecordError::saying(&path, error.to_string(), fix)
         })?;
         replace(&path, text.as_bytes(), Kept::AtOnce)
     }

@@ -53,7 +53,7 @@ impl StudyFolder {
         let places = [PathBuf::from(path_or_id), runs.join(path_or_id)];
         let found = places.iter().find(|place| place.join(STUDY).is_file());
         let path = found.ok_or_else(|| {
-            let mend = match &newest {
+            let fix = match &newest {
                 Some(newest) => {
                     format!("the newest one below {} is {}", runs.display(), newest.id)
                 }
@@ -61,7 +61,7 @@ impl StudyFolder {
             };
             let there = places.iter().find(|place| place.is_dir()).unwrap_or(&places[0]);
             let problem = format!("there is no {STUDY} here, so it is not the run of a study");
-            RecordError::saying(there, problem, mend)
+            RecordError::saying(there, problem, fix)
         })?;
         let absolute = path.canonicalize().map_err(|problem| RecordError::new(path, problem))?;
         let id = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -46,7 +46,7 @@ impl Writer {
         lock(&file, path)?;
         let journal = Reader::new(BufReader::new(&file)).read().map_err(failed)?;
         journal.check_version(path)?;
-        let mend = |file: &mut File| -> io::Result<u64> {
+        let fix = |file: &mut File| -> io::Result<u64> {
             let whole = whole_lines_bytes(file)?;
             if journal.torn_line.is_some() {
                 file.set_len(whole)?;
@@ -59,7 +59,7 @@ impl Writer {
             file.write_all(b"\n")?;
             Ok(end + 1)
         };
-        let length_bytes = mend(&mut file).map_err(failed)?;
+        let length_bytes = fix(&mut file).map_err(failed)?;
         Ok((Writer { file, path: path.to_owned(), length_bytes }, journal))
     }
 
@@ -160,7 +160,7 @@ mod tests {
 
     /// `/dev/full` takes every open and no byte, as a full disk does.
     #[test]
-    fn a_full_disk_is_reported_with_the_mend() {
+    fn a_full_disk_is_reported_with_the_fix() {
         let path = PathBuf::from("/dev/full");
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         let mut writer = Writer { file, path, length_bytes: 0 };

@@ -256,8 +256,8 @@ fn not_compared(summary: &Summary) -> Vec<String> {
             [[left, right]] => format!("{left} and {right}"),
             many => format!("{} pairs", many.len()),
         };
-        let mend = if reason.starts_with("patterns differ") { ALIKE } else { "" };
-        format!("{about}: {reason}{mend}")
+        let fix = if reason.starts_with("patterns differ") { ALIKE } else { "" };
+        format!("{about}: {reason}{fix}")
     };
     titled("not compared", capped(reasons.into_iter().map(line).collect(), REASONS_MAX))
 }

@@ -77,7 +77,7 @@ fn an_empty_record_is_a_file_and_an_abandoned_one_is_none() {
 }
 
 #[test]
-fn damage_is_said_with_the_mend() {
+fn damage_is_said_with_the_fix() {
     let path = path("damaged");
     let mut writer = MessageWriter::create(&path, &header()).unwrap();
     (0..1000).for_each(|number| writer.push(&row(number)).unwrap());

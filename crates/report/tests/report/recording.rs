@@ -119,7 +119,7 @@ fn a_torn_journal_is_resumed_after_its_last_whole_line() {
 }
 
 #[test]
-fn a_resumed_run_counts_every_trial_once_and_forgets_mended_failures() {
+fn a_resumed_run_counts_every_trial_once_and_drops_earlier_failures() {
     let told = Told::new("http1", None, "reference");
     let [begun, _, finished] = told.events();
     let Event::TrialFinished(trial) = &finished else { panic!("it ends with its end") };

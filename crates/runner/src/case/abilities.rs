@@ -39,11 +39,11 @@ impl KnownAbilities {
     }
 
     fn of_file(&self, file: &str, trial: &Trial) -> Result<Rc<Abilities>, Invalid> {
-        let wrong = |problem: String, mend: &str| Invalid::new(ABILITIES, problem, mend);
-        let mend = "name a file of weigh probe -o";
+        let wrong = |problem: String, fix: &str| Invalid::new(ABILITIES, problem, fix);
+        let fix = "name a file of weigh probe -o";
         let known = self.read(file, || {
             input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX)
-                .map_err(|error| wrong(format!("{file}: cannot be read: {error}"), mend))
+                .map_err(|error| wrong(format!("{file}: cannot be read: {error}"), fix))
         })?;
         if known.protocol != trial.protocol {
             let problem = format!("{file} is about {}, not {}", known.protocol, trial.protocol);

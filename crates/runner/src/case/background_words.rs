@@ -36,7 +36,7 @@ fn of_words(words: &str, draft: &Case, known: &Known<'_>) -> Result<Background, 
         draft.protocol, draft.target
     );
     for word in words {
-        let wrong = |wrong: Wrong| format!("{word}: {}; {}", wrong.text, wrong.mend);
+        let wrong = |wrong: Wrong| format!("{word}: {}; {}", wrong.text, wrong.fix);
         let (key, value) = word
             .split_once('=')
             .ok_or_else(|| format!("{word}: type KEY=VALUE, such as rate=1000/s"))?;
@@ -47,7 +47,7 @@ fn of_words(words: &str, draft: &Case, known: &Known<'_>) -> Result<Background, 
     }
     let resolved = weigh_plan::read(&text, known).and_then(|plan| plan.resolve("background"));
     let plan = resolved.map_err(|problems| {
-        let said = problems.iter().map(|one| format!("{}; {}", one.text, one.mend));
+        let said = problems.iter().map(|one| format!("{}; {}", one.text, one.fix));
         said.collect::<Vec<_>>().join("; ")
     });
     plan?.plan.background.ok_or_else(|| "it describes no background".to_owned())

@@ -224,8 +224,8 @@ impl Known<'_> {
         let is_read = is_stored && Entry::of(&trial.protocol)? != Entry::Store;
         if is_read && load.body == BodySource::Filler {
             let problem = "the pipeline stores readings, and filler is not a reading";
-            let mend = "type --body readings (load.body = \"readings\"): a size then pads them";
-            return Err(Invalid::new("load.body", problem, mend));
+            let fix = "type --body readings (load.body = \"readings\"): a size then pads them";
+            return Err(Invalid::new("load.body", problem, fix));
         }
         check_template(&load.body)?;
         check_whole(load)?;
@@ -244,7 +244,7 @@ impl Known<'_> {
         made.map(|_| bytes).map_err(|said| {
             let said = said.to_string();
             match said.rsplit_once(": type -s ") {
-                Some((problem, mend)) => Invalid::new("load.size", problem, format!("give {mend}")),
+                Some((problem, fix)) => Invalid::new("load.size", problem, format!("give {fix}")),
                 None => {
                     let problem = format!("{}: {said}", load.body);
                     Invalid::new("load.body", problem, "name a file with one body a line")
@@ -260,8 +260,8 @@ fn check_template(body: &BodySource) -> Result<(), Invalid> {
     let near = registry::nearest(word, PLACEHOLDERS.into_iter());
     let near = near.map_or(String::new(), |near| format!("did you mean {{{near}}}? "));
     let all = PLACEHOLDERS.map(|own| format!("{{{own}}}")).join(", ");
-    let mend = format!("{near}There are {all}; literal text starts with text:");
-    Err(Invalid::new("load.body", format!("{{{word}}} is not a placeholder of templates"), mend))
+    let fix = format!("{near}There are {all}; literal text starts with text:");
+    Err(Invalid::new("load.body", format!("{{{word}}} is not a placeholder of templates"), fix))
 }
 
 /// A body that is not streamed is in memory as a whole, once per message in flight.

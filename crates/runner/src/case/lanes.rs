@@ -189,7 +189,7 @@ fn stage_value(key: &str, text: &str) -> Result<serde_json::Value, Stop> {
     let wrong = |said: String| Stop::usage(format!("--set {key}: {said}"));
     let known = language.get(key).ok_or_else(|| unknown_key(key))?;
     let read = known.kind.read_word(text);
-    read.map(|value| word(&value)).map_err(|said| wrong(format!("{}; {}", said.text, said.mend)))
+    read.map(|value| word(&value)).map_err(|said| wrong(format!("{}; {}", said.text, said.fix)))
 }
 
 fn protocols() -> Vec<&'static str> {
@@ -299,7 +299,7 @@ fn staged(
     let stages: Stages = serde_json::from_value(json!(keys))
         .map_err(|error| Stop::usage(format!("--set {}: {error}", PIPELINE_KEYS.join(", "))))?;
     let pipeline = Pipeline::of(protocol, &stages, catalogue).map_err(|invalid| {
-        Stop::usage(format!("--set {}: {}; {}", invalid.place, invalid.problem, invalid.mend))
+        Stop::usage(format!("--set {}: {}; {}", invalid.place, invalid.problem, invalid.fix))
     })?;
     let own = given.of(protocol);
     let is_asked = |key: &str| own.iter().any(|(asked, _)| *asked == key);
@@ -356,14 +356,14 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
         let meant = registry::nearest(word, of_protocols.chain(names.iter().copied()));
         let start = match meant {
             Some(name) => format!("did you mean {name}? Or a protocol: {}", protocols().join(", ")),
-            None => invalid.mend.clone(),
+            None => invalid.fix.clone(),
         };
         let names = names.join(", ");
-        let mend = format!(
+        let fix = format!(
             "{start}; or a target: {names}, {PIPELINE}; or a URL: mqtt://HOST:PORT, \
              http://HOST:PORT/PATH"
         );
-        Invalid { place: "protocol or target".to_owned(), mend, ..invalid }
+        Invalid { place: "protocol or target".to_owned(), fix, ..invalid }
     })?;
     Ok((protocol, Against::Reference))
 }
@@ -424,8 +424,8 @@ impl Lane {
             let asked = given.entry(websocket::ON.key.to_owned()).or_insert("true".to_owned());
             if asked != "true" {
                 let problem = format!("{endpoint} uses WebSocket");
-                let mend = "leave websocket out, or type another URL";
-                return Err(Invalid::new(websocket::ON.key, problem, mend));
+                let fix = "leave websocket out, or type another URL";
+                return Err(Invalid::new(websocket::ON.key, problem, fix));
             }
             if !endpoint.path.is_empty() {
                 let path = endpoint.path.clone();
@@ -444,9 +444,9 @@ impl Lane {
                 [("tls", tls::is_on(&settings)), (websocket::ON.key, websocket::is_on(&settings))]
             {
                 let place = format!("{}.{key}", protocol.name());
-                let mend = "leave it out for the pipeline";
+                let fix = "leave it out for the pipeline";
                 if is_on {
-                    return Err(Invalid::new(place, "the stages do not use TLS", mend));
+                    return Err(Invalid::new(place, "the stages do not use TLS", fix));
                 }
             }
         }

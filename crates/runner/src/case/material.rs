@@ -73,11 +73,11 @@ fn material(load: &Load, trace: Option<&str>, is_stored: bool) -> Result<Materia
     let read = |key: &str, path: &str| {
         input_file::bytes(Path::new(path), CONTENT_BYTES_MAX).map_err(|error| {
             let problem = format!("{path} cannot be read: {error}");
-            let mend = match error.kind() {
+            let fix = match error.kind() {
                 ErrorKind::FileTooLarge => "name a smaller file, or move it with transfer",
                 _ => "name a file that exists",
             };
-            Invalid::new(key, problem, mend)
+            Invalid::new(key, problem, fix)
         })
     };
     let body = match (body, body.path()) {
@@ -95,7 +95,7 @@ fn material(load: &Load, trace: Option<&str>, is_stored: bool) -> Result<Materia
 }
 
 fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Invalid> {
-    let wrong = |problem: String, mend: &str| Err(Invalid::new("load.arrival", problem, mend));
+    let wrong = |problem: String, fix: &str| Err(Invalid::new("load.arrival", problem, fix));
     let text = String::from_utf8_lossy(text);
     let mut times = Vec::new();
     for (index, line) in text.lines().enumerate() {

@@ -139,7 +139,7 @@ fn offloads_of(
     path: Option<&Path>,
     has_hosts: bool,
 ) -> Result<Offloads, Invalid> {
-    let wrong = |problem: &str, mend: &str| Err(Invalid::new(OFFLOAD, problem, mend));
+    let wrong = |problem: &str, fix: &str| Err(Invalid::new(OFFLOAD, problem, fix));
     match asked {
         None => Ok(Offloads::Off),
         _ if !has_hosts => wrong(

@@ -30,7 +30,7 @@ pub fn path_keys(typed: &str) -> Result<Point, Invalid> {
 
 /// Places an error of one number of a path.
 fn in_path(wrong: Wrong, named: &str) -> Invalid {
-    Invalid::new("path", format!("{named}{}", wrong.text), wrong.mend)
+    Invalid::new("path", format!("{named}{}", wrong.text), wrong.fix)
 }
 
 /// Resolves the path that a case names or gives in numbers.

@@ -71,8 +71,8 @@ impl Pipeline {
         let gathers = assembly.stages.iter().any(|stage| assembly.gathers(*stage));
         if let Some(key) = of_calls(given).filter(|_| !gathers) {
             let problem = "no stage here batches readings for the next one";
-            let mend = "leave it out; only a gateway, or an api with a store, batches";
-            return Err(Invalid::new(key, problem, mend));
+            let fix = "leave it out; only a gateway, or an api with a store, batches";
+            return Err(Invalid::new(key, problem, fix));
         }
         Ok(Pipeline { given: given.clone(), assembly })
     }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_named_with_the_mend() {
+    fn what_contradicts_itself_is_named_with_the_fix() {
         for (protocol, text, place, says) in [
             ("tcp", "", "target", "enters no stage"),
             ("http1", "stages = 'gateway,store'", "target.stages", "type \"api,store\""),

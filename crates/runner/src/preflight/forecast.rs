@@ -164,7 +164,7 @@ fn state(against: &Against, catalogue: &Catalogue) -> String {
             Err(error) => error.to_string(),
             Ok(choice) => match find::find(choice.target) {
                 Some(found) => format!("{} at {}", found.version, found.path.display()),
-                None => format!("not installed; {}", find::mend(choice.target)),
+                None => format!("not installed; {}", find::fix(choice.target)),
             },
         },
     }

@@ -28,8 +28,8 @@ pub struct Path {
 impl Probe for Path {
     fn begin(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
         let stage: &Stage = &trial.options.stage;
-        if let (Privileges::Forbidden(why, mend), true) = (&stage.privileges, stage.has_hosts()) {
-            trial.found.doubts.push(Doubt::PathForbidden(why.clone(), mend.clone()));
+        if let (Privileges::Forbidden(why, fix), true) = (&stage.privileges, stage.has_hosts()) {
+            trial.found.doubts.push(Doubt::PathForbidden(why.clone(), fix.clone()));
         }
         let Some(scene) = &trial.lease.target.scene else { return Ok(()) };
         self.describe(scene, stage.path.as_ref());

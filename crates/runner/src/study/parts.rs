@@ -206,7 +206,7 @@ impl Part {
                 }
             }
         }
-        self.remark = (!missing.is_empty()).then(|| format!("{}; {MEND}", missing.join("; ")));
+        self.remark = (!missing.is_empty()).then(|| format!("{}; {FIX}", missing.join("; ")));
     }
 
     /// Why it cannot run here; `None` if it can.
@@ -228,8 +228,8 @@ impl Part {
 pub fn missing(need: &str, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
     match need {
         NEEDS_WIRE => match privileges {
-            Privileges::Forbidden(reason, mend) => {
-                Some(format!("it needs network namespaces to capture the wire: {reason}; {mend}"))
+            Privileges::Forbidden(reason, fix) => {
+                Some(format!("it needs network namespaces to capture the wire: {reason}; {fix}"))
             }
             _ => None,
         },
@@ -245,14 +245,14 @@ fn no_groups() -> Option<String> {
     let share = Share { cores: None, memory_bytes: Some(PROBED_BYTES) };
     let made = ControlGroup::make(&share);
     let why = made.missing().first()?;
-    Some(format!("it needs a control group that bounds its target: {why}; {MEND}"))
+    Some(format!("it needs a control group that bounds its target: {why}; {FIX}"))
 }
 
 fn not_installed(target: &str, catalogue: &Catalogue) -> Option<String> {
     match catalogue.choose(target) {
         Err(error) => Some(error.to_string()),
         Ok(choice) if find::find(choice.target).is_some() => None,
-        Ok(choice) => Some(format!("{target} is not installed: {}", find::mend(choice.target))),
+        Ok(choice) => Some(format!("{target} is not installed: {}", find::fix(choice.target))),
     }
 }
 
@@ -279,7 +279,7 @@ fn plural(number: u64) -> &'static str {
 }
 
 /// How to get control groups.
-const MEND: &str = "run it as root, or in a control group that you may divide";
+const FIX: &str = "run it as root, or in a control group that you may divide";
 
 /// Size of the control group that is made as a test.
 const PROBED_BYTES: u64 = 64 << 20;

@@ -226,8 +226,8 @@ impl StudyContext<'_> {
     fn note_failure(&self, part: &Part, kept: &mut StudyRun, stop: &Stop) {
         self.say(&format!("{}: {stop}", part.name));
         if !kept.take(&part.name).is_ok_and(|is_there| is_there) {
-            let mend = "fix that, and resume with weigh study run --resume";
-            kept.skip(&part.name, &format!("it could not be run: {stop}; {mend}"));
+            let fix = "fix that, and resume with weigh study run --resume";
+            kept.skip(&part.name, &format!("it could not be run: {stop}; {fix}"));
         }
     }
 

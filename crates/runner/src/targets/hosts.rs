@@ -39,11 +39,11 @@ impl Privileges {
         }
         match NamespaceRights::take() {
             Ok(ground) => Ok(Privileges::NamespaceRights(ground)),
-            Err(HostsError::Forbidden { reason, mend, .. }) => {
+            Err(HostsError::Forbidden { reason, fix, .. }) => {
                 watcher.say(&format!(
-                    "no network namespaces, so no path and no wire: {reason}; {mend}"
+                    "no network namespaces, so no path and no wire: {reason}; {fix}"
                 ));
-                Ok(Privileges::Forbidden(reason, mend))
+                Ok(Privileges::Forbidden(reason, fix))
             }
             Err(error) => Err(Stop::new(Exit::Internal, error)),
         }

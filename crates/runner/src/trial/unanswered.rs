@@ -21,7 +21,7 @@ pub fn unreached(error: Failure, lane: &Lane, hindrance: Option<&str>) -> Stop {
 /// Why a trial failed, and what to type.
 pub fn failure(failure: Failure, lane: &Lane) -> Stop {
     let is_secured = tls::is_on(&lane.settings);
-    let (exit, mend) = match &failure {
+    let (exit, fix) = match &failure {
         // A closed port refuses; a server that resets or closes the connection listens, perhaps
         // without TLS.
         Failure::Unreachable { reason, .. } if is_secured && !reason.contains("refused") => {
@@ -39,7 +39,7 @@ pub fn failure(failure: Failure, lane: &Lane) -> Stop {
         }
         Failure::Ourselves(_) => (Exit::Internal, ""),
     };
-    Stop::new(exit, format!("{failure}{mend}"))
+    Stop::new(exit, format!("{failure}{fix}"))
 }
 
 /// What to type if a connection ends before TLS is set up.

@@ -51,8 +51,8 @@ fn read_entry(place: &str, entry: &Table, facts: &mut Vec<Fact>) -> Result<(), U
         let key = key(word);
         if !is_known(key) {
             let problem = format!("unknown key {word}");
-            let mend = format!("use one of table, subject, said, {}", known_keys().join(", "));
-            return Err(Unreadable::new(place, problem, mend));
+            let fix = format!("use one of table, subject, said, {}", known_keys().join(", "));
+            return Err(Unreadable::new(place, problem, fix));
         }
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let (table, subject) = (text("table"), text("subject"));

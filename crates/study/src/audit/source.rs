@@ -16,13 +16,13 @@ pub struct Source {
 pub struct Unreadable {
     place: String,
     problem: String,
-    mend: String,
+    fix: String,
 }
 
 impl Unreadable {
     /// A problem with a file as a whole.
-    pub fn new(place: &str, problem: impl Into<String>, mend: impl Into<String>) -> Unreadable {
-        Unreadable { place: place.to_owned(), problem: problem.into(), mend: mend.into() }
+    pub fn new(place: &str, problem: impl Into<String>, fix: impl Into<String>) -> Unreadable {
+        Unreadable { place: place.to_owned(), problem: problem.into(), fix: fix.into() }
     }
 
     /// A problem in one line of it, from 1.
@@ -30,15 +30,15 @@ impl Unreadable {
         place: &str,
         line: u64,
         problem: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Unreadable {
-        Unreadable::new(&format!("{place}, line {line}"), problem, mend)
+        Unreadable::new(&format!("{place}, line {line}"), problem, fix)
     }
 }
 
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Unreadable { place, problem, mend } = self;
-        write!(f, "{place}: {problem}; {mend}")
+        let Unreadable { place, problem, fix } = self;
+        write!(f, "{place}: {problem}; {fix}")
     }
 }

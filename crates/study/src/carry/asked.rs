@@ -136,7 +136,7 @@ pub struct AskedWrong {
     /// The error.
     pub text: String,
     /// What to type instead.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl Asked {
@@ -148,7 +148,7 @@ impl Asked {
     pub(super) fn read(table: &Table, is_plan: &dyn Fn(&str) -> bool) -> Result<Asked, AskedWrong> {
         let asked: Asked = Value::Table(table.clone()).try_into().map_err(|error| AskedWrong {
             text: format!("[[carry]]: {}", error.to_string().trim()),
-            mend: "see docs/guide/how-many-devices.md".to_owned(),
+            fix: "see docs/guide/how-many-devices.md".to_owned(),
         })?;
         for name in asked.runs() {
             if !is_plan(name) {
@@ -201,6 +201,6 @@ impl Asked {
     }
 }
 
-fn wrong<T>(text: String, mend: &str) -> Result<T, AskedWrong> {
-    Err(AskedWrong { text, mend: mend.to_owned() })
+fn wrong<T>(text: String, fix: &str) -> Result<T, AskedWrong> {
+    Err(AskedWrong { text, fix: fix.to_owned() })
 }

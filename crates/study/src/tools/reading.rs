@@ -78,11 +78,11 @@ pub(crate) fn complete(
             if !ids.clone().any(|known| known == id.get_ref()) {
                 let text = format!("unknown experiment {:?}", id.get_ref());
                 let near = nearest(id.get_ref(), ids.clone());
-                let mend = match near {
+                let fix = match near {
                     Some(near) => format!("did you mean {near}?"),
                     None => format!("expected one of: {}", ids.collect::<Vec<_>>().join(", ")),
                 };
-                tell(&mut wrong, id.span(), (text, mend));
+                tell(&mut wrong, id.span(), (text, fix));
             }
             tool.experiments.push(id.into_inner());
         }
@@ -104,9 +104,9 @@ fn written(text: &str) -> Result<(ToolsFile, DeTable<'_>), Problems> {
     let document = tables::parse(text)?;
     let file = toml::from_str(text).map_err(|error: toml::de::Error| {
         let place = error.span().unwrap_or(0..0);
-        let mend = "docs/guide/add-a-study.md lists every key of tools.toml";
+        let fix = "docs/guide/add-a-study.md lists every key of tools.toml";
         let mut problems = Problems::default();
-        problems.add(Problem::at(place, error.message().trim_end(), mend));
+        problems.add(Problem::at(place, error.message().trim_end(), fix));
         problems
     })?;
     Ok((file, document))
@@ -164,8 +164,8 @@ impl Reader<'_, '_> {
             && !EMULATIONS.contains(&word.get_ref().as_str())
         {
             let text = format!("{entry}: weigh {} does not emulate a tool", word.get_ref());
-            let mend = format!("begin with one of {}", EMULATIONS.join(", "));
-            wrong.add(Problem::at(word.span(), text, mend));
+            let fix = format!("begin with one of {}", EMULATIONS.join(", "));
+            wrong.add(Problem::at(word.span(), text, fix));
         }
         if !written.emulation.is_empty() && scales.values().any(has_hosts) {
             let text = format!("{entry}: an emulation can use loopback only");
@@ -211,7 +211,7 @@ impl Reader<'_, '_> {
             None => Problem::at(
                 self.place.clone(),
                 format!("{entry}: {}", problem.text),
-                problem.mend.clone(),
+                problem.fix.clone(),
             ),
         }
     }
@@ -236,8 +236,8 @@ impl Reader<'_, '_> {
             let text = format!(
                 "{messages} messages of {clients} clients, {repetitions} repetitions: nothing to do"
             );
-            let mend = "use at least one message per client, and one repetition";
-            wrong.add(Problem::at(self.place.clone(), text, mend));
+            let fix = "use at least one message per client, and one repetition";
+            wrong.add(Problem::at(self.place.clone(), text, fix));
         }
         let within = time(written.within.as_ref(), WITHIN, &mut wrong);
         let lasts = layers.iter().find_map(|one| one.lasts.as_ref()).or(written.lasts.as_ref());
@@ -275,8 +275,8 @@ impl Reader<'_, '_> {
         for (key, _) in own.iter().flat_map(|table| table.iter()) {
             if SET_ELSEWHERE.contains(&key.get_ref().as_ref()) {
                 let text = format!("{} is not allowed in the plan of a tool", key.get_ref());
-                let mend = "use messages, clients and repetitions of the tool instead";
-                wrong.add(Problem::at(key.span(), text, mend));
+                let fix = "use messages, clients and repetitions of the tool instead";
+                wrong.add(Problem::at(key.span(), text, fix));
             }
         }
         if !wrong.is_empty() {
@@ -306,8 +306,8 @@ impl Reader<'_, '_> {
                 Some((format!("the plan has {number} cases"), "give every key one value"))
             }
         };
-        if let Some((text, mend)) = slip {
-            wrong.add(Problem::at(self.place.clone(), text, mend));
+        if let Some((text, fix)) = slip {
+            wrong.add(Problem::at(self.place.clone(), text, fix));
             return Err(wrong);
         }
         Ok(Some(resolved))
@@ -344,8 +344,8 @@ fn check_places(written: &ToolFile, wrong: &mut Problems) {
             let said = format!("unknown placeholder {{{name}}}");
             let known: BTreeSet<String> = PLACES.iter().map(|name| format!("{{{name}}}")).collect();
             let known: Vec<String> = known.into_iter().collect();
-            let mend = format!("type one of {}", known.join(" "));
-            wrong.add(Problem::at(text.span(), said, mend));
+            let fix = format!("type one of {}", known.join(" "));
+            wrong.add(Problem::at(text.span(), said, fix));
         }
     }
 }
@@ -361,8 +361,8 @@ fn places(text: &str) -> Vec<&str> {
 fn time(written: Option<&Spanned<String>>, usual: Nanos, wrong: &mut Problems) -> Nanos {
     let Some(text) = written else { return usual };
     parse_duration(text.get_ref()).unwrap_or_else(|said| {
-        let (said, mend) = said.split_once(": ").unwrap_or((&said, "type 30s"));
-        wrong.add(Problem::at(text.span(), said, mend));
+        let (said, fix) = said.split_once(": ").unwrap_or((&said, "type 30s"));
+        wrong.add(Problem::at(text.span(), said, fix));
         usual
     })
 }

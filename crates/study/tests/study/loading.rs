@@ -1,4 +1,4 @@
-//! Every slip of a study is named at its place, with the mend, before anything starts.
+//! Every slip of a study is named at its place, with the fix, before anything starts.
 
 use weigh_study::{Scale, Study};
 

@@ -44,7 +44,7 @@ fn found(check: &str, demand: &Demand, facts: &Facts) -> Finding {
 }
 
 #[test]
-fn a_good_machine_has_nothing_to_mend() {
+fn a_good_machine_has_nothing_to_fix() {
     let demand = Demand { connections: 60, subscribers: 1, ..Demand::default() };
     let findings = examine(&demand, &good());
     assert!(findings.iter().all(|finding| finding.level == Level::Ok), "{findings:#?}");
@@ -193,7 +193,7 @@ fn what_cannot_work_is_refused() {
 }
 
 #[test]
-fn every_trouble_has_a_mend() {
+fn every_trouble_has_a_fix() {
     let facts = Facts { descriptors: DescriptorLimit { soft: 1, hard: 1 }, ..good() };
     let demand = Demand { connections: u64::MAX, shards: 0, ..Demand::default() };
     for finding in examine(&demand, &facts) {

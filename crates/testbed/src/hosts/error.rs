@@ -7,14 +7,14 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum HostsError {
     /// This machine does not let this user make network namespaces.
-    #[error("no network namespaces for this user: {reason}; {mend}")]
+    #[error("no network namespaces for this user: {reason}; {fix}")]
     Forbidden {
         /// The sysctl setting that forbids it, if known.
         setting: Option<&'static str>,
         /// What was found.
         reason: String,
         /// What to type.
-        mend: String,
+        fix: String,
     },
     /// The program has more than one thread, and the kernel lets only a program with one enter a
     /// user namespace.

@@ -134,7 +134,7 @@ fn forbidden(error: &io::Error, sysctl: impl Fn(&str) -> Option<String>) -> Host
     let by = |setting: &'static str, value: &str, right: &str| HostsError::Forbidden {
         setting: Some(setting),
         reason: format!("{setting} = {value}"),
-        mend: format!("run as root, or once: sudo sysctl -w {setting}={right}"),
+        fix: format!("run as root, or once: sudo sysctl -w {setting}={right}"),
     };
     let code = error.raw_os_error();
     if is("kernel.unprivileged_userns_clone", "0") {
@@ -148,7 +148,7 @@ fn forbidden(error: &io::Error, sysctl: impl Fn(&str) -> Option<String>) -> Host
     if is("kernel.apparmor_restrict_unprivileged_userns", "1") && code != Some(libc::ENOSPC) {
         return by("kernel.apparmor_restrict_unprivileged_userns", "1", "0");
     }
-    let (reason, mend) = match code {
+    let (reason, fix) = match code {
         Some(libc::ENOSPC) => (
             "all that user.max_user_namespaces or user.max_net_namespaces allow are in use",
             "end programs that hold some, or raise both with sudo sysctl -w",
@@ -163,7 +163,7 @@ fn forbidden(error: &io::Error, sysctl: impl Fn(&str) -> Option<String>) -> Host
         ),
     };
     let reason = format!("{reason} ({error})");
-    HostsError::Forbidden { setting: None, reason, mend: mend.to_owned() }
+    HostsError::Forbidden { setting: None, reason, fix: fix.to_owned() }
 }
 
 #[cfg(test)]

@@ -71,27 +71,27 @@ pub struct ServerChoice {
     pub resumes: bool,
 }
 
-/// What is wrong with certificates, keys or names; with the mend.
+/// What is wrong with certificates, keys or names; with the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}{problem}{mend}")]
+#[error("{place}{problem}{fix}")]
 pub struct TlsError {
     place: String,
     problem: String,
-    mend: String,
+    fix: String,
 }
 
 impl TlsError {
-    pub(super) fn file(path: &Path, problem: &str, mend: &str) -> TlsError {
-        let mend = if mend.is_empty() { String::new() } else { format!("; {mend}") };
-        TlsError { place: format!("{}: ", path.display()), problem: problem.to_owned(), mend }
+    pub(super) fn file(path: &Path, problem: &str, fix: &str) -> TlsError {
+        let fix = if fix.is_empty() { String::new() } else { format!("; {fix}") };
+        TlsError { place: format!("{}: ", path.display()), problem: problem.to_owned(), fix }
     }
 
     pub(super) fn making(error: rcgen::Error) -> TlsError {
         TlsError::plain(format!("certificates could not be made: {error}"), "")
     }
 
-    fn plain(problem: String, mend: &str) -> TlsError {
-        TlsError { place: String::new(), problem, mend: mend.to_owned() }
+    fn plain(problem: String, fix: &str) -> TlsError {
+        TlsError { place: String::new(), problem, fix: fix.to_owned() }
     }
 }
 
@@ -106,8 +106,8 @@ impl ClientChoice {
         tally: &Arc<Tally>,
     ) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsError> {
         let name = ServerName::try_from(self.name.clone()).map_err(|_| {
-            let mend = "; give the name that stands in the server's certificate (tls_name)";
-            TlsError::plain(format!("{:?} is no host name for TLS", self.name), mend)
+            let fix = "; give the name that stands in the server's certificate (tls_name)";
+            TlsError::plain(format!("{:?} is no host name for TLS", self.name), fix)
         })?;
         let roots = Arc::new(roots(self.authority.as_deref(), self.verifies)?);
         let builder = ClientConfig::builder_with_provider(provider())
@@ -185,27 +185,27 @@ impl ServerChoice {
 impl Identity {
     fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
         let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| {
-            let mend = "give the key as a PEM file, unencrypted: -----BEGIN PRIVATE KEY-----";
-            TlsError::file(&self.key, &pem_problem(&error, "private key"), mend)
+            let fix = "give the key as a PEM file, unencrypted: -----BEGIN PRIVATE KEY-----";
+            TlsError::file(&self.key, &pem_problem(&error, "private key"), fix)
         })?;
         Ok((chain(&self.certificate)?, key))
     }
 
     fn refused(&self, error: &rustls::Error) -> TlsError {
-        let (problem, mend) = match error {
+        let (problem, fix) = match error {
             rustls::Error::InconsistentKeys(_) => (
                 format!("is not the certificate of the key {}", self.key.display()),
                 "give the key that it was made with",
             ),
             other => (format!("cannot be used: {other}"), "give an X.509 v3 certificate"),
         };
-        TlsError::file(&self.certificate, &problem, mend)
+        TlsError::file(&self.certificate, &problem, fix)
     }
 }
 
 fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let mend = "give a PEM file: -----BEGIN CERTIFICATE-----";
-    let wrong = |error| TlsError::file(path, &pem_problem(&error, "certificate"), mend);
+    let fix = "give a PEM file: -----BEGIN CERTIFICATE-----";
+    let wrong = |error| TlsError::file(path, &pem_problem(&error, "certificate"), fix);
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
         .map_err(wrong)?
         .collect::<Result<_, _>>()
@@ -229,8 +229,8 @@ fn roots(path: Option<&Path>, must_be: bool) -> Result<RootCertStore, TlsError> 
         Some(path) => {
             for certificate in chain(path)? {
                 roots.add(certificate).map_err(|error| {
-                    let mend = "give the certificate of the authority that signed the other's";
-                    TlsError::file(path, &format!("is no usable certificate: {error}"), mend)
+                    let fix = "give the certificate of the authority that signed the other's";
+                    TlsError::file(path, &format!("is no usable certificate: {error}"), fix)
                 })?;
             }
         }
@@ -240,8 +240,8 @@ fn roots(path: Option<&Path>, must_be: bool) -> Result<RootCertStore, TlsError> 
         }
     }
     if roots.is_empty() && must_be {
-        let mend = "; give the authority of the server (tls_ca=FILE)";
-        return Err(TlsError::plain("this system trusts no authority at all".to_owned(), mend));
+        let fix = "; give the authority of the server (tls_ca=FILE)";
+        return Err(TlsError::plain("this system trusts no authority at all".to_owned(), fix));
     }
     Ok(roots)
 }

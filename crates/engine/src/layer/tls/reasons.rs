@@ -5,7 +5,7 @@ use weigh_model::connection::Fault;
 
 /// The fault of a client's connection.
 pub(super) fn of_client(error: &Error) -> Fault {
-    Fault::Untrusted(format!("{}{}", problem(error), mend(error)))
+    Fault::Untrusted(format!("{}{}", problem(error), fix(error)))
 }
 
 /// The fault of a server's connection.
@@ -88,7 +88,7 @@ fn of_alert(alert: AlertDescription) -> String {
     }
 }
 
-fn mend(error: &Error) -> &'static str {
+fn fix(error: &Error) -> &'static str {
     use CertificateError as Wrong;
     match error {
         Error::InvalidCertificate(wrong) => match wrong {

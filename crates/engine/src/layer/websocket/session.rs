@@ -268,12 +268,12 @@ fn refused(refusal: Refusal) -> Fault {
             "no answer to the WebSocket upgrade ({saw}); check the port, or leave WebSocket out"
         )),
         Refusal::Status(status, reason) => {
-            let mend = match status {
+            let fix = match status {
                 401 | 403 => "it wants credentials or another origin before the upgrade",
                 404 => "check the path of the URL (websocket_path)",
                 _ => "check port and path, and whether it speaks WebSocket there",
             };
-            let reason = format!("WebSocket upgrade answered {status} {reason}; {mend}");
+            let reason = format!("WebSocket upgrade answered {status} {reason}; {fix}");
             Fault::Refused { code: status, reason }
         }
         Refusal::Malformed(what) => Fault::Malformed(format!("WebSocket upgrade: {what}")),

@@ -5,13 +5,13 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use super::pair::{Folder, Pair, Setting};
 use crate::layer::tls::{Certificates, Identity, MadeFor, Versions};
 
-/// Every way in which a certificate can be wrong has its own words and its own mend.
+/// Every way in which a certificate can be wrong has its own words and its own fix.
 #[test]
 fn wrong_certificates_are_named() {
     let folder = Folder::new();
     let others = Certificates::make(&folder.0).unwrap();
     let (identity, authority) = expired(&folder);
-    for (setting, said, mend) in [
+    for (setting, said, fix) in [
         (Setting { name: "elsewhere", ..Setting::default() }, "not for elsewhere", "tls_name"),
         (
             Setting { authority: Some(others.authority()), ..Setting::default() },
@@ -41,7 +41,7 @@ fn wrong_certificates_are_named() {
         let mut pair = Pair::new(&setting.made(), vec![1_000]);
         pair.run();
         let fault = pair.fault.clone().unwrap_or_else(|| panic!("accepted: {said}")).to_string();
-        assert!(fault.contains(said) && fault.contains(mend), "{fault}");
+        assert!(fault.contains(said) && fault.contains(fix), "{fault}");
         assert!(pair.answers().is_empty());
     }
 }
