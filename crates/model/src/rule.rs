@@ -109,7 +109,7 @@ impl Rule {
     pub fn severity(self) -> Severity {
         match self {
             Rule::L02 | Rule::L06 | Rule::L07 | Rule::L14 => Severity::Invalid,
-            _ => Severity::Doubt,
+            _ => Severity::Warning,
         }
     }
 

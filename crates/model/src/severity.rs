@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// The result can be used, with the warning in mind.
-    Doubt,
+    #[serde(rename = "doubt")]
+    Warning,
     /// Times from the due time must not be used; rates, losses, service times and costs can. Only
     /// in records of earlier versions: now the generator's lateness is judged figure by figure.
     InvalidTimes,
@@ -19,7 +20,7 @@ impl Severity {
     /// The words before the text of a warning: empty if the result can be used.
     pub fn prefix(self) -> &'static str {
         match self {
-            Severity::Doubt => "",
+            Severity::Warning => "",
             Severity::InvalidTimes => "RESPONSE TIMES INVALID ",
             Severity::Invalid => "INVALID ",
         }

@@ -60,7 +60,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<DoubtShown> {
 /// What a warning removes, in a word.
 fn takes(severity: Severity) -> &'static str {
     match severity {
-        Severity::Doubt => "",
+        Severity::Warning => "",
         Severity::InvalidTimes => "response times",
         Severity::Invalid => "the result",
     }

@@ -169,7 +169,7 @@ fn account(
     let left = Left { load, finished: &trial, intervals: &intervals };
     let beside = beside(&left);
     let mut text = format!("{} on {}\n\n{}", asked.name, cell.target, beside.text());
-    for doubt in cell.doubts.iter().filter(|doubt| doubt.severity != Severity::Doubt) {
+    for doubt in cell.doubts.iter().filter(|doubt| doubt.severity != Severity::Warning) {
         text += &format!("\ninvalid: {}; {}\n", doubt.text, doubt.advice);
     }
     text += &format!("\nrun: {}\n", finished.folder.path().display());

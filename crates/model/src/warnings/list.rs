@@ -11,20 +11,20 @@ use crate::severity::Severity;
 use crate::units::Nanos;
 
 warnings! {
-    Bound(pace: Box<Pace>, bound: Bound) "rate-not-reached" Doubt
+    Bound(pace: Box<Pace>, bound: Bound) "rate-not-reached" Warning
         ["the load did not reach its rate, or answers set the pace"]
         "the result is that of a lower load; the limit is in its name: generator-limited \
          (invalid), round-trip-limited, target-limited or path-limited"
         "raise what was full: connections (-c), generator threads (--shards), cores, or the path's \
          rate; or lower the rate (-R)"
         "methodology.md#5-when-a-result-is-invalid";
-    RateNotReached(offered: f64, achieved: f64) "rate-not-reached" Doubt
+    RateNotReached(offered: f64, achieved: f64) "rate-not-reached" Warning
         ["{:.0}/s offered, {:.0}/s handed over", offered, achieved]
         "the result is that of a lower load than the one asked for"
         "find the difference in the ledger as not_sent, or in the send lag; for the full rate use \
          more connections (-c) or generator threads (--shards)"
         "methodology.md#5-when-a-result-is-invalid";
-    Backlog(messages: u64, drained: Nanos) "backlog" Doubt
+    Backlog(messages: u64, drained: Nanos) "backlog" Warning
         [
             "{} messages were in flight when the load ended; the last one arrived {:.1} s later",
             large(*messages), drained.as_secs_f64()
@@ -33,73 +33,73 @@ warnings! {
         "throughput_out counts arrivals during the load; lower the rate (-R; in a plan load.rate) \
          to measure response times without the queue"
         "methodology.md#3-rates-cost-and-size";
-    GeneratorLag(what: String) "generator-lag" Doubt
+    GeneratorLag(what: String) "generator-lag" Warning
         ["the generator sent late: its lag is more than half of {}", what]
         "such a response time is mostly the generator's, not the target's: it is not reported"
         "read the times from sending instead (service_time_ns, one_way_time_ns); to get response \
          times, stop other programs and repeat, or measure over a path (--path gigabit)"
         "methodology.md#lateness-of-the-generator";
-    Unconfirmed "unconfirmed" Doubt
+    Unconfirmed "unconfirmed" Warning
         ["these messages were neither confirmed nor received by a subscriber"]
         "without acknowledgements or a subscriber, delivery cannot be observed"
         "use the pattern deliver (--pattern deliver), or QoS 1, to count arrivals"
         "methodology.md#2-the-ledger";
-    IdentityByOrder "identity-by-order" Doubt
+    IdentityByOrder "identity-by-order" Warning
         ["bodies are too small for a mark: messages are identified by connection and order"]
         "damage, duplicates and reordering cannot be seen"
         "use bodies of at least 44 bytes (-s 44B; in a plan load.size)"
         "methodology.md#2-the-ledger";
-    ClosedLoop "closed-loop" Doubt
+    ClosedLoop "closed-loop" Warning
         ["each client waits for its answer, so queueing delay is not visible"]
         "these percentiles must not be compared with those of an open loop"
         "give a rate (-R 1000/s; in a plan load.rate) to measure response times from the due time"
         "methodology.md#1-the-times-of-a-message";
-    SharedCores "shared-cores" Doubt
+    SharedCores "shared-cores" Warning
         ["generator and target shared cores"]
         "each takes processor time from the other, so that neither is measured alone"
         "use a machine with at least two cores"
         "methodology.md#5-when-a-result-is-invalid";
-    FewRepetitions(n: u32) "L13" Doubt
+    FewRepetitions(n: u32) "L13" Warning
         ["{} repetition{}: too few to compare", n, if *n == 1 { "" } else { "s" }]
         "an interval from so few repetitions is wide or absent"
         "repeat at least 5 times (--reps 5; in a plan repeat.at_least)"
         "methodology.md#7-repetition";
-    QuantileBeyondData(quantile: &'static str, needed: u64, had: u64) "L17" Doubt
+    QuantileBeyondData(quantile: &'static str, needed: u64, had: u64) "L17" Warning
         ["{} needs {} samples, there were {}", quantile, needed, had]
         "a quantile beyond the data depends on a few messages"
         "send more messages (-n; in a plan load.messages), or read a lower quantile"
         "methodology.md#6-the-rules-l01-to-l20";
-    QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Doubt
+    QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Warning
         ["{}: {} and all higher quantiles are in the lost share: infinite", time, quantile]
         "percentiles of delivered messages alone would be too optimistic"
         "read the losses in the ledger first, then the times"
         "methodology.md#1-the-times-of-a-message";
-    Granted(what: String, asked: u64, granted: u64) "granted-less" Doubt
+    Granted(what: String, asked: u64, granted: u64) "granted-less" Warning
         ["{}: {} asked, {} granted by the server", what, asked, granted]
         "the server granted other terms than the load asked for"
         "compare only with results under the same terms"
         "methodology.md#4-guarantees-are-not-mixed";
-    TargetDied(how: String) "target-died" Doubt
+    TargetDied(how: String) "target-died" Warning
         ["the target exited before the trial ended: {}", how]
         "messages in flight are lost, and later ones were not served"
         "read the target's log in the run folder"
         "guide/targets.md";
-    RelayDied(how: String) "relay-died" Doubt
+    RelayDied(how: String) "relay-died" Warning
         ["the relay exited before the trial ended: {}", how]
         "what was in flight through the relay is lost"
         "read the relay's log in the run folder"
         "guide/paths.md";
-    TargetRestarted(how: String) "target-restarted" Doubt
+    TargetRestarted(how: String) "target-restarted" Warning
         ["the kept target had exited ({}) and was restarted for this trial", how]
         "its caches and its memory are those of a fresh target"
         "read the target's log in the run folder, and compare with the trials before"
         "guide/targets.md";
-    TargetUnwatched(why: String) "target-unwatched" Doubt
+    TargetUnwatched(why: String) "target-unwatched" Warning
         ["processor time and memory of the target are unknown: {}", why]
         "a saturated target cannot be distinguished from a saturated generator"
         "check that what --observe names runs as long as the trial, and repeat"
         "guide/observe.md";
-    AxisEnded(axis: String, held: String, left_out: usize) "axis-ended" Doubt
+    AxisEnded(axis: String, held: String, left_out: usize) "axis-ended" Warning
         [
             "{} ends here: {}; {} larger value{} not measured",
             axis, held, left_out, if *left_out == 1 { " was" } else { "s were" }
@@ -107,7 +107,7 @@ warnings! {
         "one trial decided that larger values are left out"
         "check that the other repetitions agree; remove the stop rule to measure the larger values"
         "guide/conditions.md";
-    OptionalStopping(looks: u32, is_precise: bool) "optional-stopping" Doubt
+    OptionalStopping(looks: u32, is_precise: bool) "optional-stopping" Warning
         [
             "{}; number of checks: {}",
             match is_precise {
@@ -120,17 +120,17 @@ warnings! {
         "for published results use a fixed number of repetitions (--reps 10; in a plan \
          repeat.at_least)"
         "methodology.md#7-repetition";
-    BudgetSpent(done: u32, asked: u32) "budget-spent" Doubt
+    BudgetSpent(done: u32, asked: u32) "budget-spent" Warning
         ["{} of {} repetitions: the time budget was used up", done, asked]
         "intervals are wider than the plan asks for"
         "raise repeat.budget, or ask for fewer repetitions or cases"
         "guide/when-a-run-ends-early.md";
-    ResumedElsewhere(what: String) "resumed-elsewhere" Doubt
+    ResumedElsewhere(what: String) "resumed-elsewhere" Warning
         ["the run was resumed with another {}: its trials are not comparable without a check", what]
         "a difference between trials may be a difference between machines"
         "compare trials from before and after; if they differ, repeat the run"
         "guide/when-a-run-ends-early.md";
-    Interrupted "interrupted" Doubt
+    Interrupted "interrupted" Warning
         ["a signal interrupted the trial"]
         "its window is shorter than the plan asks for"
         "repeat it for a full window (weigh run --resume RUN)"
@@ -146,7 +146,7 @@ warnings! {
         "check whether a stage exited in the trial or another process wrote to the store; else it \
          is a fault of Weighbridge: please report it with the run folder"
         "guide/pipeline.md";
-    StoredUncounted "stored-uncounted" Doubt
+    StoredUncounted "stored-uncounted" Warning
         [
             "stored messages could not be counted in the store: the stage had exited, or was still \
              busy"
@@ -159,7 +159,7 @@ warnings! {
         "the pipeline confirmed messages that it then lost"
         "check whether a stage exited in the trial; else the stage that confirms does so too early"
         "guide/pipeline.md";
-    WaysBroken(broken: u64, of: u64, damaged: u64) "ways-broken" Doubt
+    WaysBroken(broken: u64, of: u64, damaged: u64) "ways-broken" Warning
         [
             "the routes of {} of {} stored messages are not known from end to end ({} damaged \
              records)",
@@ -174,17 +174,17 @@ warnings! {
         "a message was counted twice in the ledger or not at all"
         "this is a fault of Weighbridge: please report it with the run folder"
         "methodology.md#2-the-ledger";
-    ConnectionsLost(lost: u64, of: u64, reason: String) "connections-lost" Doubt
+    ConnectionsLost(lost: u64, of: u64, reason: String) "connections-lost" Warning
         ["connections failed or were closed {} times ({} were asked for): {}", lost, of, reason]
         "the load came from fewer clients than the plan asks for"
         "see the causes in the ledger and the target's log"
         "methodology.md#2-the-ledger";
-    ErrorAnswers(errors: u64, sent: u64, first: ErrorWords) "error-answers" Doubt
+    ErrorAnswers(errors: u64, sent: u64, first: ErrorWords) "error-answers" Warning
         ["{} of {} messages were answered with {}", errors, sent, first.name]
         "errors are not in response times; they have their own times (error_time_ns)"
         "check address, path, credentials and limits of the server"
         "methodology.md#2-the-ledger";
-    PollsRefused(refused: u64, polls: u64, first: ErrorWords) "polls-refused" Doubt
+    PollsRefused(refused: u64, polls: u64, first: ErrorWords) "polls-refused" Warning
         [
             "{} of {} requests of consumers were answered with {}",
             refused, polls, first.name
@@ -193,7 +193,7 @@ warnings! {
         "check the path that consumers request and its credentials; messages they did not get are \
          requested again"
         "guide/polling.md";
-    PollsSkipped(skipped: u64, due: u64) "polls-skipped" Doubt
+    PollsSkipped(skipped: u64, due: u64) "polls-skipped" Warning
         [
             "{} of {} requests of consumers were not made, because the previous one was not \
              answered yet",
@@ -202,7 +202,7 @@ warnings! {
         "consumers polled less often than the load says"
         "use a period longer than an answer takes (--period; in a plan load.poll_period)"
         "guide/polling.md";
-    NearNullPath(rate: f64, most: f64) "near-null-path" Doubt
+    NearNullPath(rate: f64, most: f64) "near-null-path" Warning
         [
             "{:.0}/s: the baseline of this machine and build is {:.0}/s, reached against the \
              built-in server",
@@ -211,45 +211,45 @@ warnings! {
         "the rate may be the generator's limit and not the target's"
         "compare the CPU of both ends, or give the generator more cores (--shards N)"
         "methodology.md#3-rates-cost-and-size";
-    Burst(mean: f64) "burst" Doubt
+    Burst(mean: f64) "burst" Warning
         ["messages left in bursts, {:.1} to a write on average", mean]
         "coalesced messages are cheaper for both ends than one write each"
         "compare only with tools that coalesce too, or write separately (--single-writes; in a \
          plan load.writes = \"single\")"
         "methodology.md#3-rates-cost-and-size";
-    ObjectFile(what: String) "object-file" Doubt
+    ObjectFile(what: String) "object-file" Warning
         ["{}", what]
         "the file that was sent could not be read to its end"
         "ignore the times of this trial: what could not be read was lost by the generator, as \
          producer_dropped"
         "guide/transfers.md";
-    LittleResidual(residual: f64) "L01" Doubt
+    LittleResidual(residual: f64) "L01" Warning
         ["Little's law is off by {:.1} %", residual * 100.0]
         "throughput, response time and messages in flight contradict each other"
         "measure longer (-d; in a plan load.duration): the window was not steady"
         "methodology.md#6-the-rules-l01-to-l20";
-    NotSteady(course: &'static str, have: u32, of: u32) "not-steady" Doubt
+    NotSteady(course: &'static str, have: u32, of: u32) "not-steady" Warning
         ["{} within the measured window, in {} of {} repetitions", course, have, of]
         "the mean of a changing rate does not describe any one state"
         "warm up longer (--warmup; in a plan load.warmup) or measure longer; see the rate over time"
         "methodology.md#7-repetition";
-    Disturbed(percent: f64) "disturbed" Doubt
+    Disturbed(percent: f64) "disturbed" Warning
         ["other programs used {:.0} % of a core during the measurement", percent]
         "they take processor time from generator and target"
         "stop other programs and repeat; until then compare ratios, not absolute figures"
         "guide/reading-the-report.md";
-    MessagesHeldUp(waited: Nanos) "messages-held-up" Doubt
+    MessagesHeldUp(waited: Nanos) "messages-held-up" Warning
         ["the generator waited {} for the record of single messages", waited]
         "the record of single messages made the generator late"
         "measure without --keep-messages (in a plan observe.messages), or lower the \
          rate, or keep a core free"
         "guide/exports.md";
-    MessagesUnsettled(count: u64) "messages-unsettled" Doubt
+    MessagesUnsettled(count: u64) "messages-unsettled" Warning
         ["the fate of {} messages is not in messages.parquet", count]
         "the file of single messages is incomplete"
         "use the ledger, which is complete; shorten the trial to have all messages in the file"
         "guide/exports.md";
-    CertificatesUnchecked(wrong: Option<String>) "certificates-unchecked" Doubt
+    CertificatesUnchecked(wrong: Option<String>) "certificates-unchecked" Warning
         [
             "certificates were not checked (--insecure){}",
             match wrong {
@@ -260,12 +260,12 @@ warnings! {
         "another server may have answered"
         "give the authority of the server (--cacert FILE) instead of --insecure"
         "guide/tls.md";
-    PathForbidden(why: String, fix: String) "path-forbidden" Doubt
+    PathForbidden(why: String, fix: String) "path-forbidden" Warning
         ["measured over plain loopback, without path and capture: {}; {}", why, fix]
         "figures do not include the path that the plan asks for"
         "use no figure as one over a path: do what the text of the warning says, and repeat"
         "guide/paths.md";
-    PathBent(what: String) "path-bent" Doubt
+    PathBent(what: String) "path-bent" Warning
         ["the path did not keep its settings: {}", what]
         "packets were later, or more of them were lost, than the path's settings say"
         "lower the rate, or keep a core free for the forwarder, and repeat"
@@ -275,23 +275,23 @@ warnings! {
         "after that no packet passed"
         "check which process removes interfaces on this machine, and repeat the trial"
         "guide/paths.md";
-    PathDropped(packets: u64) "path-dropped" Doubt
+    PathDropped(packets: u64) "path-dropped" Warning
         ["the path dropped {} packets, and messages were lost or not sent", packets]
         "the loss may be the path's and not the target's"
         "read the causes in the ledger: what a protocol does not repeat is lost with the packet"
         "guide/paths.md";
-    TargetShare(what: String) "target-share" Doubt
+    TargetShare(what: String) "target-share" Warning
         ["the target's share of the machine is not what the plan asks for: {}", what]
         "the target had more or less of the machine than the plan says"
         "let weigh create control groups (as root, or with systemd-run --user --scope -p \
          Delegate=yes), and have at least the cores that the plan asks for"
         "guide/paths.md";
-    HostsUntuned(what: String) "hosts-untuned" Doubt
+    HostsUntuned(what: String) "hosts-untuned" Warning
         ["settings of the hosts could not be changed: {}", what]
         "limits of the kernel may be reached before those of the target"
         "lower the load if limits of the machine are reached first"
         "guide/paths.md";
-    Wire(seen: String, advice: &'static str) "wire" Doubt
+    Wire(seen: String, advice: &'static str) "wire" Warning
         ["{}", seen]
         "figures of the wire are questionable or incomplete"
         "read the text of the warning: it says what was not counted"
@@ -301,17 +301,17 @@ warnings! {
         "the capture missed packets, so the figures of the wire are too small"
         "use a larger ring, or lower the rate, and repeat"
         "guide/paths.md#the-wire";
-    Background(code: &'static str, seen: String, advice: &'static str) "background-..." Doubt
+    Background(code: &'static str, seen: String, advice: &'static str) "background-..." Warning
         ["{}", seen]
         "the background was not what the plan asks for"
         "read the text of the warning: it names what ended, delayed or slowed the background"
         "guide/interference.md";
-    Energy(code: &'static str, seen: String, advice: &'static str) "energy-..." Doubt
+    Energy(code: &'static str, seen: String, advice: &'static str) "energy-..." Warning
         ["{}", seen]
         "the measured energy is questionable or absent"
         "read the text of the warning: it names the meter and the phase"
         "guide/energy.md";
-    Broken(rule: Rule, seen: String) "L02 to L20" Doubt
+    Broken(rule: Rule, seen: String) "L02 to L20" Warning
         ["{}", seen]
         "the result breaks one of the rules for published results; L02, L06, L07 and L14 make it \
          invalid"

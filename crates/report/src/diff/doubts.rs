@@ -26,7 +26,7 @@ pub(crate) fn all(a: &Summary, b: &Summary, matched: &Matched) -> Vec<WarningRec
 
 fn doubt(code: &str, text: String, advice: &str) -> WarningRecord {
     let (code, advice) = (code.to_owned(), advice.to_owned());
-    WarningRecord { code, severity: Severity::Doubt, text, advice }
+    WarningRecord { code, severity: Severity::Warning, text, advice }
 }
 
 fn same_run(a: &Summary, b: &Summary) -> Option<WarningRecord> {

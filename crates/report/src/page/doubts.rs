@@ -59,7 +59,7 @@ pub(crate) fn short(summary: &Summary) -> String {
         let (class, word) = match shared.doubt.severity {
             Severity::Invalid => (" class=\"invalid\"", "<b>invalid</b> "),
             Severity::InvalidTimes => ("", "<b>response times invalid</b> "),
-            Severity::Doubt => ("", ""),
+            Severity::Warning => ("", ""),
         };
         let of = match (cells(code), summary.cells.len()) {
             (number, all) if number == all => "all cases".to_owned(),

@@ -172,7 +172,7 @@ fn doubts(
     for failure in failed {
         add(WarningRecord {
             code: "trial-failed".to_owned(),
-            severity: Severity::Doubt,
+            severity: Severity::Warning,
             text: format!("a repetition could not be done: {}", failure.error),
             advice: "fix the cause and resume the run (weigh run --resume); figures use only the \
                      other repetitions"

@@ -219,7 +219,7 @@ fn put(cell: &mut Cell, answer: &Answer) {
 fn doubt(cell: &mut Cell, basis: &EnergyBasis, works: &[Work]) {
     let Some(radio) = &basis.radio else { return };
     let mut add = |code: &str, text: String, advice: String| {
-        let (code, severity) = (code.to_owned(), Severity::Doubt);
+        let (code, severity) = (code.to_owned(), Severity::Warning);
         cell.doubts.push(WarningRecord { code, severity, text, advice });
     };
     let path = cell.scene.get("path");

@@ -134,7 +134,8 @@ pub(crate) struct DoubtShape {
 #[schemars(rename = "Severity", rename_all = "kebab-case")]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) enum SeverityShape {
-    Doubt,
+    #[schemars(rename = "doubt")]
+    Warning,
     InvalidTimes,
     Invalid,
 }

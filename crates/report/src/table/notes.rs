@@ -321,7 +321,7 @@ fn doubts(summary: &Summary) -> Vec<String> {
     seen.sort_by_key(|alike| match alike.doubt.severity {
         Severity::Invalid => 0,
         Severity::InvalidTimes => 1,
-        Severity::Doubt => 2,
+        Severity::Warning => 2,
     });
     let lines = seen.iter().map(|alike| alike.line(summary.cells.len())).collect();
     titled("warnings", capped(lines, LINES_MAX))

@@ -127,7 +127,7 @@ impl Over<'_> {
         let text = decided.find(|_| !is_ruined)?;
         Some(DoubtRecord {
             code: "generator-lag".to_owned(),
-            severity: Severity::Doubt,
+            severity: Severity::Warning,
             text,
             advice: "stop other programs and repeat, or change the limit of the goal".to_owned(),
         })

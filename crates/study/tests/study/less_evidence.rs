@@ -78,7 +78,7 @@ fn apply(runs: &mut Runs, loss: &Loss) {
 
 fn warning(code: &str) -> DoubtRecord {
     let (code, text) = (code.to_owned(), format!("a test says {code}"));
-    DoubtRecord { code, severity: Severity::Doubt, text, advice: String::new() }
+    DoubtRecord { code, severity: Severity::Warning, text, advice: String::new() }
 }
 
 /// The same mean, every value farther from it.

@@ -87,5 +87,5 @@ impl RunVerdict {
 }
 
 fn is_finding(doubt: &WarningRecord) -> bool {
-    doubt.rule().is_some() || doubt.severity != Severity::Doubt
+    doubt.rule().is_some() || doubt.severity != Severity::Warning
 }

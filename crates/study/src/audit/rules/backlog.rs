@@ -48,7 +48,7 @@ pub(super) fn steady_counts(bench: &mut Bench<'_>) {
                     listed.collect::<Vec<_>>().join(", "),
                 );
                 // The percentages may well be right: they are only not what there is to say.
-                bench.find_as(Rule::L06, Severity::Doubt, figure, seen);
+                bench.find_as(Rule::L06, Severity::Warning, figure, seen);
             }
         }
     }

@@ -187,7 +187,7 @@ fn headers_by_network(bench: &mut Bench<'_>) {
                 words(other),
                 other.place.table
             );
-            bench.find_as(Rule::L14, Severity::Doubt, figure, seen);
+            bench.find_as(Rule::L14, Severity::Warning, figure, seen);
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn throughput_from_latency(bench: &mut Bench<'_>) {
             words::number(product),
         );
         // With one client it would be right: only a stated number of them contradicts it.
-        let severity = clients.map_or(Severity::Doubt, |_| Rule::L02.severity());
+        let severity = clients.map_or(Severity::Warning, |_| Rule::L02.severity());
         bench.find_as(Rule::L02, severity, throughput, seen);
     }
     order(bench);
