@@ -30,10 +30,10 @@ pub fn render(report: &Report) -> String {
         text.push('\n');
         report.comparisons.iter().for_each(|pair| text += &of_pair(pair));
     }
-    if !report.doubts.is_empty() {
+    if !report.warnings.is_empty() {
         text.push('\n');
-        for doubt in &report.doubts {
-            let _ = writeln!(text, "doubt: {} ({})", doubt.text, doubt.code);
+        for warning in &report.warnings {
+            let _ = writeln!(text, "doubt: {} ({})", warning.text, warning.code);
         }
     }
     text

@@ -204,8 +204,8 @@ fn outcome(entry: &RunEntry) -> &str {
 }
 
 fn worst(entry: &RunEntry) -> String {
-    let Some(worst) = &entry.worst_doubt else { return "–".to_owned() };
-    let more = if entry.doubts > 1 { format!(" +{}", entry.doubts - 1) } else { String::new() };
+    let Some(worst) = &entry.worst_warning else { return "–".to_owned() };
+    let more = if entry.warnings > 1 { format!(" +{}", entry.warnings - 1) } else { String::new() };
     format!("{}{}{more}", if worst.is_invalid { "INVALID " } else { "" }, worst.code)
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-use crate::rig::{Place, cells, doubts, figure, signal, until, wait};
+use crate::rig::{Place, cells, figure, signal, until, wait, warnings};
 
 /// A small load of requests, above what is said of its background.
 fn plan(place: &Place, protocol: &str, background: &str, repetitions: u32) {
@@ -52,7 +52,7 @@ fn every_case_is_weighed_with_it_and_without_and_its_figures_stand_apart() {
     for cell in [off, on] {
         // Two trials of half a second at 200 a second; the background sent ten times as much.
         assert_eq!(cell["ledger"]["scheduled"], 200, "{}", cell["ledger"]);
-        assert!(!doubts(cell).contains(&"server-count-differs"));
+        assert!(!warnings(cell).contains(&"server-count-differs"));
     }
     let told = &summary["interference"][0];
     assert_eq!((&told["cell"], &told["baseline"]), (&on["name"], &off["name"]));
@@ -87,7 +87,7 @@ fn at_the_measured_target_the_ledger_stays_that_of_what_was_measured() {
     let summary = place.summary();
     let [on] = &cells(&summary)[..] else { panic!("{summary}") };
     assert_eq!((&on["ledger"]["scheduled"], &on["ledger"]["foreign"]), (&100.into(), &0.into()));
-    assert!(!doubts(on).contains(&"server-count-differs"), "{on}");
+    assert!(!warnings(on).contains(&"server-count-differs"), "{on}");
     assert!(on["metrics"].get("target_cpu_us_per_message").is_none());
     assert_eq!(summary["interference"][0]["baseline"], Value::Null);
     assert!(summary["interference"][0]["ledger"]["sent"].as_u64() > Some(100), "{summary}");
@@ -97,7 +97,7 @@ fn at_the_measured_target_the_ledger_stays_that_of_what_was_measured() {
 /// Its server answers so many requests and then none: the background was there for a part of the
 /// window, which is said, and what was measured is kept.
 #[test]
-fn a_background_that_ends_early_is_a_doubt() {
+fn a_background_that_ends_early_is_a_warning() {
     let place = Place::new("beneath-early");
     let address = answers(60);
     let load = format!(
@@ -109,7 +109,7 @@ fn a_background_that_ends_early_is_a_doubt() {
     let summary = place.summary();
     let [on] = &cells(&summary)[..] else { panic!("{summary}") };
     assert!(figure(on, "background.overlap_ratio") < 0.99, "{on}");
-    let told = doubts(on);
+    let told = warnings(on);
     assert!(told.contains(&"background-overlap") && told.contains(&"background-rate"), "{told:?}");
     assert_eq!(on["ledger"]["lost"], 0);
     place.nobody_is_left();
@@ -128,7 +128,7 @@ fn a_background_of_so_many_messages_is_over_before_the_window() {
     let [on] = &cells(&summary)[..] else { panic!("{summary}") };
     let covered = figure(on, "background.overlap_ratio");
     assert!(covered < 0.99, "{on}");
-    assert!(doubts(on).contains(&"background-overlap"), "{on}");
+    assert!(warnings(on).contains(&"background-overlap"), "{on}");
     let journal = place.journal();
     let [ran] = &of_kind(&journal, "background_ran")[..] else { panic!("{journal:?}") };
     assert_eq!(ran["ledger"]["sent"], 90, "{ran}");

@@ -54,8 +54,8 @@ fn ctrl_c_once_finishes_the_record() {
     let cells = summary["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 1, "the trial in progress is kept, the next never began");
     assert!(cells[0]["ledger"]["delivered"].as_u64() > Some(0));
-    let doubts = cells[0]["doubts"].as_array().expect("doubts");
-    assert!(doubts.iter().any(|doubt| doubt["code"] == "interrupted"), "{doubts:?}");
+    let warnings = cells[0]["doubts"].as_array().expect("doubts");
+    assert!(warnings.iter().any(|warning| warning["code"] == "interrupted"), "{warnings:?}");
     place.nobody_is_left();
 }
 
@@ -134,8 +134,11 @@ fn a_target_that_dies_is_a_result() {
         let count = |name: &str| ledger[name].as_u64().unwrap_or(0);
         assert!(count("delivered") > 0, "{target}: what was measured is kept: {ledger}");
         assert!(count("lost") + count("not_sent") > 0, "{target}: {ledger}");
-        let doubts = cell["doubts"].as_array().expect("doubts");
-        assert!(doubts.iter().any(|doubt| doubt["code"] == "target-died"), "{target}: {doubts:?}");
+        let warnings = cell["doubts"].as_array().expect("doubts");
+        assert!(
+            warnings.iter().any(|warning| warning["code"] == "target-died"),
+            "{target}: {warnings:?}"
+        );
         place.nobody_is_left();
     }
 }

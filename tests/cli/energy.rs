@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::rig::{Ended, Place, cells, doubts, figure, until, wait};
+use crate::rig::{Ended, Place, cells, figure, until, wait, warnings};
 
 /// A board at 5 V and 0.5 A.
 fn board(place: &Place) -> PathBuf {
@@ -66,7 +66,7 @@ fn a_known_power_becomes_the_energy_of_messages_and_sessions() {
     near("energy_j_per_message", joules / 200.0);
     near("energy_mah_per_session", joules / 200.0 / 5.0 / 3.6);
     assert_eq!(figure(cell, "energy_above_idle_j"), 0.0);
-    assert!(doubts(cell).contains(&"energy-idle-short"), "{:?}", doubts(cell));
+    assert!(warnings(cell).contains(&"energy-idle-short"), "{:?}", warnings(cell));
     let metric = &cell["metrics"]["energy_j_per_message"];
     assert!(metric["method"].as_str().unwrap().contains("widened"), "{metric}");
     let sources: Vec<&str> =
@@ -115,7 +115,7 @@ fn a_meter_that_goes_away_in_the_middle_takes_its_figures_with_it() {
     let summary = place.summary();
     let cell = &cells(&summary)[0];
     assert!(cell["metrics"]["energy_j"].is_null(), "{cell}");
-    assert!(doubts(cell).contains(&"energy-absent"), "{:?}", doubts(cell));
+    assert!(warnings(cell).contains(&"energy-absent"), "{:?}", warnings(cell));
     assert!(figure(cell, "throughput_out_per_s") > 0.0, "the rest stands");
 }
 

@@ -13,9 +13,9 @@ fn cell(summary: &Value) -> &Value {
     &summary["cells"][0]
 }
 
-fn doubt<'s>(summary: &'s Value, code: &str) -> Option<&'s str> {
-    let doubts = cell(summary)["doubts"].as_array().expect("doubts");
-    doubts.iter().find(|doubt| doubt["code"] == code)?["text"].as_str()
+fn warning<'s>(summary: &'s Value, code: &str) -> Option<&'s str> {
+    let warnings = cell(summary)["doubts"].as_array().expect("doubts");
+    warnings.iter().find(|warning| warning["code"] == code)?["text"].as_str()
 }
 
 /// The control groups that the program with this number made and that are still there.
@@ -45,7 +45,7 @@ fn the_machine_is_beside_the_target_and_its_share_is_told() {
     let told = scene["target.cores"].as_str().expect("the cores");
     // Either a group keeps it there, or it is said that nothing but affinity does.
     let by_group = told.contains("cgroup");
-    assert_eq!(by_group, doubt(&summary, "target-share").is_none(), "{summary}");
+    assert_eq!(by_group, warning(&summary, "target-share").is_none(), "{summary}");
     assert!(by_group || told.contains("affinity"), "{told}");
     assert!(ended.stdout.contains(&format!("target's cores: {told}")), "{}", ended.stdout);
     let percent = |metric: &str| cell(&summary)["metrics"][metric]["value"].as_f64();
@@ -58,7 +58,7 @@ fn the_machine_is_beside_the_target_and_its_share_is_told() {
 
 /// Below a folder that has no control groups nothing can be enforced, and that is said.
 #[test]
-fn what_cannot_be_enforced_is_a_doubt() {
+fn what_cannot_be_enforced_is_a_warning() {
     let place = Place::new("no-groups");
     std::fs::create_dir(place.folder().join("sys")).expect("a folder");
     let words = ["compare", "tcp", "--target-cores", "1", "--target-memory", "512MiB"];
@@ -67,7 +67,7 @@ fn what_cannot_be_enforced_is_a_doubt() {
     command.env("WEIGH_SYSFS", place.folder().join("sys"));
     assert!(command.status().expect("the program starts").success());
     let summary = place.summary();
-    let text = doubt(&summary, "target-share").expect("a doubt");
+    let text = warning(&summary, "target-share").expect("a doubt");
     assert!(text.contains("affinity alone") || text.contains("RLIMIT_DATA"), "{text}");
     assert_eq!(cell(&summary)["scene"]["target.memory"], "536870912B (RLIMIT_DATA)");
 }
@@ -181,7 +181,7 @@ fn an_interface_that_vanishes_is_named() {
     assert!(Command::new("nsenter").args(delete).status().expect("nsenter").success());
     crate::rig::wait(program).with(0);
     let summary = place.summary();
-    let told = doubt(&summary, "path-gone").expect("a doubt");
+    let told = warning(&summary, "path-gone").expect("a doubt");
     assert!(told.contains("weigh0") && told.contains("vanished"), "{told}");
     assert_eq!(cell(&summary)["valid"], false, "{summary}");
     place.nobody_is_left();

@@ -28,8 +28,8 @@ fn agree(place: &Place, table: &str) {
                 lag > 0.5 * value(&format!("{time}_ns.{part}")).unwrap_or(f64::INFINITY)
             })
         });
-        let doubts = cell["doubts"].as_array().expect("doubts");
-        let says = doubts.iter().any(|doubt: &Value| doubt["code"] == "generator-lag");
+        let warnings = cell["doubts"].as_array().expect("doubts");
+        let says = warnings.iter().any(|warning: &Value| warning["code"] == "generator-lag");
         assert_eq!(says, is_withheld, "{cell}");
         assert_eq!(cell["valid"], true, "{cell}");
     }

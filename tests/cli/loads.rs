@@ -129,8 +129,8 @@ fn bodies_too_small_for_a_mark_are_told_apart_by_order() {
     let place = Place::new("small");
     let cell = cell(&place, &["mqtt", "-q", "1", "-n", "40", "-s", "8B"]);
     assert_eq!(count(&cell, "delivered"), 40);
-    let doubts = cell["doubts"].as_array().expect("doubts");
-    assert!(doubts.iter().any(|doubt| doubt["code"] == "identity-by-order"), "{doubts:?}");
+    let warnings = cell["doubts"].as_array().expect("doubts");
+    assert!(warnings.iter().any(|warning| warning["code"] == "identity-by-order"), "{warnings:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::rig::{Place, cells, figure};
 #[cfg(feature = "tls")]
-use crate::rig::{doubts, signal, until, wait};
+use crate::rig::{signal, until, wait, warnings};
 use crate::serving::Server;
 
 const OF_TARGETS: [&str; 4] = [
@@ -193,7 +193,7 @@ fn an_agent_that_dies_midway_takes_the_figures_away_and_says_so() {
     wait(program).with(0);
     let summary = place.summary();
     let cell = &cells(&summary)[0];
-    assert!(doubts(cell).contains(&"target-unwatched"), "{cell}");
+    assert!(warnings(cell).contains(&"target-unwatched"), "{cell}");
     for metric in OF_TARGETS {
         assert!(cell["metrics"][metric].is_null(), "{metric}: {cell}");
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use weigh_capture::Counting;
 use weigh_capture::files::account_of;
 
-use crate::rig::{Place, cells, doubts, figure, has_hosts};
+use crate::rig::{Place, cells, figure, has_hosts, warnings};
 
 #[test]
 fn the_delay_of_a_path_is_in_response_times_exactly_once() {
@@ -78,7 +78,7 @@ fn every_byte_on_the_wire_is_counted_and_can_be_counted_again() {
         assert_eq!(figure(cell, "wire.kernel.sockets_compared"), 4.0, "{cell}");
         assert_eq!(figure(cell, "wire.kernel.differences"), 0.0, "{cell}");
         // The codecs count their bytes themselves, and agree.
-        assert!(!doubts(cell).contains(&"wire"), "{cell}");
+        assert!(!warnings(cell).contains(&"wire"), "{cell}");
         assert_eq!(cell["scene"]["mtu_bytes"], "1500");
     }
     for event in place.journal().iter().filter(|event| event["event"] == "trial_finished") {
@@ -180,8 +180,8 @@ fn a_full_line_is_told_by_what_is_asked_of_it() {
 
 /// In a user namespace of its own the test may forbid what an administrator may.
 #[test]
-fn where_hosts_are_forbidden_every_figure_is_doubted_and_the_setting_named() {
-    let test = "where_hosts_are_forbidden_every_figure_is_doubted_and_the_setting_named";
+fn where_hosts_are_forbidden_every_figure_has_a_warning_that_names_the_setting() {
+    let test = "where_hosts_are_forbidden_every_figure_has_a_warning_that_names_the_setting";
     let place = Place::new("forbidden");
     let load = "-Q --reps 1 -d 200ms --warmup 0s -c 4";
     let words = format!("compare tcp --path internet --wire {load}");
@@ -193,6 +193,6 @@ fn where_hosts_are_forbidden_every_figure_is_doubted_and_the_setting_named() {
     ended.with(0).saying(&["sysctl -w user.max_net_namespaces"]);
     let summary = place.summary();
     let cell = &cells(&summary)[0];
-    assert!(doubts(cell).contains(&"path-forbidden"), "{cell}");
+    assert!(warnings(cell).contains(&"path-forbidden"), "{cell}");
     assert!(cell["metrics"].get("wire.bytes_per_message").is_none(), "{cell}");
 }

@@ -14,9 +14,9 @@ fn metric(cell: &Value, name: &str) -> Option<f64> {
 }
 
 /// The doubt of this code.
-fn doubt<'c>(cell: &'c Value, code: &str) -> Option<&'c Value> {
-    let doubts = cell["doubts"].as_array().expect("doubts");
-    doubts.iter().find(|doubt| doubt["code"] == code)
+fn warning<'c>(cell: &'c Value, code: &str) -> Option<&'c Value> {
+    let warnings = cell["doubts"].as_array().expect("doubts");
+    warnings.iter().find(|warning| warning["code"] == code)
 }
 
 /// Two connections with one request each are bound by their round trip: that is said with the
@@ -26,8 +26,8 @@ fn two_connections_are_named_as_the_limit_and_not_the_generator() {
     let place = Place::new("two-connections");
     let words = ["http", "-c", "2", "-R", "200k/s", "-d", "500ms", "--timeout", "300ms", "--json"];
     let cell = cell(&place, &words);
-    assert_eq!(doubt(&cell, "generator-limited"), None, "{cell}");
-    let short = doubt(&cell, "rate-not-reached").expect("200,000/s cannot be reached");
+    assert_eq!(warning(&cell, "generator-limited"), None, "{cell}");
+    let short = warning(&cell, "rate-not-reached").expect("200,000/s cannot be reached");
     let text = short["text"].as_str().expect("text");
     assert!(text.contains("200,000/s offered"), "{text}");
     assert!(text.contains("2 connections x 1 in flight /"), "{text}");

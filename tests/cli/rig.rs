@@ -296,9 +296,9 @@ pub fn figure(cell: &Value, metric: &str) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no {metric} in {cell}"))
 }
 
-pub fn doubts(cell: &Value) -> Vec<&str> {
-    let doubts = cell["doubts"].as_array().expect("doubts");
-    doubts.iter().filter_map(|doubt| doubt["code"].as_str()).collect()
+pub fn warnings(cell: &Value) -> Vec<&str> {
+    let warnings = cell["doubts"].as_array().expect("doubts");
+    warnings.iter().filter_map(|warning| warning["code"].as_str()).collect()
 }
 
 const MARK: &str = "WEIGH_CLI_TEST";

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::rig::{Place, cells, doubts, figure, has_hosts, signal, until, wait};
+use crate::rig::{Place, cells, figure, has_hosts, signal, until, wait, warnings};
 
 /// The pieces of a message's way by the entry of this cell.
 fn pieces(cell: &Value) -> Vec<String> {
@@ -29,7 +29,7 @@ fn every_entry_is_traced_to_the_store() {
         assert_eq!(ledger["acknowledged"], 300);
         assert_eq!(cell["guarantee"], "at least once");
         for code in ["stored-count-differs", "confirmed-not-stored", "ways-broken"] {
-            assert!(!doubts(cell).contains(&code), "{}", cell["doubts"]);
+            assert!(!warnings(cell).contains(&code), "{}", cell["doubts"]);
         }
         assert_eq!(figure(cell, "stored_rows"), 300.0);
         // What it is made of is the whole: the ways of all messages are known.
@@ -58,7 +58,7 @@ fn a_database_is_counted() {
     let summary = place.compare(&words).with(0).json();
     let cell = &cells(&summary)[0];
     assert_eq!(cell["ledger"]["delivered"], 200, "{cell}");
-    assert!(!doubts(cell).contains(&"stored-count-differs"), "{}", cell["doubts"]);
+    assert!(!warnings(cell).contains(&"stored-count-differs"), "{}", cell["doubts"]);
     assert_eq!(figure(cell, "stored_rows"), 300.0, "a tenth of a second before, at 1000/s");
     assert!(cell["scene"]["pipeline"].as_str().unwrap().ends_with("SQLite, durable"), "{cell}");
     place.nobody_is_left();

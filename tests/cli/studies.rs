@@ -68,8 +68,8 @@ pub(crate) fn results(run: &Path) -> Vec<u32> {
     for line in text.lines() {
         let event: Value = serde_json::from_str(line).expect("a line is JSON");
         // One that Ctrl-C cut short is kept, and done again.
-        let mut doubts = event["doubts"].as_array().into_iter().flatten();
-        let is_cut_short = doubts.any(|doubt| doubt["code"] == "interrupted");
+        let mut warnings = event["doubts"].as_array().into_iter().flatten();
+        let is_cut_short = warnings.any(|warning| warning["code"] == "interrupted");
         if event["event"] == "trial_finished" && !is_cut_short {
             *counts.entry(event["trial"].to_string()).or_insert(0) += 1;
         }

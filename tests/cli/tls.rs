@@ -118,8 +118,8 @@ fn the_wire_shows_handshakes_and_records() {
     let summary = place.compare(&[&words[..], &load[..]].concat()).with(0).json();
     let mut content = Vec::new();
     for cell in summary["cells"].as_array().unwrap() {
-        let doubts = cell["doubts"].as_array().unwrap();
-        assert!(doubts.iter().all(|doubt| doubt["code"] != "wire"), "{doubts:?}");
+        let warnings = cell["doubts"].as_array().unwrap();
+        assert!(warnings.iter().all(|warning| warning["code"] != "wire"), "{warnings:?}");
         let layer = |name: &str| metric(cell, &format!("wire.layers.{name}_bytes")).unwrap();
         content.push(layer("protocol") + layer("payload"));
         let is_on = cell["point"]["tcp.tls"] == "on";
@@ -174,17 +174,17 @@ fn certificates_are_never_accepted_silently() {
     told(&elsewhere, &["not for elsewhere but for localhost, 127.0.0.1", "tls_name"]);
     let plain = url.replace("mqtts", "mqtt");
     place.compare(&[&[&*plain][..], &load[..]].concat()).with(3);
-    for (more, is_doubted) in
+    for (more, has_warning) in
         [(["--cacert", "made/ca.pem"], false), (["--insecure", "--json"], true)]
     {
         let mut words = [&[&*url][..], &load[..], &more[..]].concat();
-        words.push(if is_doubted { "--quiet" } else { "--json" });
+        words.push(if has_warning { "--quiet" } else { "--json" });
         let summary = place.compare(&words).with(0).json();
         let cell = &summary["cells"][0];
         assert_eq!(cell["ledger"]["delivered"], 20);
-        let doubts = cell["doubts"].to_string();
-        assert_eq!(doubts.contains("certificates-unchecked"), is_doubted, "{doubts}");
-        assert_eq!(doubts.contains("authority is not known"), is_doubted, "{doubts}");
+        let warnings = cell["doubts"].to_string();
+        assert_eq!(warnings.contains("certificates-unchecked"), has_warning, "{warnings}");
+        assert_eq!(warnings.contains("authority is not known"), has_warning, "{warnings}");
     }
     server.end("TERM");
     place.nobody_is_left();

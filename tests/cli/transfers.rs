@@ -135,8 +135,9 @@ fn a_file_that_shrinks_is_told_by_name() {
         let ledger = &cell["ledger"];
         assert_eq!((&ledger["sent"], &ledger["delivered"]), (&1.into(), &0.into()), "{cell:#}");
         assert_eq!(ledger["causes"]["producer_dropped"], 1, "{ledger:#}");
-        let doubts = cell["doubts"].as_array().unwrap();
-        let told = doubts.iter().find(|doubt| doubt["code"] == "object-file").expect("a doubt");
+        let warnings = cell["doubts"].as_array().unwrap();
+        let told =
+            warnings.iter().find(|warning| warning["code"] == "object-file").expect("a doubt");
         let text = told["text"].as_str().unwrap();
         assert!(text.contains(&format!("object shrank from {bytes} to 1000000 bytes")), "{text}");
         assert!(text.contains("send a copy"), "{text}");
@@ -190,8 +191,8 @@ fn the_second_hop_is_heard_as_the_first_one() {
         let told = cell["doubts"].as_array().unwrap();
         let wire: Vec<&str> = told
             .iter()
-            .filter(|doubt| doubt["code"] == "wire")
-            .filter_map(|doubt| doubt["text"].as_str())
+            .filter(|warning| warning["code"] == "wire")
+            .filter_map(|warning| warning["text"].as_str())
             .collect();
         let is_captured = more[0] == "--offload";
         assert_eq!(wire.is_empty(), !is_captured, "{wire:?}");
@@ -227,8 +228,8 @@ fn a_relay_that_dies_is_said() {
     program.wait().unwrap();
     let journal = place.journal();
     let finished = journal.iter().find(|event| event["event"] == "trial_finished");
-    let doubts = finished.expect("a trial")["doubts"].as_array().unwrap();
-    assert!(doubts.iter().any(|doubt| doubt["code"] == "relay-died"), "{doubts:?}");
+    let warnings = finished.expect("a trial")["doubts"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning["code"] == "relay-died"), "{warnings:?}");
     place.nobody_is_left();
 }
 

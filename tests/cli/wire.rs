@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::rig::{Place, cells, doubts, figure, has, has_hosts};
+use crate::rig::{Place, cells, figure, has, has_hosts, warnings};
 
 /// All layers as a metric's end, without content that no codec has split.
 const LAYERS: [&str; 8] =
@@ -43,7 +43,7 @@ fn tshark_and_the_kernel_count_the_same() {
         let summary = place.summary();
         for cell in cells(&summary) {
             let (name, all) = (&cell["name"], &cell["doubts"]);
-            assert!(!doubts(cell).contains(&"wire"), "{size} {name}: {all}");
+            assert!(!warnings(cell).contains(&"wire"), "{size} {name}: {all}");
             assert_eq!(figure(cell, "wire.kernel.differences"), 0.0, "{name}");
             let compared = figure(cell, "wire.kernel.sockets_compared");
             assert_eq!(compared, figure(cell, "wire.connections"), "{name}");
@@ -242,7 +242,7 @@ fn mqtt_is_as_large_as_its_specification_says() {
             let of_hops = hops.map(|hop| figure(cell, &format!("wire.hops.{hop}.bytes")));
             let both = figure(cell, "wire.sent.bytes") + figure(cell, "wire.received.bytes");
             assert_eq!(of_hops.iter().sum::<f64>(), both);
-            assert!(!doubts(cell).contains(&"wire"), "{cell}");
+            assert!(!warnings(cell).contains(&"wire"), "{cell}");
         }
     }
 }
@@ -314,7 +314,7 @@ fn offloads_hide_most_headers_and_the_result_says_so() {
     assert!(headers(off) > 10.0 * headers(on), "{} and {}", headers(off), headers(on));
     assert_eq!(figure(off, "wire.kernel.sent_packets"), figure(off, "wire.sent.packets"));
     assert!(figure(on, "wire.kernel.sent_packets") >= 691.0, "the kernel counts segments");
-    assert!(doubts(on).contains(&"wire") && !doubts(off).contains(&"wire"), "{summary}");
+    assert!(warnings(on).contains(&"wire") && !warnings(off).contains(&"wire"), "{summary}");
     let label = on["scene"]["offloads"].as_str().expect("a state");
     assert!(label.contains("TSO on") && label.ends_with("as captured"), "{label}");
     for (words, told) in [
@@ -339,7 +339,7 @@ fn a_broker_that_still_talks_at_the_end_is_counted_whole() {
     place.compare(&[&["mosquitto", "--wire", "-Q"][..], &load[..]].concat()).with(0);
     let summary = place.summary();
     let cell = &cells(&summary)[0];
-    assert!(!doubts(cell).contains(&"wire"), "{cell}");
+    assert!(!warnings(cell).contains(&"wire"), "{cell}");
     assert_eq!(figure(cell, "wire.layers.payload_bytes"), 2.0 * 500.0 * 100.0);
 }
 
@@ -361,7 +361,7 @@ fn behind_a_path_that_loses_everything_every_message_has_its_place() {
         assert_eq!(ledger["scheduled"], 10, "{cell}");
         assert_eq!(ledger["not_sent"], 10, "{cell}");
         assert_eq!(ledger["not_sent_causes"]["connection_closed"], 10, "{cell}");
-        assert!(doubts(cell).contains(&"path-dropped"), "{cell}");
+        assert!(warnings(cell).contains(&"path-dropped"), "{cell}");
     }
     place.nobody_is_left();
 }

@@ -33,7 +33,7 @@ fn a_hundred_clean_runs_raise_no_rule() {
             _ => Run::new(setup, "closed", MESSAGES),
         };
         let summary = run.summary();
-        assert_eq!(rules(&summary), [], "seed {seed}: {:#?}", summary.cells[0].doubts);
+        assert_eq!(rules(&summary), [], "seed {seed}: {:#?}", summary.cells[0].warnings);
         assert!(summary.cells.iter().all(|cell| cell.valid), "seed {seed}");
         assert!(verdict::of(&summary, &[]).is_clean());
     }
@@ -59,7 +59,7 @@ fn a_fault_planted_in_the_record_is_caught_by_its_own_rule() {
         };
         plant(&mut run);
         let summary = run.summary();
-        assert_eq!(rules(&summary), [rule], "{:#?}", summary.cells[0].doubts);
+        assert_eq!(rules(&summary), [rule], "{:#?}", summary.cells[0].warnings);
         let verdict = verdict::of(&summary, &[rule]);
         assert!(!verdict.is_clean() && verdict.to_text().contains(rule.means()));
         assert!(verdict::of(&summary, &[Rule::L20]).is_clean());
@@ -73,8 +73,8 @@ fn a_closed_loop_that_does_not_add_up_breaks_littles_law() {
     (setup.load.messages, setup.load.duration) = (None, Some(Nanos::from_secs(1)));
     let outcome = setup.on_virtual_time().outcome;
     let codes = |load: &Load| -> Vec<String> {
-        let doubts = outcome.doubts(load, true, &|code| setup.protocol.error(code));
-        doubts.iter().map(|doubt| doubt.record().code).collect()
+        let warnings = outcome.warnings(load, true, &|code| setup.protocol.error(code));
+        warnings.iter().map(|warning| warning.record().code).collect()
     };
     assert_eq!(codes(&setup.load), ["closed-loop"]);
     let pausing = Load { think: Nanos::from_millis(1), ..setup.load.clone() };
@@ -140,7 +140,7 @@ fn what_must_not_be_compared_is_refused_with_its_rule() {
 fn a_limit_needs_narrow_steps_and_more_than_one_trial() {
     let point = |value, is_good, trials| AxisPoint { value, is_good, trials };
     let code = |points: &[AxisPoint]| {
-        saturation::doubt("load.rate", points).map(|doubt| doubt.record().code)
+        saturation::warning("load.rate", points).map(|warning| warning.record().code)
     };
     let search = [point(1000.0, true, 5), point(1020.0, true, 5), point(1040.0, false, 5)];
     assert_eq!(code(&search), None);
@@ -154,7 +154,7 @@ fn a_limit_needs_narrow_steps_and_more_than_one_trial() {
 /// Two places of an axis with a stop rule, 100 and 200 connections: the rule holds at the second,
 /// so the limit lies somewhere in a step of half the answer.
 #[test]
-fn a_limit_read_off_a_coarse_axis_is_doubted_in_the_summary() {
+fn a_limit_read_off_a_coarse_axis_has_a_warning_in_the_summary() {
     let mut run = open(9);
     let second = run.trials.last().unwrap().point.clone();
     run.each(|trial| {
@@ -170,8 +170,8 @@ fn a_limit_read_off_a_coarse_axis_is_doubted_in_the_summary() {
     run.plan.stop = BTreeMap::from([("load.connections".to_owned(), vec![rule])]);
     let summary = run.summary();
     assert_eq!(rules(&summary), [Rule::L10]);
-    let doubts = |cell: usize| summary.cells[cell].doubts.iter().map(|d| d.code.as_str());
-    assert!(doubts(1).any(|code| code == "L10") && !doubts(0).any(|code| code == "L10"));
+    let warnings = |cell: usize| summary.cells[cell].warnings.iter().map(|d| d.code.as_str());
+    assert!(warnings(1).any(|code| code == "L10") && !warnings(0).any(|code| code == "L10"));
     let along: Vec<&str> = summary.comparisons.iter().map(|c| c.factor.as_str()).collect();
     assert!(!along.is_empty() && along.iter().all(|factor| *factor == "load.connections"));
 }
@@ -292,8 +292,8 @@ fn trial(
 
 /// The rules that any cell breaks.
 fn rules(summary: &Summary) -> Vec<Rule> {
-    let doubts = summary.cells.iter().flat_map(|cell| &cell.doubts);
-    let rules: BTreeSet<Rule> = doubts.filter_map(|doubt| doubt.rule()).collect();
+    let warnings = summary.cells.iter().flat_map(|cell| &cell.warnings);
+    let rules: BTreeSet<Rule> = warnings.filter_map(|warning| warning.rule()).collect();
     rules.into_iter().collect()
 }
 

@@ -99,8 +99,8 @@ fn a_request_waits_for_the_answer_to_the_last() {
     let seen = across(setup.clone(), Nanos::from_millis(15)).on_virtual_time();
     let recorder = &seen.outcome.shards.recorder;
     assert_eq!((recorder.polls.made, recorder.polls.skipped), (125, 125));
-    let doubts = seen.outcome.doubts(&setup.load, true, &|code| setup.protocol.error(code));
-    assert!(doubts.iter().any(|doubt| doubt.record().code == "polls-skipped"));
+    let warnings = seen.outcome.warnings(&setup.load, true, &|code| setup.protocol.error(code));
+    assert!(warnings.iter().any(|warning| warning.record().code == "polls-skipped"));
     assert_eq!(seen.ledger().delivered, Some(50));
 }
 

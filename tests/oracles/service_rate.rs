@@ -164,7 +164,7 @@ fn record(setup: &Setup, seen: Seen, with: impl Fn(&mut Beside)) -> TrialFinishe
 /// Those of a trial's doubts that speak of its rate.
 fn codes(finished: &TrialFinished) -> Vec<String> {
     let spoken = ["backlog", "rate-not-reached", "generator-limited", "round-trip-limited"];
-    let codes = finished.doubts.iter().map(|doubt| doubt.code.clone());
+    let codes = finished.warnings.iter().map(|warning| warning.code.clone());
     codes.filter(|code| spoken.contains(&code.as_str())).collect()
 }
 
@@ -173,7 +173,7 @@ fn a_backlog_is_said_in_one_line() {
     let setup = overloaded(ways().swap_remove(0), 1000.0, 3.0, Nanos::from_secs(2));
     let seen = setup.scripted_on_virtual_time(server(1_000_000));
     let finished = record(&setup, seen, |_| {});
-    let backlog = finished.doubts.iter().find(|doubt| doubt.code == "backlog").unwrap();
+    let backlog = finished.warnings.iter().find(|warning| warning.code == "backlog").unwrap();
     let said = "messages were in flight when the load ended; the last one arrived 4.0 s later";
     assert!(backlog.text.ends_with(said), "{}", backlog.text);
 }
@@ -193,8 +193,9 @@ fn the_round_trip_is_named_with_the_connections_that_lift_it() {
     (seen.outcome.shards.cpu, seen.outcome.window_cpu_max) =
         (Nanos(1_000_000_000), Nanos(1_000_000_000));
     let finished = record(&setup, seen, |_| {});
-    let told: Vec<_> = finished.doubts.iter().map(|d| (d.code.as_str(), d.text.as_str())).collect();
-    let short = finished.doubts.iter().find(|doubt| doubt.code == "rate-not-reached");
+    let told: Vec<_> =
+        finished.warnings.iter().map(|d| (d.code.as_str(), d.text.as_str())).collect();
+    let short = finished.warnings.iter().find(|warning| warning.code == "rate-not-reached");
     let short = short.unwrap_or_else(|| panic!("{told:?}"));
     assert!(short.text.contains("2 connections x 1 in flight / 1"), "{}", short.text);
     assert!(short.advice.contains("at least 5 connections (-c 5"), "{}", short.advice);

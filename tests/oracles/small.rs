@@ -25,8 +25,8 @@ fn small_bodies_are_counted_by_order() {
             assert_eq!((ledger.sent, ledger.delivered), (900, Some(900)), "{protocol} {given:?}");
             assert_eq!((ledger.lost, ledger.received), (Some(0), 900));
             let words = |code| setup.protocol.error(code);
-            let doubts = seen.outcome.doubts(&setup.load, ledger.acknowledged > 0, &words);
-            let codes: Vec<String> = doubts.iter().map(|doubt| doubt.record().code).collect();
+            let warnings = seen.outcome.warnings(&setup.load, ledger.acknowledged > 0, &words);
+            let codes: Vec<String> = warnings.iter().map(|warning| warning.record().code).collect();
             assert!(codes.iter().any(|code| code == "identity-by-order"), "{codes:?}");
         }
     }

@@ -169,7 +169,7 @@ fn told(lane: &str, repetition: u32, value: f64) -> TrialFinished {
         metrics: BTreeMap::from([(METRIC.to_owned(), value)]),
         samples: BTreeMap::from([("response_time_ns".to_owned(), 1_000)]),
         ledger,
-        doubts: Vec::new(),
+        warnings: Vec::new(),
         granted: BTreeMap::new(),
         server: None,
         counters: BTreeMap::new(),

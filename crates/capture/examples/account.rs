@@ -68,7 +68,7 @@ fn print(account: &Account) {
     for (name, value) in account.metrics(None) {
         println!("{name:40} {value}");
     }
-    for doubt in account.doubts() {
-        println!("doubt: {}; {}", doubt.text(), doubt.advice());
+    for warning in account.warnings() {
+        println!("doubt: {}; {}", warning.text(), warning.advice());
     }
 }

@@ -36,8 +36,8 @@ fn main() -> Result<(), WireError> {
                     percent(cpu_ns, seconds)
                 );
                 probes[at].push(cpu_ns);
-                for doubt in account.doubts() {
-                    println!("  doubt: {}", doubt.text());
+                for warning in account.warnings() {
+                    println!("  doubt: {}", warning.text());
                 }
             }
         }

@@ -9,7 +9,7 @@ use proptest::sample::Index;
 use weigh_capture::account::{
     Account, CodecCount, ContentBytes, Ending, Notes, Phase, Session, Step, StreamCounts, Unit,
 };
-use weigh_capture::{Accounting, Counting, Doubt, Filter, Link, Packet, Settings};
+use weigh_capture::{Accounting, Counting, Filter, Link, Packet, Settings, Warning};
 
 const CLIENT: &str = "10.0.0.1:40000";
 const SERVER: &str = "10.0.0.2:1883";
@@ -110,7 +110,7 @@ fn a_session_falls_into_its_phases() {
     let notes = Notes { connections: 1, packets: 9 };
     let settings = Settings { notes, ..on_the_port() };
     let mut found = account(&made, settings);
-    assert_eq!(found.doubts(), []);
+    assert_eq!(found.warnings(), []);
     assert_eq!(found.connections[0].ending, Ending::Finished);
     let content = |protocol, payload| ContentBytes { protocol, payload };
     let counts = StreamCounts {
@@ -292,7 +292,7 @@ fn a_connection_without_its_opening_is_marked() {
         Made::client(777, 5006, "", b"more"),
     ];
     let found = account(&made, on_the_port());
-    assert_eq!(found.doubts(), [Doubt::OpeningUnseen { connections: 1 }]);
+    assert_eq!(found.warnings(), [Warning::OpeningUnseen { connections: 1 }]);
     let connection = &found.connections[0];
     assert_eq!(connection.initiator, CLIENT.parse().unwrap(), "the port tells who serves");
     assert_eq!(connection.sent.messages.layers.application, 4);
@@ -318,7 +318,7 @@ fn a_super_packet_is_cut_into_what_goes_over_the_wire() {
     assert_eq!(wire.bytes(), 10_000 + 7 * HEADERS);
     let captured = count(Counting::AsCaptured);
     assert_eq!(captured.sent.total().bytes(), 10_000 + HEADERS);
-    assert!(captured.doubts().contains(&Doubt::SuperPackets { bytes: length }));
+    assert!(captured.warnings().contains(&Warning::SuperPackets { bytes: length }));
 }
 
 #[test]

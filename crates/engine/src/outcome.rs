@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::ErrorWords;
-use weigh_model::{Arrival, Doubt, Ledger, Load, Nanos, Pattern, Topology};
+use weigh_model::{Arrival, Ledger, Load, Nanos, Pattern, Topology, Warning};
 
 use crate::accounts::Accounts;
 use crate::contents::Contents;
@@ -398,63 +398,63 @@ impl Outcome {
 
     /// The doubts that follow from the generator's own record; `words` name the errors of the
     /// protocol.
-    pub fn doubts(&self, load: &Load, confirms: bool, words: Words<'_>) -> Vec<Doubt> {
-        let mut doubts = Vec::new();
+    pub fn warnings(&self, load: &Load, confirms: bool, words: Words<'_>) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         let is_timed = load.pattern != Pattern::Hold;
         if is_timed && !load.arrival.is_open() {
-            doubts.push(Doubt::ClosedLoop);
+            warnings.push(Warning::ClosedLoop);
         }
         if is_timed && !self.is_marked && load.delivers() {
-            doubts.push(Doubt::IdentityByOrder);
+            warnings.push(Warning::IdentityByOrder);
         }
         if is_timed && self.ledger.delivered.is_none() && !confirms {
-            doubts.push(Doubt::Unconfirmed);
+            warnings.push(Warning::Unconfirmed);
         }
         if self.shards.was_interrupted {
-            doubts.push(Doubt::Interrupted);
+            warnings.push(Warning::Interrupted);
         }
         if self.shards.lost_links > 0 {
             let reason = self.shards.first_loss.clone().unwrap_or_default();
             let all = u64::from(load.connections + load.subscribers);
-            doubts.push(Doubt::ConnectionsLost(self.shards.lost_links, all, reason));
+            warnings.push(Warning::ConnectionsLost(self.shards.lost_links, all, reason));
         }
         let per_write = self.messages_per_write(load);
         // Messages that are to leave together are no surprise.
         let bursts = per_write.filter(|mean| *mean >= BURST_MEAN_MIN && load.batch_size() == 1);
-        doubts.extend(bursts.map(Doubt::Burst));
-        doubts.extend(self.shards.object_fault.clone().map(Doubt::ObjectFile));
-        doubts.extend(self.error_answers(words));
-        doubts.extend(self.polls(load, words));
-        doubts.extend(self.backlog(load));
-        doubts.extend(self.little(load));
-        doubts.extend(self.ledger.contradiction().map(Doubt::LedgerContradiction));
-        doubts
+        warnings.extend(bursts.map(Warning::Burst));
+        warnings.extend(self.shards.object_fault.clone().map(Warning::ObjectFile));
+        warnings.extend(self.error_answers(words));
+        warnings.extend(self.polls(load, words));
+        warnings.extend(self.backlog(load));
+        warnings.extend(self.little(load));
+        warnings.extend(self.ledger.contradiction().map(Warning::LedgerContradiction));
+        warnings
     }
 
-    fn error_answers(&self, words: Words<'_>) -> Option<Doubt> {
+    fn error_answers(&self, words: Words<'_>) -> Option<Warning> {
         let errors = *self.ledger.causes.get(&Cause::ErrorAnswer)?;
-        Some(Doubt::ErrorAnswers(errors, self.ledger.sent, words(self.shards.first_error?)))
+        Some(Warning::ErrorAnswers(errors, self.ledger.sent, words(self.shards.first_error?)))
     }
 
-    /// What makes the requests of consumers doubtful.
-    fn polls(&self, load: &Load, words: Words<'_>) -> Vec<Doubt> {
+    /// Warnings about the requests of consumers.
+    fn polls(&self, load: &Load, words: Words<'_>) -> Vec<Warning> {
         if load.polling().is_none() {
             return Vec::new();
         }
         let Polls { made, skipped, refused, .. } = self.shards.recorder.polls;
-        let mut doubts = Vec::new();
+        let mut warnings = Vec::new();
         if let Some(status) = self.shards.first_refusal.filter(|_| refused > 0) {
-            doubts.push(Doubt::PollsRefused(refused, made, words(status)));
+            warnings.push(Warning::PollsRefused(refused, made, words(status)));
         }
         if skipped > 0 {
-            doubts.push(Doubt::PollsSkipped(skipped, skipped + made));
+            warnings.push(Warning::PollsSkipped(skipped, skipped + made));
         }
-        doubts
+        warnings
     }
 
     /// Little's law in a closed loop of fixed length: X (R + Z) = N within 2 % (rule L01). Asked
     /// only where nothing was lost and the window held many rounds, so that its edges are small.
-    fn little(&self, load: &Load) -> Option<Doubt> {
+    fn little(&self, load: &Load) -> Option<Warning> {
         // Of an exchange of several messages some may be over before the others.
         let is_single = load.batch_size() == 1;
         let is_steady = load.arrival == Arrival::Closed && load.duration.is_some() && is_single;
@@ -479,12 +479,12 @@ impl Outcome {
         let residual = per_second * cycle / in_flight as f64 - 1.0;
         // At either edge fewer than all may be in flight, for as long as the slowest took.
         let edge = times.max()? as f64 / 1e9 / window_s;
-        (residual.abs() > LITTLE_MAX + edge).then_some(Doubt::LittleResidual(residual))
+        (residual.abs() > LITTLE_MAX + edge).then_some(Warning::LittleResidual(residual))
     }
 
     /// What was still under way when the load ended, where that is more than what is under way all
     /// the time, and fewer messages came out than went in.
-    fn backlog(&self, load: &Load) -> Option<Doubt> {
+    fn backlog(&self, load: &Load) -> Option<Warning> {
         let seconds = self.shards.recorder.window.window()?.length().as_secs_f64();
         let (After { messages, last }, (sent, delivered)) = (self.after?, self.within(load));
         let (offered, delivered) = ((sent * load.copies()) as f64, delivered? as f64);
@@ -505,7 +505,7 @@ impl Outcome {
         let most = always.into_iter().fold(0.0, f64::max);
         let drained = last? - self.shards.recorder.window.window()?.end;
         let is_behind = messages as f64 > most && delivered < REACHED * offered;
-        is_behind.then_some(Doubt::Backlog(messages, drained))
+        is_behind.then_some(Warning::Backlog(messages, drained))
     }
 }
 

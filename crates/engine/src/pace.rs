@@ -1,9 +1,9 @@
 //! What set the pace of a trial, read from its record: the metrics say how full everything was.
 
+use weigh_model::binding::GENERATOR_FULL_PERCENT;
 use weigh_model::binding::{Bound, Pace};
-use weigh_model::doubt::GENERATOR_FULL_PERCENT;
 use weigh_model::event::TrialFinished;
-use weigh_model::{Arrival, Doubt, Load, Pattern};
+use weigh_model::{Arrival, Load, Pattern, Warning};
 
 /// How fast a trial went and how full everything was.
 pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
@@ -29,7 +29,7 @@ pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
         generator_percent: metric("generator_cpu_percent.max"),
         target_percent: metric("target_cpu_percent.mean"),
         path_asked: ways.into_iter().flatten().reduce(f64::max),
-        is_behind: finished.doubts.iter().any(|doubt| doubt.code == "backlog"),
+        is_behind: finished.warnings.iter().any(|warning| warning.code == "backlog"),
     }
 }
 
@@ -37,7 +37,7 @@ pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
 /// learned since it may be something else. A burst leaves as fast as it can, and a closed loop as
 /// fast as answers come, so that only a full generator is worth a word there.
 pub fn diagnose(finished: &mut TrialFinished, load: &Load) {
-    finished.doubts.retain(|doubt| !CODES.contains(&doubt.code.as_str()));
+    finished.warnings.retain(|warning| !CODES.contains(&warning.code.as_str()));
     if load.arrival == Arrival::Burst {
         return;
     }
@@ -50,10 +50,10 @@ pub fn diagnose(finished: &mut TrialFinished, load: &Load) {
     });
     let rates = pace.offered_per_s.filter(|_| pace.fell_short());
     let is_told = bound.is_some_and(|bound| !matches!(bound, Bound::Generator(_)));
-    let rates = rates.map(|offered| Doubt::RateNotReached(offered, pace.achieved_per_s));
-    let doubts =
-        [rates.filter(|_| !is_told), bound.map(|bound| Doubt::Bound(Box::new(pace), bound))];
-    finished.doubts.extend(doubts.iter().flatten().map(Doubt::record));
+    let rates = rates.map(|offered| Warning::RateNotReached(offered, pace.achieved_per_s));
+    let warnings =
+        [rates.filter(|_| !is_told), bound.map(|bound| Warning::Bound(Box::new(pace), bound))];
+    finished.warnings.extend(warnings.iter().flatten().map(Warning::record));
 }
 
 /// Messages due at the very end of a window that a moment's delay carries over it.

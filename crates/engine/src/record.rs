@@ -7,7 +7,7 @@ use weigh_model::ledger::Cause;
 use weigh_model::metrics::QUANTILES;
 use weigh_model::protocol::Guarantee;
 use weigh_model::server::{RECEIVE_QUEUE_FULL, ServerReport};
-use weigh_model::{Doubt, Pattern, Protocol, Trial};
+use weigh_model::{Pattern, Protocol, Trial, Warning};
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile;
 
@@ -117,16 +117,16 @@ pub fn put_together(
     protocol: &dyn Protocol,
 ) -> TrialFinished {
     let load = &trial.load;
-    let mut doubts = Vec::new();
-    reconcile(&mut outcome, &beside, trial, &mut doubts);
-    doubts.extend(beside.target_ended.clone().map(Doubt::TargetDied));
-    doubts.extend(outcome.doubts(load, beside.confirms, &|code| protocol.error(code)));
+    let mut warnings = Vec::new();
+    reconcile(&mut outcome, &beside, trial, &mut warnings);
+    warnings.extend(beside.target_ended.clone().map(Warning::TargetDied));
+    warnings.extend(outcome.warnings(load, beside.confirms, &|code| protocol.error(code)));
     if beside.shared_cores {
-        doubts.push(Doubt::SharedCores);
+        warnings.push(Warning::SharedCores);
     }
     let mut metrics = outcome.metrics(load);
     add_usage(&mut metrics, beside.usage.as_ref(), &outcome, load.copies());
-    doubts.extend(disturbance(&outcome, &beside));
+    warnings.extend(disturbance(&outcome, &beside));
     add_hold_memory(&mut metrics, &beside, &outcome, trial);
     if outcome.shards.recorder.late_ns_max > 0 {
         metrics.insert("late_time_ns.max".to_owned(), outcome.shards.recorder.late_ns_max as f64);
@@ -135,19 +135,19 @@ pub fn put_together(
     let counters = beside.counters.iter();
     metrics.extend(counters.map(|(name, value)| (format!("counter.{name}"), *value)));
     let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
-    let mut doubtful = Vec::new();
+    let mut quantile_warnings = Vec::new();
     for (name, times) in outcome.shards.recorder.times() {
-        add_times(&mut metrics, &mut doubtful, (name, times), &outcome, load.copies());
+        add_times(&mut metrics, &mut quantile_warnings, (name, times), &outcome, load.copies());
         samples.insert(name.to_owned(), times.count());
         histograms.insert(name.to_owned(), times.to_base64());
     }
     metrics.extend(lag_share::of(&outcome, load));
-    doubts.extend(worst_quantiles(doubtful));
+    warnings.extend(worst_quantiles(quantile_warnings));
     for (what, asked) in &beside.asked_terms {
         if let Some(granted) =
             outcome.shards.granted.get(*what).filter(|granted| **granted < *asked)
         {
-            doubts.push(Doubt::Granted((*what).to_owned(), *asked, *granted));
+            warnings.push(Warning::Granted((*what).to_owned(), *asked, *granted));
         }
     }
     let mut finished = TrialFinished {
@@ -160,7 +160,7 @@ pub fn put_together(
         metrics,
         samples,
         ledger: outcome.ledger,
-        doubts: doubts.iter().map(Doubt::record).collect(),
+        warnings: warnings.iter().map(Warning::record).collect(),
         granted: outcome.shards.granted,
         server: beside.server,
         counters: beside.counters,
@@ -173,7 +173,7 @@ pub fn put_together(
 
 /// Puts the server's own counts beside the ledger: an unconfirmed publish becomes known, losses
 /// without a cause get one, and a difference becomes a doubt.
-fn reconcile(outcome: &mut Outcome, beside: &Beside, trial: &Trial, doubts: &mut Vec<Doubt>) {
+fn reconcile(outcome: &mut Outcome, beside: &Beside, trial: &Trial, warnings: &mut Vec<Warning>) {
     let ledger = &mut outcome.ledger;
     if let Some(report) = &beside.server {
         let counts_identities =
@@ -194,9 +194,9 @@ fn reconcile(outcome: &mut Outcome, beside: &Beside, trial: &Trial, doubts: &mut
             let copies = trial.load.copies();
             let (confirmed, sent) = (ledger.acknowledged / copies, ledger.sent / copies);
             if report.unique < confirmed {
-                doubts.push(Doubt::ServerCountDiffers(report.unique, confirmed));
+                warnings.push(Warning::ServerCountDiffers(report.unique, confirmed));
             } else if report.unique > sent {
-                doubts.push(Doubt::ServerCountDiffers(report.unique, sent));
+                warnings.push(Warning::ServerCountDiffers(report.unique, sent));
             }
         }
         let unseen = report.dropped.get(RECEIVE_QUEUE_FULL).copied().unwrap_or(0);
@@ -270,7 +270,7 @@ fn add_stall(metrics: &mut BTreeMap<String, f64>, beside: &Beside, load: &weigh_
 /// carry is left out, with a doubt.
 fn add_times(
     metrics: &mut BTreeMap<String, f64>,
-    doubts: &mut Vec<Doubt>,
+    warnings: &mut Vec<Warning>,
     (name, times): (&'static str, &Histogram),
     outcome: &Outcome,
     copies: u64,
@@ -293,14 +293,14 @@ fn add_times(
         }
         let needed = quantile::values_needed(quantile);
         if is_headline && samples < needed {
-            doubts.push(Doubt::QuantileBeyondData(part, needed, samples));
+            warnings.push(Warning::QuantileBeyondData(part, needed, samples));
         }
         match quantile::quantile_with_loss(times, lost, quantile) {
             Some(value) => put(part, Some(value as f64)),
             None => {
                 // The journal writes it as null: infinite, and known to be.
                 put(part, Some(f64::INFINITY));
-                doubts.push(Doubt::QuantileInLoss(name, part));
+                warnings.push(Warning::QuantileInLoss(name, part));
             }
         }
     }
@@ -324,26 +324,26 @@ pub fn add_hop_times(finished: &mut TrialFinished, piece: &Piece) {
 
 /// Of the quantiles in the lost share only the lowest, and of those with too few samples too:
 /// all above them are as bad.
-fn worst_quantiles(doubts: Vec<Doubt>) -> Vec<Doubt> {
+fn worst_quantiles(warnings: Vec<Warning>) -> Vec<Warning> {
     let rank = |name: &str| QUANTILES.iter().position(|(part, _)| *part == name);
-    let lost = |doubt: &&Doubt| matches!(doubt, Doubt::QuantileInLoss(..));
-    let key = |doubt: &&Doubt| match doubt {
-        Doubt::QuantileInLoss(_, part) | Doubt::QuantileBeyondData(part, ..) => rank(part),
+    let lost = |warning: &&Warning| matches!(warning, Warning::QuantileInLoss(..));
+    let key = |warning: &&Warning| match warning {
+        Warning::QuantileInLoss(_, part) | Warning::QuantileBeyondData(part, ..) => rank(part),
         _ => None,
     };
-    let in_loss = doubts.iter().filter(lost).min_by_key(key);
-    let beyond = doubts.iter().filter(|doubt| !lost(doubt)).min_by_key(key);
+    let in_loss = warnings.iter().filter(lost).min_by_key(key);
+    let beyond = warnings.iter().filter(|warning| !lost(warning)).min_by_key(key);
     in_loss.into_iter().chain(beyond).cloned().collect()
 }
 
 /// What neither target nor generator used of the host's processors was used by others.
-fn disturbance(outcome: &Outcome, beside: &Beside) -> Option<Doubt> {
+fn disturbance(outcome: &Outcome, beside: &Beside) -> Option<Warning> {
     let usage = beside.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
     let ours = if usage.is_elsewhere { 0 } else { outcome.shards.cpu.0 + beside.aside_cpu_ns };
     let own_ns = usage.cpu_ns + ours;
     let foreign_ns = usage.host.busy_ns.saturating_sub(own_ns);
     let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;
-    (percent > DISTURBANCE_PERCENT_MAX).then_some(Doubt::Disturbed(percent))
+    (percent > DISTURBANCE_PERCENT_MAX).then_some(Warning::Disturbed(percent))
 }
 
 /// Share of a core that others may use before it is said; the host's own accounting is by ticks

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use serde::Serialize;
+use weigh_model::binding::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
 use weigh_model::binding::{HELD_UP_MIN, is_amortised};
-use weigh_model::doubt::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
 use weigh_model::headroom::Use;
 use weigh_model::units::Nanos;
 

@@ -52,8 +52,8 @@ pub struct EnergyMeasured {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
     /// Warnings on this measurement.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<WarningRecord>,
+    #[serde(rename = "doubts", default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<WarningRecord>,
 }
 
 impl EnergyMeasured {

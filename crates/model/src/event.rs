@@ -362,7 +362,8 @@ pub struct TrialFinished {
     /// The ledger: where every message ended.
     pub ledger: Ledger,
     /// Warnings on the result.
-    pub doubts: Vec<WarningRecord>,
+    #[serde(rename = "doubts")]
+    pub warnings: Vec<WarningRecord>,
     /// Values that the server granted or announced, the minimum over all connections.
     pub granted: BTreeMap<String, u64>,
     /// The reference server's own counts.
@@ -383,7 +384,7 @@ impl TrialFinished {
     /// True if a signal cut it short: a resumed run repeats the trial.
     pub fn is_cut_short(&self) -> bool {
         let interrupted = Warning::Interrupted.record().code;
-        self.doubts.iter().any(|doubt| doubt.code == interrupted)
+        self.warnings.iter().any(|warning| warning.code == interrupted)
     }
 
     /// Returns the figure of a [`Condition`](crate::Condition) or a precision, in the metric's own

@@ -12,7 +12,6 @@ pub mod connection;
 pub mod connections;
 pub mod content;
 pub mod counters;
-pub mod doubt;
 pub mod emulation;
 pub mod endpoint;
 pub mod energy;
@@ -50,7 +49,6 @@ pub mod websocket;
 
 pub use arrival::Arrival;
 pub use condition::Condition;
-pub use doubt::Doubt;
 pub use emulation::Emulation;
 pub use endpoint::Endpoint;
 pub use join::Join;

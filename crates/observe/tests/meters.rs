@@ -194,7 +194,7 @@ fn a_meter_that_vanishes_leaves_no_part_of_a_figure() {
     let told = measured("t", &track, phases, counts, 0);
     assert_eq!((told.energy_j, told.metrics.len()), (None, 0));
     assert!(told.absent.unwrap().contains("vanished"));
-    assert_eq!(told.doubts[0].code, "energy-absent");
+    assert_eq!(told.warnings[0].code, "energy-absent");
 }
 
 #[test]
@@ -402,17 +402,18 @@ fn what_lies_above_idle_has_a_budget() {
     assert!((line("meter offset").energy_j - 0.5 / root).abs() < 1e-6);
     assert_eq!(line("meter offset").above_idle_j, 0.0);
     assert!((line("idle drift").above_idle_j - 10.0 / root).abs() < 0.01);
-    let codes: Vec<&str> = told.doubts.iter().map(|doubt| doubt.code.as_str()).collect();
+    let codes: Vec<&str> = told.warnings.iter().map(|warning| warning.code.as_str()).collect();
     assert_eq!(codes, ["energy-idle-short", "energy-idle-drift"]);
     // One phase tells nothing of how idle power changed: no line of drift, and that is said.
     for (before, after) in [(phases.before, None), (phases.before, Some(span(400, 460)))] {
         let told = measured("t", &track, Phases { before, after, ..phases }, counts, 0);
         assert!(told.budget.iter().all(|line| line.source != "idle drift"));
-        let doubt = told.doubts.iter().find(|doubt| doubt.code == "energy-idle-unknown").unwrap();
-        assert!(doubt.text.contains("does not include the drift"), "{}", doubt.text);
+        let warning =
+            told.warnings.iter().find(|warning| warning.code == "energy-idle-unknown").unwrap();
+        assert!(warning.text.contains("does not include the drift"), "{}", warning.text);
     }
     let none = measured("t", &track, Phases { before: None, after: None, ..phases }, counts, 0);
-    assert_eq!((none.above_idle_j, none.doubts.len()), (None, 0));
+    assert_eq!((none.above_idle_j, none.warnings.len()), (None, 0));
 }
 
 fn battery(name: &str, files: &[(&str, &str)]) -> Tree {

@@ -214,7 +214,7 @@ impl Told {
             metrics,
             samples,
             ledger: self.ledger(),
-            doubts: self.doubts(),
+            warnings: self.warnings(),
             granted: BTreeMap::new(),
             server: None,
             counters: BTreeMap::new(),
@@ -236,7 +236,7 @@ impl Told {
         ledger
     }
 
-    fn doubts(&self) -> Vec<weigh_model::warnings::WarningRecord> {
+    fn warnings(&self) -> Vec<weigh_model::warnings::WarningRecord> {
         match self.loses() {
             true => vec![Warning::QuantileInLoss("response_time_ns", "p90").record()],
             false => Vec::new(),

@@ -115,7 +115,7 @@ fn five_discharges_of_two_lanes_give_what_went_in() {
     let verdict = &report.comparisons[0];
     assert_eq!((verdict.figure, verdict.verdict), (Figure::SessionsPerCharge, "higher"));
     assert!((verdict.ratio.unwrap() - 2040.0 / 520.0).abs() < 1e-9);
-    assert_eq!(report.doubts, []);
+    assert_eq!(report.warnings, []);
 }
 
 /// Lanes take turns; a discharge that was not complete does not count as a turn.
@@ -136,7 +136,7 @@ fn lanes_alternate() {
         place.discharge(&lanes[expected], &boot, (60, 5));
     }
     let report = Report::of(&place.read("boot-5"), None).unwrap();
-    let codes: Vec<&str> = report.doubts.iter().map(|doubt| doubt.code).collect();
+    let codes: Vec<&str> = report.warnings.iter().map(|warning| warning.code).collect();
     assert_eq!(codes.iter().filter(|code| **code == "not-run-down").count(), 5);
     assert_eq!(codes.iter().filter(|code| **code == "few-discharges").count(), 2);
     assert!(!codes.contains(&"not-alternating"), "{codes:?}");
@@ -196,8 +196,8 @@ fn another_machine_does_not_tell_how_a_discharge_ended() {
         let report = Report::of(&Archive::open(&place.0, &now).unwrap(), None).unwrap();
         let last = &report.discharges[1];
         assert_eq!((last.ended, last.complete), ("unknown", false));
-        let doubt = report.doubts.iter().find(|doubt| doubt.code == "end-unknown").unwrap();
-        assert!(doubt.text.contains("the machine it ran on shows"), "{}", doubt.text);
+        let warning = report.warnings.iter().find(|warning| warning.code == "end-unknown").unwrap();
+        assert!(warning.text.contains("the machine it ran on shows"), "{}", warning.text);
     }
     // The kernel draws a boot id once: no other boot has it.
     let same_start = Start { machine: None, ..start("two") };
@@ -318,16 +318,16 @@ fn gauges_count_where_every_discharge_has_one() {
     let report = Report::of(&place.read("now"), None).unwrap();
     let gauge = figure(&report, 0, Figure::GaugeMahPerSession);
     assert!((gauge.value - 9.0 / 100.0).abs() < 1e-12, "{gauge:?}");
-    let doubt = |code| report.doubts.iter().find(|doubt| doubt.code == code);
-    assert!(doubt("not-full").is_some(), "{:?}", report.doubts);
+    let warning = |code| report.warnings.iter().find(|warning| warning.code == code);
+    assert!(warning("not-full").is_some(), "{:?}", report.warnings);
     // Killed at three quarters, and the machine rebooted before the log was read.
-    let not_empty = doubt("not-empty").expect("a battery that is not empty");
+    let not_empty = warning("not-empty").expect("a battery that is not empty");
     assert!(not_empty.text.contains("74 % left by the gauge"), "{}", not_empty.text);
 }
 
 #[test]
-fn a_battery_that_is_nearly_empty_by_its_gauge_is_not_doubted() {
-    for (left_uah, is_doubted) in [(400_000, false), (401_000, true), (0, false)] {
+fn a_battery_that_is_nearly_empty_by_its_gauge_has_no_warning() {
+    for (left_uah, has_warning) in [(400_000, false), (401_000, true), (0, false)] {
         let place = Place::new();
         let begun = Begun { gauge_full_uah: Some(2_000_000), ..begun("a", "then") };
         let mut log = DischargeLog::create(&place.0, begun, BYTES_MAX).unwrap();
@@ -337,8 +337,8 @@ fn a_battery_that_is_nearly_empty_by_its_gauge_is_not_doubted() {
         }
         drop(log);
         let report = Report::of(&place.read("now"), None).unwrap();
-        let doubts = report.doubts.iter().filter(|doubt| doubt.code == "not-empty").count();
-        assert_eq!(doubts == 1, is_doubted, "{left_uah}");
+        let warnings = report.warnings.iter().filter(|warning| warning.code == "not-empty").count();
+        assert_eq!(warnings == 1, has_warning, "{left_uah}");
     }
 }
 

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use weigh_model::Nanos;
-use weigh_model::doubt::Doubt;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::ledger::Ledger;
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Guarantee;
 use weigh_model::trial::Point;
+use weigh_model::warnings::Warning;
 use weigh_runner::scheduler::{Next, Sequence, Step};
 
 /// What a plan looks like, as far as order goes.
@@ -116,7 +116,7 @@ impl Run {
             ("target_cpu_percent.mean".to_owned(), load),
             ("throughput_out_per_s".to_owned(), rate),
         ]);
-        let doubts = if is_cut_short { vec![Doubt::Interrupted.record()] } else { Vec::new() };
+        let warnings = if is_cut_short { vec![Warning::Interrupted.record()] } else { Vec::new() };
         Event::TrialFinished(Box::new(TrialFinished {
             trial,
             point,
@@ -127,7 +127,7 @@ impl Run {
             metrics,
             samples: BTreeMap::new(),
             ledger: Ledger::zero(),
-            doubts,
+            warnings,
             granted: BTreeMap::new(),
             server: None,
             counters: BTreeMap::new(),

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_cost_is_found_exactly_and_without_doubt() {
+    fn an_exact_cost_is_found_exactly() {
         let model = fit(&rows(|one, amount| 3.0 * one + 0.5 * amount), FLOOR).unwrap();
         assert!((model.best.each[0] - 3.0).abs() < 1e-12, "{model:?}");
         assert!((model.best.each[1] - 0.5).abs() < 1e-12, "{model:?}");

@@ -77,7 +77,7 @@ pub(crate) fn of_occasion(own: &Occasion, judged_hash: &str) -> Vec<String> {
     }
     let cells = || own.made().flat_map(|made| &made.summary.cells);
     let is_disturbed = |code: &str| code == "disturbed";
-    let disturbed = cells().filter(|cell| cell.doubts.iter().any(|one| is_disturbed(&one.code)));
+    let disturbed = cells().filter(|cell| cell.warnings.iter().any(|one| is_disturbed(&one.code)));
     match (disturbed.count(), cells().count()) {
         (0, _) => {}
         (some, all) => warnings.push(format!(

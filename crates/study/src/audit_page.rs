@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::audit::figure::{Fact, Figure};
 use crate::audit::{Audit, Body, Finding, needs};
 use weigh_model::Rule;
-use weigh_model::doubt::Severity;
+use weigh_model::warnings::Severity;
 use weigh_report::page::document::{STYLE, escape, section, still};
 
 /// An audit for the page.

@@ -1,7 +1,7 @@
 //! A cell of a run: its figures, and warnings that forbid to use them.
 
-use weigh_model::doubt::DoubtRecord;
 use weigh_model::trial::Point;
+use weigh_model::warnings::WarningRecord;
 use weigh_report::summary::Cell;
 
 use crate::openings;
@@ -35,23 +35,23 @@ impl Found<'_> {
     }
 
     /// The warning because of which this figure must not be used.
-    fn spoilt_by(&self, figure: &str) -> Option<&DoubtRecord> {
-        let is_allowed = |doubt: &DoubtRecord| self.even_limited && doubt.code == LIMITED;
-        let spoils = |doubt: &&DoubtRecord| self.cell.is_spoilt(doubt, figure);
-        self.cell.doubts.iter().filter(spoils).find(|doubt| !is_allowed(doubt))
+    fn spoilt_by(&self, figure: &str) -> Option<&WarningRecord> {
+        let is_allowed = |warning: &WarningRecord| self.even_limited && warning.code == LIMITED;
+        let spoils = |warning: &&WarningRecord| self.cell.is_spoilt(warning, figure);
+        self.cell.warnings.iter().filter(spoils).find(|warning| !is_allowed(warning))
     }
 
     /// That the generator was its limit, where it is taken nevertheless.
     pub(crate) fn limited(&self) -> Option<String> {
-        let doubt = self.cell.doubts.iter().find(|doubt| doubt.code == LIMITED);
-        doubt.filter(|_| self.even_limited).map(|doubt| doubt.text.clone())
+        let warning = self.cell.warnings.iter().find(|warning| warning.code == LIMITED);
+        warning.filter(|_| self.even_limited).map(|warning| warning.text.clone())
     }
 
     /// The values of its repetitions.
     pub(crate) fn values(&self, metric: &str) -> Result<Vec<f64>, String> {
         let place = format!("{}, {}", self.run, self.cell.name);
-        if let Some(doubt) = self.spoilt_by(metric) {
-            return Err(format!("{place} is not valid: {}", doubt.text));
+        if let Some(warning) = self.spoilt_by(metric) {
+            return Err(format!("{place} is not valid: {}", warning.text));
         }
         let Some(found) = self.cell.metrics.get(metric) else {
             return Err(format!("{place}: {metric} was not measured"));
@@ -63,8 +63,8 @@ impl Found<'_> {
     /// A count of its ledger.
     pub(crate) fn counted(&self, name: &str) -> Result<f64, String> {
         let place = format!("{}, {}", self.run, self.cell.name);
-        if let Some(doubt) = self.spoilt_by(name) {
-            return Err(format!("{place} is not valid: {}", doubt.text));
+        if let Some(warning) = self.spoilt_by(name) {
+            return Err(format!("{place} is not valid: {}", warning.text));
         }
         let ledger = serde_json::to_value(&self.cell.ledger).unwrap_or_default();
         match name.split_once('.') {

@@ -13,8 +13,8 @@ use crate::measuring::Measuring;
 use crate::occasion::{Occasion, longest};
 use crate::occasions::Widening;
 use crate::outcome::{
-    Answer, CellShown, Certainty, ClaimOutcome, DoubtShown, ExperimentOutcome, FlagShown, Judged,
-    Outcome, PaperShown, Replay, Role, RunOutcome, STUDY_SCHEMA,
+    Answer, CellShown, Certainty, ClaimOutcome, ExperimentOutcome, FlagShown, Judged, Outcome,
+    PaperShown, Replay, Role, RunOutcome, STUDY_SCHEMA, WarningShown,
 };
 use crate::runs::{NOT_ASKED, RunState, Runs};
 use crate::scale::{Scale, Way};
@@ -117,14 +117,14 @@ fn run(name: &str, way: Way, runs: &Runs) -> RunOutcome {
         cells: 0,
         invalid_cells: 0,
         skipped: None,
-        doubts: Vec::new(),
+        warnings: Vec::new(),
     };
     match runs.get(name) {
         Some(RunState::Made(made)) => {
             let cells = &made.summary.cells;
             outcome.folder = Some(made.folder.clone());
             outcome.id = Some(made.summary.run.id.clone());
-            outcome.doubts = DoubtShown::of(&made.summary);
+            outcome.warnings = WarningShown::of(&made.summary);
             outcome.outcome = Some(made.summary.run.outcome.clone());
             outcome.cells = cells.len();
             outcome.invalid_cells = cells.iter().filter(|cell| !cell.valid).count();

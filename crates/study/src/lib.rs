@@ -30,7 +30,6 @@ mod claim_reading;
 mod compared;
 mod conditions;
 mod coverage;
-mod doubts;
 mod drawing;
 mod evidence;
 mod figure_reading;
@@ -48,6 +47,7 @@ mod run_checks;
 mod shown;
 mod slips;
 mod statistics;
+mod warnings;
 mod written;
 
 pub use answers::{Printed, Replayed, Why};

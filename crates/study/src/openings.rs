@@ -14,7 +14,7 @@ pub(crate) fn of_cell(
 ) -> Vec<String> {
     let is_open =
         |code: &str| OPENING.contains(&code) || (LIMITED.contains(&code) && !even_limited);
-    let opening = cell.doubts.iter().filter(|warning| is_open(&warning.code));
+    let opening = cell.warnings.iter().filter(|warning| is_open(&warning.code));
     let mut reasons: Vec<String> =
         opening.map(|warning| format!("{place}: {}", warning.text)).collect();
     if repetitions < REPETITIONS_MIN {

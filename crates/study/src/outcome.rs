@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::carry::CarryOutcome;
 pub use crate::claim_outcome::*;
-pub use crate::doubts::DoubtShown;
 use crate::scale::{Scale, Way};
 pub use crate::shown::FlagShown;
 pub use crate::shown::{AxisShown, CellShown, Link};
 use crate::tools::ToolShown;
+pub use crate::warnings::WarningShown;
 
 /// The name and version of the document's format.
 pub const STUDY_SCHEMA: &str = "weigh/study/1";
@@ -161,8 +161,8 @@ pub struct RunOutcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
     /// Warnings about its results, once for each code.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<DoubtShown>,
+    #[serde(rename = "doubts", default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<WarningShown>,
 }
 
 /// How sure the answers to all conditions of a study are together: each stands for itself at 95 %.

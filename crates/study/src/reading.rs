@@ -232,8 +232,7 @@ fn unnamed(placed: &[Placed], experiments: &[Experiment], problems: &mut StudyPr
     for (plan, place) in placed.iter().filter(|(plan, _)| !names.contains(&plan.name)) {
         let mut wrong = Problems::default();
         let text = format!("no experiment names the plan {}", plan.table);
-        let fix =
-            format!("write {} = [\"{}\"] into one, or remove the plan", plan.way, plan.table);
+        let fix = format!("write {} = [\"{}\"] into one, or remove the plan", plan.way, plan.table);
         wrong.add(Problem::at(place.clone(), text, fix));
         problems.add(plan.way.file(), wrong);
     }

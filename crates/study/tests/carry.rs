@@ -63,7 +63,7 @@ fn a_p99_with_the_generators_lag_in_it_is_an_upper_bound() {
     };
     let late = floor(&|_| {}).expect("10,000 connections");
     assert!(late.p99_has_lag && late.p99_in_words().contains("at most"), "{late:?}");
-    let sound = floor(&|cell| cell.doubts.clear()).expect("the same");
+    let sound = floor(&|cell| cell.warnings.clear()).expect("the same");
     assert!(!sound.p99_has_lag && !sound.p99_in_words().contains("at most"), "{sound:?}");
     assert_eq!(sound.p99_ns, late.p99_ns);
     let without = |cell: &mut Cell| {

@@ -2,7 +2,7 @@
 //! one rule, raise exactly that rule.
 
 use weigh_model::Rule;
-use weigh_model::doubt::Severity;
+use weigh_model::warnings::Severity;
 use weigh_study::audit::{Audit, Source, audit};
 
 #[test]

@@ -13,8 +13,8 @@ mod wrk;
 
 use clap::{Args, FromArgMatches, Subcommand};
 use weigh_model::Nanos;
-use weigh_model::doubt::Severity;
 use weigh_model::plan::{Observe, Plan, Repeat};
+use weigh_model::warnings::Severity;
 use weigh_runner::case::lanes::{self, Given as GivenKeys};
 use weigh_runner::case::secrets::Secrets;
 use weigh_runner::emulate::Comparison;
@@ -169,8 +169,8 @@ fn account(
     let left = Left { load, finished: &trial, intervals: &intervals };
     let beside = beside(&left);
     let mut text = format!("{} on {}\n\n{}", asked.name, cell.target, beside.text());
-    for doubt in cell.doubts.iter().filter(|doubt| doubt.severity != Severity::Warning) {
-        text += &format!("\ninvalid: {}; {}\n", doubt.text, doubt.advice);
+    for warning in cell.warnings.iter().filter(|warning| warning.severity != Severity::Warning) {
+        text += &format!("\ninvalid: {}; {}\n", warning.text, warning.advice);
     }
     text += &format!("\nrun: {}\n", finished.folder.path().display());
     Ok(text)

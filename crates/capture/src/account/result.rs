@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::connection::{Connection, Transport};
 use crate::account::traffic::Phases;
-use crate::doubt::Doubt;
 use crate::filter::Filter;
 use crate::packet::Link;
 use crate::stream::tls::TLS_1_3;
+use crate::warning::Warning;
 
 /// Definition of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct Account {
     /// Figures of connections that are no longer in the list.
     pub(crate) folded: [Phases; 2],
     /// Warnings raised by the capture itself.
-    pub(crate) capture_doubts: Vec<Doubt>,
+    pub(crate) capture_warnings: Vec<Warning>,
 }
 
 /// Interface of the capture.
@@ -120,51 +120,51 @@ impl Account {
             own_cpu_ns: 0,
             attributed: false,
             folded: [Phases::default(); 2],
-            capture_doubts: Vec::new(),
+            capture_warnings: Vec::new(),
         }
     }
 
     /// Everything that makes these figures questionable.
-    pub fn doubts(&self) -> Vec<Doubt> {
-        let mut doubts = self.capture_doubts.clone();
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = self.capture_warnings.clone();
         if self.packets_dropped > 0 {
-            doubts.push(Doubt::Dropped { packets: self.packets_dropped });
+            warnings.push(Warning::Dropped { packets: self.packets_dropped });
         }
         if self.other.fragments > 0 {
-            doubts.push(Doubt::Fragments { packets: self.other.fragments });
+            warnings.push(Warning::Fragments { packets: self.other.fragments });
         }
         let bytes: u64 = self.connections.iter().map(|found| found.unseen_bytes).sum();
         if bytes > 0 {
-            doubts.push(Doubt::Unseen { bytes });
+            warnings.push(Warning::Unseen { bytes });
         }
-        let mut add = |is_meant: &dyn Fn(&Connection) -> bool, doubt: fn(u64) -> Doubt| {
+        let mut add = |is_meant: &dyn Fn(&Connection) -> bool, warning: fn(u64) -> Warning| {
             let connections = self.connections.iter().filter(|found| is_meant(found)).count();
             if connections > 0 {
-                doubts.push(doubt(connections as u64));
+                warnings.push(warning(connections as u64));
             }
         };
         add(&|found| found.transport == Transport::Tcp && !found.opening_seen, |connections| {
-            Doubt::OpeningUnseen { connections }
+            Warning::OpeningUnseen { connections }
         });
-        add(&|found| found.tls.is_some_and(|tls| tls.lost), |connections| Doubt::TlsLost {
+        add(&|found| found.tls.is_some_and(|tls| tls.lost), |connections| Warning::TlsLost {
             connections,
         });
         if !self.attributed {
             add(
                 &|found| found.tls.is_some_and(|tls| !tls.overhead_exact && !tls.lost),
-                |connections| Doubt::TlsOverheadUnknown { connections },
+                |connections| Warning::TlsOverheadUnknown { connections },
             );
             add(
                 &|found| found.tls.is_some_and(|tls| tls.version == Some(TLS_1_3) && !tls.lost),
-                |connections| Doubt::TlsTicketsHidden { connections },
+                |connections| Warning::TlsTicketsHidden { connections },
             );
         }
-        doubts.extend(self.super_packets());
-        doubts
+        warnings.extend(self.super_packets());
+        warnings
     }
 
     /// Packets larger than the interface can carry do not exist on the wire in this form.
-    fn super_packets(&self) -> Option<Doubt> {
+    fn super_packets(&self) -> Option<Warning> {
         let interface = self.interface.as_ref();
         let mtu_bytes = interface.map_or(ETHERNET_MTU_BYTES, |found| found.mtu_bytes);
         let header = self.link.unwrap_or_default().header_bytes() as u32 + VLAN_BYTES;
@@ -172,7 +172,7 @@ impl Account {
         // With a known segment size, the packets were counted as segments.
         let is_cut = self.counting == Counting::OnTheWire && interface.is_some();
         let bytes = self.largest_packet_bytes;
-        (is_larger && !is_cut).then_some(Doubt::SuperPackets { bytes })
+        (is_larger && !is_cut).then_some(Warning::SuperPackets { bytes })
     }
 
     pub(crate) fn note(&mut self, at_ns: u64, length: u32, link: Link) {

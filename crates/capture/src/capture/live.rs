@@ -16,10 +16,10 @@ use crate::capture::interface::Found;
 use crate::capture::ordered::Ordered;
 use crate::capture::ring::{RETIRE_MS, Ring};
 use crate::clock::{now_ns, own_thread_ns};
-use crate::doubt::Doubt;
 use crate::error::WireError;
 use crate::files::{Statistics, Writer};
 use crate::packet::Link;
+use crate::warning::Warning;
 
 /// Settings of a capture.
 #[derive(Clone, Debug)]
@@ -220,7 +220,7 @@ impl Reader {
         let mut account = self.accounting.finish();
         account.packets_dropped = heard.iter().map(|(_, dropped)| dropped).sum();
         if let Some(error) = broke {
-            account.capture_doubts.push(Doubt::CaptureBroke { reason: error.to_string() });
+            account.capture_warnings.push(Warning::CaptureBroke { reason: error.to_string() });
         }
         if let Some(file) = self.file {
             let at_ns = account.last_at_ns.unwrap_or_default();

@@ -9,7 +9,7 @@ use rustix::net::sockopt;
 use weigh_capture::account::{Ending, Phase};
 use weigh_capture::kernel::agreement::Figure;
 use weigh_capture::kernel::{KernelWatch, Role, Source, agreement};
-use weigh_capture::{Capture, Doubt, Filter, Options, Settings};
+use weigh_capture::{Capture, Filter, Options, Settings, Warning};
 
 use crate::session::{exchange, exchange_with, view};
 use crate::tshark;
@@ -33,7 +33,7 @@ fn what_is_lost_and_sent_again_agrees_with_the_kernel() {
             // The sockets lose them after the capture has seen them.
             let views = exchange_with(address, request, answer, &|socket| lose_some(socket));
             let account = capture.stop().unwrap();
-            assert_eq!(account.doubts(), []);
+            assert_eq!(account.warnings(), []);
             let found = agreement(&account, &views);
             assert_eq!(found.compared, 2);
             for difference in &found.differences {
@@ -135,7 +135,7 @@ fn internet_protocol_six_is_counted_as_the_kernel_counts_it() {
         let address = SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port);
         let views = exchange_with(address, 100_000, 3000, &|_| {});
         let account = capture.stop().unwrap();
-        assert_eq!(account.doubts(), []);
+        assert_eq!(account.warnings(), []);
         let found = agreement(&account, &views);
         assert_eq!((found.compared, found.differences), (2, vec![]));
         let [sent, received] = [account.sent.total(), account.received.total()];
@@ -174,7 +174,7 @@ fn a_capture_that_comes_late_says_so() {
         client.shutdown(Shutdown::Write).unwrap();
         assert_eq!(server.read(&mut [0; 1]).unwrap(), 0);
         let account = capture.stop().unwrap();
-        assert_eq!(account.doubts(), [Doubt::OpeningUnseen { connections: 1 }]);
+        assert_eq!(account.warnings(), [Warning::OpeningUnseen { connections: 1 }]);
         let connection = &account.connections[0];
         assert_eq!(connection.responder.port(), port);
         assert_eq!(connection.sent.messages.layers.application, 5000);

@@ -55,7 +55,7 @@ fn one_size(port: u16, (request, answer): (usize, usize), beside_dumpcap: bool) 
     );
 
     // The capture knows what was asked for.
-    assert_eq!(account.doubts(), []);
+    assert_eq!(account.warnings(), []);
     assert_eq!(account.connections.len(), 1);
     assert_eq!(account.connections[0].ending, Ending::Finished);
     assert_eq!(account.sent.total().layers.stream(), request as u64);
@@ -154,7 +154,7 @@ fn check_file(file: &Path, settings: &Settings, live: &Account) {
     let settings = Settings { counting: Counting::AsCaptured, ..settings.clone() };
     let stored = account_of(file, settings).unwrap();
     assert_eq!((stored.sent, stored.received), (live.sent, live.received), "{}", file.display());
-    assert_eq!(stored.doubts(), []);
+    assert_eq!(stored.warnings(), []);
 }
 
 fn both(account: &Account) -> [Sums; 2] {

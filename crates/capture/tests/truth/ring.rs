@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weigh_capture::files::account_of;
 use weigh_capture::kernel::{KernelWatch, agreement};
-use weigh_capture::{Capture, Doubt, Filter, Link, Options, Settings, WireError};
+use weigh_capture::{Capture, Filter, Link, Options, Settings, Warning, WireError};
 
 use crate::session::exchange;
 use crate::world::{Offload, Scratch, inside, loopback_down, prepare};
@@ -82,23 +82,23 @@ fn every_packet_that_finds_no_room_is_counted() {
         assert!(account.packets_dropped > 1000, "{}", account.packets_dropped);
         let packets = account.packets_dropped;
         assert_eq!(account.packets_captured + packets, 20_000);
-        assert_eq!(account.doubts(), [Doubt::Dropped { packets }]);
+        assert_eq!(account.warnings(), [Warning::Dropped { packets }]);
         // What a UDP socket cannot take is lost after the wire.
         assert_eq!(account.sent.total().layers.application, account.packets_captured * 1400);
     });
 }
 
 #[test]
-fn an_interface_that_goes_down_is_a_doubt() {
-    inside("ring::an_interface_that_goes_down_is_a_doubt", Offload::Off, || {
+fn an_interface_that_goes_down_is_a_warning() {
+    inside("ring::an_interface_that_goes_down_is_a_warning", Offload::Off, || {
         let capture = Capture::start(options(7421)).unwrap();
         exchange(7421, 10, 10);
         loopback_down().unwrap();
         std::thread::sleep(Duration::from_millis(100));
         let account = capture.stop().unwrap();
         assert_eq!(account.sent.total().layers.application, 10);
-        let doubts = account.doubts();
-        assert!(matches!(&doubts[..], [Doubt::CaptureBroke { .. }]), "{doubts:?}");
+        let warnings = account.warnings();
+        assert!(matches!(&warnings[..], [Warning::CaptureBroke { .. }]), "{warnings:?}");
     });
 }
 
@@ -111,7 +111,7 @@ fn headers_alone_give_the_same_account_of_what_is_not_tls() {
         exchange(7431, 50_000, 5000);
         let (whole, short) = (whole.stop().unwrap(), short.stop().unwrap());
         assert_eq!((short.sent, short.received), (whole.sent, whole.received));
-        assert_eq!(short.doubts(), []);
+        assert_eq!(short.warnings(), []);
     });
 }
 

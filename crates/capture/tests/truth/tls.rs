@@ -19,7 +19,7 @@ use rustls::{
 };
 use weigh_capture::account::{Account, CodecCount, ContentBytes, Notes, Phase, StreamCounts};
 use weigh_capture::files::{account_of, with_secrets};
-use weigh_capture::{Capture, Counting, Doubt, Filter, Options, Settings};
+use weigh_capture::{Capture, Counting, Filter, Options, Settings, Warning};
 
 use crate::tshark;
 use crate::world::{Offload, Scratch, has, inside};
@@ -91,9 +91,9 @@ fn one_session(
     assert_eq!(tls.suite, Some(u16::from(suite.suite.suite())));
     assert_eq!((tls.resumed, tls.overhead_exact, tls.lost), (resumed, true, false));
     let is_new = suite.version == 0x0304;
-    let tickets: &[Doubt] =
-        if is_new { &[Doubt::TlsTicketsHidden { connections: 1 }] } else { &[] };
-    assert_eq!(account.doubts(), tickets);
+    let tickets: &[Warning] =
+        if is_new { &[Warning::TlsTicketsHidden { connections: 1 }] } else { &[] };
+    assert_eq!(account.warnings(), tickets);
 
     // The file tells the same as the ring.
     let as_captured = Settings { counting: Counting::AsCaptured, ..settings };
@@ -116,7 +116,7 @@ fn one_session(
     };
     let counts = StreamCounts { sent: count(request), received: count(answer) };
     assert_eq!(account.attribute(&|_| Some(counts)), []);
-    assert_eq!(account.doubts(), []);
+    assert_eq!(account.warnings(), []);
     assert_eq!(account.received.total().bytes(), total, "attributing moves bytes, it adds none");
     eprintln!("{:?}, {request} B out, {answer} B in: {tls:?}", suite.suite.suite());
 

@@ -2,7 +2,7 @@
 //! magnitude, depending on a setting of the driver that the paper does not mention.
 
 use weigh_capture::kernel::agreement;
-use weigh_capture::{Account, Capture, Counting, Doubt, Filter, Options, Settings};
+use weigh_capture::{Account, Capture, Counting, Filter, Options, Settings, Warning};
 
 use crate::session::exchange;
 use crate::world::{Offload, inside, prepare};
@@ -21,7 +21,7 @@ fn with_offloads_off_the_headers_are_there() {
         let headers = header_bytes(&account);
         let segments = (BYTES as u64).div_ceil(SEGMENT_BYTES);
         eprintln!("offloads off: {headers} bytes of TCP headers");
-        assert_eq!(account.doubts(), []);
+        assert_eq!(account.warnings(), []);
         assert!(account.sent.total().data_packets >= segments);
         assert!(headers >= segments * 32, "{headers}");
     });
@@ -49,14 +49,16 @@ fn with_offloads_on_they_seem_to_be_gone_unless_they_are_counted_as_on_the_wire(
         );
         // Below what the segments alone need: the rule by which `weigh audit` finds it in papers.
         assert!(seen < 20 * segments, "{seen}");
-        assert!(matches!(naive.doubts()[..], [Doubt::SuperPackets { bytes }] if bytes > 10_000));
+        assert!(
+            matches!(naive.warnings()[..], [Warning::SuperPackets { bytes }] if bytes > 10_000)
+        );
 
         // The same packets, cut as the kernel says it will cut them.
         let sent = right.sent.total();
         assert!(sent.data_packets >= segments);
         assert_eq!(sent.packets_captured, naive.sent.total().packets);
         assert_eq!(sent.bytes_captured, naive.sent.total().bytes());
-        assert_eq!(right.doubts(), []);
+        assert_eq!(right.warnings(), []);
         // The sender's data headers alone are as without offloads.
         assert!(sent.layers.transport >= 32 * segments, "{:?}", sent.layers);
         assert!(sent.layers.transport > 10 * naive.sent.total().layers.transport);

@@ -15,7 +15,7 @@ use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::message::{LossCause, MessageState};
 use weigh_model::protocol::{Dial, Lifetime, Transport};
 use weigh_model::units::Bytes;
-use weigh_model::{Doubt, Load, Topology, Trial, Writes};
+use weigh_model::{Load, Topology, Trial, Warning, Writes};
 
 use super::*;
 use crate::generator::{Generator, TrialObserver};

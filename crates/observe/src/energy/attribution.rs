@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::energy::{ENERGY_ABSENT, EnergyBudgetLine, EnergyMeasured, IdlePhase, Span};
 
 use super::accuracy::Accuracy;
@@ -55,7 +55,7 @@ pub fn measured(
     let drawn = match track.window(phases.window.from_ns, phases.window.to_ns) {
         Ok(drawn) => drawn,
         Err(refused) => {
-            told.doubts.push(absent(&track.facts().name, &refused).record());
+            told.warnings.push(absent(&track.facts().name, &refused).record());
             told.absent = Some(refused.to_string());
             return told;
         }
@@ -73,8 +73,8 @@ pub fn measured(
     let accuracy = &track.facts().accuracy;
     told.budget = budget(accuracy, &drawn, above, phases.window.seconds());
     told.metrics = metrics(&told, above, counts);
-    let doubts = doubts(track, &drawn, above, phases, idles.len());
-    told.doubts.extend(doubts.iter().map(Doubt::record));
+    let warnings = warnings(track, &drawn, above, phases, idles.len());
+    told.warnings.extend(warnings.iter().map(Warning::record));
     told
 }
 
@@ -185,15 +185,15 @@ fn metrics(told: &EnergyMeasured, above: Option<Above>, counts: Counts) -> BTree
     metrics
 }
 
-fn doubts(
+fn warnings(
     track: &Track,
     drawn: &Drawn,
     above: Option<Above>,
     phases: Phases,
     idles: usize,
-) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
-    let mut add = |code, text: String, advice| doubts.push(Doubt::Energy(code, text, advice));
+) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut add = |code, text: String, advice| warnings.push(Warning::Energy(code, text, advice));
     let name = &track.facts().name;
     if drawn.is_implausibly_low {
         add(
@@ -242,18 +242,18 @@ fn doubts(
             );
         }
     }
-    doubts
+    warnings
 }
 
 /// Warning that there is no energy, with the reason.
-pub fn absent(meter: &str, refused: &Refused) -> Doubt {
+pub fn absent(meter: &str, refused: &Refused) -> Warning {
     let advice = match refused {
         Refused::Vanished(_) => "find out why it went away, and repeat",
         Refused::Implausible(..) => "check the meter's unit and shunt, and repeat",
         Refused::Charged => "unplug the supply, or measure longer",
         _ => "measure longer, or with another meter (see weigh energy meters)",
     };
-    Doubt::Energy(ENERGY_ABSENT, format!("no energy: {meter}: {refused}"), advice)
+    Warning::Energy(ENERGY_ABSENT, format!("no energy: {meter}: {refused}"), advice)
 }
 
 fn phase_of((span, drawn): &(Span, Result<Drawn, Refused>), ahead_ns: i64) -> IdlePhase {

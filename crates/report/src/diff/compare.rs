@@ -10,7 +10,7 @@ use weigh_model::condition::{LOSS_RATIO, LOST};
 use super::document::{DIFF_SCHEMA, Diff, Holds, Judgement, Row, RunHead};
 use super::input::Side;
 use super::matching::Matched;
-use super::{doubts, judgements, rows};
+use super::{judgements, rows, warnings};
 use crate::summary::{Answer, Summary};
 
 /// Options of a comparison.
@@ -57,7 +57,7 @@ impl Diff {
             schema: DIFF_SCHEMA,
             a: head(&a.summary),
             b: head(&b.summary),
-            doubts: doubts::all(&a.summary, &b.summary, &matched),
+            warnings: warnings::all(&a.summary, &b.summary, &matched),
             only_in_a: names(&matched.only_in_a),
             only_in_b: names(&matched.only_in_b),
             rows,

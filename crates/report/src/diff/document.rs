@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use weigh_model::warnings::WarningRecord;
 
-use crate::summary::shape::DoubtShape;
+use crate::summary::shape::WarningShape;
 use crate::summary::{Ratio, Verdict};
 
 /// The name and version of the document's format.
@@ -20,8 +20,9 @@ pub struct Diff {
     /// The run that is compared.
     pub b: RunHead,
     /// Warnings on the whole comparison.
-    #[schemars(with = "Vec<DoubtShape>")]
-    pub doubts: Vec<WarningRecord>,
+    #[schemars(with = "Vec<WarningShape>")]
+    #[serde(rename = "doubts")]
+    pub warnings: Vec<WarningRecord>,
     /// Cells that only A has.
     pub only_in_a: Vec<String>,
     /// Cells that only B has.

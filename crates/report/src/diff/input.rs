@@ -178,9 +178,9 @@ fn joined(of_runs: &[&Cell]) -> Cell {
             *least = (*least).min(other.samples.get(time).copied().unwrap_or(0));
         }
         let is_new =
-            |doubt: &&WarningRecord| cell.doubts.iter().all(|known| known.code != doubt.code);
-        let new: Vec<WarningRecord> = other.doubts.iter().filter(is_new).cloned().collect();
-        cell.doubts.extend(new);
+            |warning: &&WarningRecord| cell.warnings.iter().all(|known| known.code != warning.code);
+        let new: Vec<WarningRecord> = other.warnings.iter().filter(is_new).cloned().collect();
+        cell.warnings.extend(new);
     }
     cell
 }

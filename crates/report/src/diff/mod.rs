@@ -4,12 +4,12 @@
 
 mod compare;
 mod document;
-mod doubts;
 mod input;
 mod judgements;
 mod matching;
 mod rows;
 mod text;
+mod warnings;
 
 pub use compare::Asked;
 pub use document::{DIFF_SCHEMA, Diff, Effect, Figure, Holds, Judgement, Row, RunHead};

@@ -21,7 +21,7 @@ pub fn render(diff: &Diff, style: Style) -> String {
     } else {
         text.push_str(&table(diff, style));
     }
-    let blocks = [legend(diff), only(diff), doubts(diff), refusals(diff), judgements(diff)];
+    let blocks = [legend(diff), only(diff), warnings(diff), refusals(diff), judgements(diff)];
     for block in blocks.iter().filter(|block| !block.is_empty()) {
         text.push('\n');
         block.iter().for_each(|line| text.push_str(&wrap(line, style)));
@@ -210,11 +210,11 @@ fn only(diff: &Diff) -> Vec<String> {
     [line("A", &diff.only_in_a), line("B", &diff.only_in_b)].into_iter().flatten().collect()
 }
 
-fn doubts(diff: &Diff) -> Vec<String> {
-    let line = |doubt: &weigh_model::warnings::WarningRecord| {
-        format!("  {}: {}; {}", doubt.code, doubt.text, doubt.advice)
+fn warnings(diff: &Diff) -> Vec<String> {
+    let line = |warning: &weigh_model::warnings::WarningRecord| {
+        format!("  {}: {}; {}", warning.code, warning.text, warning.advice)
     };
-    titled("warnings:", diff.doubts.iter().map(line).collect())
+    titled("warnings:", diff.warnings.iter().map(line).collect())
 }
 
 /// Every reason once, with its metrics and cells.

@@ -31,14 +31,15 @@ pub fn csv(summary: &Summary) -> Vec<u8> {
 }
 
 fn row(cell: &Cell, [keys, scenes, metrics]: [&BTreeSet<&String>; 3]) -> Vec<String> {
-    let doubts: BTreeSet<&str> = cell.doubts.iter().map(|doubt| doubt.code.as_str()).collect();
+    let warnings: BTreeSet<&str> =
+        cell.warnings.iter().map(|warning| warning.code.as_str()).collect();
     let mut row = vec![
         cell.name.clone(),
         cell.guarantee.to_string(),
         cell.target.clone(),
         cell.repetitions.to_string(),
         cell.valid.to_string(),
-        doubts.into_iter().collect::<Vec<_>>().join(" "),
+        warnings.into_iter().collect::<Vec<_>>().join(" "),
     ];
     row.extend(keys.iter().map(|key| cell.point.get(*key).map_or_else(String::new, text)));
     row.extend(scenes.iter().map(|key| cell.scene.get(*key).cloned().unwrap_or_default()));

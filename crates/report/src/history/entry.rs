@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{RunFolder, Summary};
 use serde::Serialize;
-use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::warnings::{Severity, WarningRecord};
 
 use crate::history::stamp::Stamp;
 
@@ -32,14 +32,16 @@ pub struct RunEntry {
     /// Trials that could not be done.
     pub failures: u32,
     /// Number of different warnings in all cells.
-    pub doubts: u32,
+    #[serde(rename = "doubts")]
+    pub warnings: u32,
     /// The most severe of them: the first that makes a result invalid, else the first.
-    pub worst_doubt: Option<WorstDoubt>,
+    #[serde(rename = "worst_doubt")]
+    pub worst_warning: Option<WorstWarning>,
 }
 
 /// The most severe warning of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WorstDoubt {
+pub struct WorstWarning {
     /// Its code.
     pub code: String,
     /// True if it makes a result invalid.
@@ -102,15 +104,15 @@ fn of_journal(folder: &RunFolder) -> Result<Summary, String> {
 
 fn entry(id: &str, summary: &Summary) -> RunEntry {
     let run = &summary.run;
-    let mut doubts: Vec<&DoubtRecord> = Vec::new();
-    for doubt in summary.cells.iter().flat_map(|cell| &cell.doubts) {
-        if !doubts.iter().any(|known| known.code == doubt.code) {
-            doubts.push(doubt);
+    let mut warnings: Vec<&WarningRecord> = Vec::new();
+    for warning in summary.cells.iter().flat_map(|cell| &cell.warnings) {
+        if !warnings.iter().any(|known| known.code == warning.code) {
+            warnings.push(warning);
         }
     }
-    let is_invalid = |doubt: &DoubtRecord| doubt.severity == Severity::Invalid;
-    let all = summary.cells.iter().flat_map(|cell| &cell.doubts);
-    let worst = all.clone().find(|doubt| is_invalid(doubt)).or(doubts.first().copied());
+    let is_invalid = |warning: &WarningRecord| warning.severity == Severity::Invalid;
+    let all = summary.cells.iter().flat_map(|cell| &cell.warnings);
+    let worst = all.clone().find(|warning| is_invalid(warning)).or(warnings.first().copied());
     RunEntry {
         id: id.to_owned(),
         name: run.plan.name.clone(),
@@ -122,9 +124,11 @@ fn entry(id: &str, summary: &Summary) -> RunEntry {
         cells: summary.cells.len() as u32,
         trials: summary.cells.iter().map(|cell| cell.repetitions).sum(),
         failures: summary.failures.len() as u32,
-        doubts: doubts.len() as u32,
-        worst_doubt: worst
-            .map(|doubt| WorstDoubt { code: doubt.code.clone(), is_invalid: is_invalid(doubt) }),
+        warnings: warnings.len() as u32,
+        worst_warning: worst.map(|warning| WorstWarning {
+            code: warning.code.clone(),
+            is_invalid: is_invalid(warning),
+        }),
     }
 }
 

@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, param
 
 use crate::history::INDEX;
 use crate::history::entry::Listing;
-use crate::history::entry::{FigureEntry, RunEntry, RunRead, WorstDoubt};
+use crate::history::entry::{FigureEntry, RunEntry, RunRead, WorstWarning};
 use crate::history::stamp::Stamp;
 
 /// An open index, with the lock on its folder.
@@ -225,8 +225,8 @@ fn entry(row: &Row) -> rusqlite::Result<Result<RunEntry, String>> {
         cells: row.get("cells")?,
         trials: row.get("trials")?,
         failures: row.get("failures")?,
-        doubts: row.get("warnings")?,
-        worst_doubt: worst.map(|code| WorstDoubt { code, is_invalid }),
+        warnings: row.get("warnings")?,
+        worst_warning: worst.map(|code| WorstWarning { code, is_invalid }),
     }))
 }
 
@@ -252,7 +252,7 @@ fn remember(
         Ok(run) => (run, None),
         Err(problem) => (&nothing, Some(problem)),
     };
-    let worst = run.worst_doubt.as_ref();
+    let worst = run.worst_warning.as_ref();
     transaction
         .prepare_cached(
             "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
@@ -269,9 +269,9 @@ fn remember(
             run.cells,
             run.trials,
             run.failures,
-            run.doubts,
-            worst.map(|doubt| &doubt.code),
-            worst.is_some_and(|doubt| doubt.is_invalid),
+            run.warnings,
+            worst.map(|warning| &warning.code),
+            worst.is_some_and(|warning| warning.is_invalid),
         ])?;
     let mut cells: BTreeMap<&str, i64> = BTreeMap::new();
     for (metric, figure) in &read.figures {

@@ -9,7 +9,7 @@ mod listing;
 mod stamp;
 
 pub use entry::Listing;
-pub use entry::{FigureEntry, RunEntry, WorstDoubt};
+pub use entry::{FigureEntry, RunEntry, WorstWarning};
 pub use listing::History;
 
 /// The index's file in the folder of runs.

@@ -300,9 +300,9 @@ mod tests {
     fn nobody_wins_over_what_was_refused_or_does_not_stand() {
         let sure = meeting(["a", "c"], vec![place(0.2, true), place(0.25, true)], 0);
         let refused = meeting(["a", "b"], vec![place(0.5, true)], 1);
-        let doubtful = meeting(["a", "b"], vec![place(0.5, true), place(0.5, false)], 0);
+        let invalid = meeting(["a", "b"], vec![place(0.5, true), place(0.5, false)], 0);
         let close = meeting(["a", "b"], vec![place(0.5, true), place(1.0, false)], 0);
-        for other in [refused.clone(), doubtful, close] {
+        for other in [refused.clone(), invalid, close] {
             assert_eq!(winner(&[sure.clone(), other.clone()], 3, P99), None, "{other:?}");
         }
         let never = meeting(["b", "c"], vec![], 2);

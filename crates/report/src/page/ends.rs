@@ -50,9 +50,9 @@ impl Lane<'_> {
     fn end(&self, axis: &str) -> String {
         let name = if self.name.is_empty() { "the case" } else { &self.name };
         let held = |cell: &Cell| {
-            let texts = cell.doubts.iter().filter(|doubt| doubt.code == "axis-ended");
+            let texts = cell.warnings.iter().filter(|warning| warning.code == "axis-ended");
             let start = format!("{axis} ends here: ");
-            let rest = texts.filter_map(|doubt| doubt.text.strip_prefix(&start)).next()?;
+            let rest = texts.filter_map(|warning| warning.text.strip_prefix(&start)).next()?;
             Some(rest.split("; ").next().unwrap_or(rest).to_owned())
         };
         let ends = self.places.iter().enumerate();

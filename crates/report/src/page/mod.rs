@@ -2,7 +2,6 @@
 
 mod answer;
 pub mod document;
-mod doubts;
 mod ends;
 mod facts;
 mod limits;
@@ -12,6 +11,7 @@ mod overview;
 mod render;
 mod stages;
 mod thresholds;
+mod warnings;
 mod wire;
 
 pub use facts::Provenance;

@@ -122,12 +122,12 @@ fn verdict_table(title: &str, all: &[&Comparison], label: impl Fn(&str) -> Strin
     for comparison in all.iter().take(ROWS_MAX) {
         let [left, right] = [&comparison.left, &comparison.right].map(|name| escape(&label(name)));
         let is_called = matches!(comparison.verdict, Verdict::Lower | Verdict::Higher);
-        let doubt = if is_called && !comparison.stands { " ?" } else { "" };
+        let warning = if is_called && !comparison.stands { " ?" } else { "" };
         let chance = |p: Option<f64>| p.map_or_else(|| "–".to_owned(), probability);
         let _ = writeln!(
             rows,
             "<tr><th scope=\"row\">{}</th><td class=\"text\">{left}</td><td class=\"text\">\
-             {right}</td><td>{}</td><td class=\"text\">{}{doubt}</td><td>{}</td><td>{}</td></tr>",
+             {right}</td><td>{}</td><td class=\"text\">{}{warning}</td><td>{}</td><td>{}</td></tr>",
             escape(&comparison.metric),
             comparison.ratio.map_or_else(|| "–".to_owned(), ratio),
             comparison.verdict.name(),

@@ -10,7 +10,9 @@ use weigh_model::event::Event;
 
 use super::document::{Document, escape, figure, section};
 use super::facts::Provenance;
-use super::{answer, doubts, facts, limits, methods, modelled, overview, stages, thresholds, wire};
+use super::{
+    answer, facts, limits, methods, modelled, overview, stages, thresholds, warnings, wire,
+};
 use crate::pictures::{Gallery, Kind};
 use crate::summary::headlines::metrics;
 use crate::summary::{Matrix, Summary};
@@ -60,7 +62,7 @@ fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question:
         cases(summary.cells.len()),
         escape(question),
         sentences.join("\n"),
-        thresholds::list(summary) + &doubts::short(summary),
+        thresholds::list(summary) + &warnings::short(summary),
     )
 }
 
@@ -127,7 +129,7 @@ fn sections(
     sections.push(section(
         "warnings",
         "Warnings, and what to do about them",
-        &doubts::full(summary),
+        &warnings::full(summary),
     ));
     sections.push(section(
         "facts",

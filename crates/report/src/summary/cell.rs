@@ -10,7 +10,7 @@ use weigh_model::trial::Point;
 use weigh_model::warnings::WarningRecord;
 
 use super::metric::Metric;
-use super::shape::{DoubtShape, GuaranteeShape, LedgerShape};
+use super::shape::{GuaranteeShape, LedgerShape, WarningShape};
 
 /// Repetitions below which a comparison is not reliable (rule L13).
 pub const REPETITIONS_MIN: u32 = 5;
@@ -46,8 +46,9 @@ pub struct Cell {
     #[schemars(with = "LedgerShape")]
     pub ledger: Ledger,
     /// Warnings on the result, each once.
-    #[schemars(with = "Vec<DoubtShape>")]
-    pub doubts: Vec<WarningRecord>,
+    #[schemars(with = "Vec<WarningShape>")]
+    #[serde(rename = "doubts")]
+    pub warnings: Vec<WarningRecord>,
     /// What the server granted or announced, the minimum over all repetitions.
     pub granted: BTreeMap<String, u64>,
     /// Number of repetitions by course within the measured window: `flat`, `warm-up`, `slow-down`,

@@ -51,7 +51,7 @@ pub(crate) fn build(
         .collect();
     for cell in &mut cells {
         lateness::drop_outdated(cell);
-        cell.doubts.extend(lateness::doubt(cell).map(|doubt| doubt.record()));
+        cell.warnings.extend(lateness::warning(cell).map(|warning| warning.record()));
     }
     lint::cells::add(&mut cells, plan);
     cells
@@ -74,19 +74,19 @@ pub(crate) fn cell(
     let mut ledger = Ledger::zero();
     trials.iter().for_each(|trial| ledger.add(&trial.ledger));
     let steady_state = courses.counts(trials, plan);
-    let mut doubts = doubts(trials, &ledger, failed, (plan, energies));
-    doubts.extend(course::doubt(&steady_state).map(|doubt| doubt.record()));
+    let mut warnings = warnings(trials, &ledger, failed, (plan, energies));
+    warnings.extend(course::warning(&steady_state).map(|warning| warning.record()));
     Cell {
         name,
         point: first.point.clone(),
         guarantee: first.guarantee,
         target: first.target.clone(),
         repetitions: trials.len() as u32,
-        valid: doubts.iter().all(|doubt| doubt.severity != Severity::Invalid),
+        valid: warnings.iter().all(|warning| warning.severity != Severity::Invalid),
         metrics: metrics(trials, energies),
         samples: samples(trials),
         ledger,
-        doubts,
+        warnings,
         granted: granted(trials),
         steady_state,
         scene: first.scene.clone(),
@@ -144,25 +144,26 @@ fn granted(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
 
 /// The warnings of all repetitions, each once (with the figures of the first that has it), and
 /// those of the whole cell.
-fn doubts(
+fn warnings(
     trials: &[&TrialFinished],
     ledger: &Ledger,
     failed: Vec<&Failure>,
     (plan, energies): (&Plan, &Energies<'_>),
 ) -> Vec<WarningRecord> {
-    let mut doubts: Vec<WarningRecord> = Vec::new();
-    let mut add = |doubt: WarningRecord| {
+    let mut warnings: Vec<WarningRecord> = Vec::new();
+    let mut add = |warning: WarningRecord| {
         let is_same = |known: &WarningRecord| {
-            known.code == doubt.code && without_figures(&known.text) == without_figures(&doubt.text)
+            known.code == warning.code
+                && without_figures(&known.text) == without_figures(&warning.text)
         };
-        if !doubts.iter().any(is_same) {
-            doubts.push(doubt);
+        if !warnings.iter().any(is_same) {
+            warnings.push(warning);
         }
     };
-    trials.iter().flat_map(|trial| &trial.doubts).cloned().for_each(&mut add);
-    trials.iter().flat_map(|trial| energies.doubts(trial)).for_each(&mut add);
-    let broken = trials.iter().flat_map(|trial| lint::trial::doubts(trial, plan));
-    broken.map(|doubt| doubt.record()).for_each(&mut add);
+    trials.iter().flat_map(|trial| &trial.warnings).cloned().for_each(&mut add);
+    trials.iter().flat_map(|trial| energies.warnings(trial)).for_each(&mut add);
+    let broken = trials.iter().flat_map(|trial| lint::trial::warnings(trial, plan));
+    broken.map(|warning| warning.record()).for_each(&mut add);
     for contradiction in trials.iter().filter_map(|trial| trial.ledger.contradiction()) {
         add(Warning::LedgerContradiction(contradiction).record());
     }
@@ -182,7 +183,7 @@ fn doubts(
     if (trials.len() as u32) < REPETITIONS_MIN {
         add(Warning::FewRepetitions(trials.len() as u32).record());
     }
-    doubts
+    warnings
 }
 
 /// The words of a text without its figures.

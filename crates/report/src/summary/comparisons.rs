@@ -178,8 +178,8 @@ fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String
             let name = &cell.name;
             return Some(format!("more than half of it is the generator's lateness in {name}"));
         }
-        if let Some(doubt) = cell.spoilt_by(metric) {
-            return Some(format!("{} is invalid ({}): see its warnings", cell.name, doubt.code));
+        if let Some(warning) = cell.spoilt_by(metric) {
+            return Some(format!("{} is invalid ({}): see its warnings", cell.name, warning.code));
         }
     }
     let lost = |cell: &&Cell| cell.metrics[metric].values.iter().any(Option::is_none);

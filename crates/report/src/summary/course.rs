@@ -64,7 +64,7 @@ impl<'a> Courses<'a> {
 
 /// The warning if most repetitions, two at least, were not steady in the same or in different ways.
 /// One in twenty flat series is classified as something else, so a single one is not significant.
-pub(crate) fn doubt(counts: &Counts) -> Option<Warning> {
+pub(crate) fn warning(counts: &Counts) -> Option<Warning> {
     let all: u32 = counts.values().sum();
     let restless = [State::WarmUp, State::SlowDown, State::NotSteady].map(|state| {
         let name = state.name();
@@ -225,15 +225,15 @@ mod tests {
     }
 
     #[test]
-    fn one_restless_repetition_is_no_doubt_and_most_of_them_are() {
+    fn one_restless_repetition_is_no_warning_and_most_of_them_are() {
         let counts = |all: &[(&str, u32)]| -> Counts {
             all.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
         };
-        assert_eq!(doubt(&counts(&[("flat", 0), ("warm-up", 1)])), None);
-        assert_eq!(doubt(&counts(&[("flat", 3), ("warm-up", 2)])), None);
-        let found = doubt(&counts(&[("flat", 1), ("warm-up", 1), ("not steady", 3)]));
+        assert_eq!(warning(&counts(&[("flat", 0), ("warm-up", 1)])), None);
+        assert_eq!(warning(&counts(&[("flat", 3), ("warm-up", 2)])), None);
+        let found = warning(&counts(&[("flat", 1), ("warm-up", 1), ("not steady", 3)]));
         assert_eq!(found, Some(Warning::NotSteady("not steady", 4, 5)));
-        assert_eq!(doubt(&counts(&[(TOO_SHORT, 5)])), None);
-        assert_eq!(doubt(&Counts::new()), None);
+        assert_eq!(warning(&counts(&[(TOO_SHORT, 5)])), None);
+        assert_eq!(warning(&Counts::new()), None);
     }
 }

@@ -16,8 +16,8 @@ pub(crate) fn tell(cells: &mut [Cell], events: &[Event], started: &RunStarted) {
         match event {
             Event::AxisEnded(ended) => axis_ended(cells, ended),
             Event::CaseSettled { point, looks, is_precise, .. } => {
-                let doubt = Warning::OptionalStopping(*looks, *is_precise);
-                of_point(cells, point).for_each(|cell| add(cell, &doubt));
+                let warning = Warning::OptionalStopping(*looks, *is_precise);
+                of_point(cells, point).for_each(|cell| add(cell, &warning));
             }
             Event::BudgetSpent { .. } => {
                 let asked = started.plan.repeat.at_least;
@@ -26,8 +26,8 @@ pub(crate) fn tell(cells: &mut [Cell], events: &[Event], started: &RunStarted) {
                 }
             }
             Event::RunResumed(resumed) => {
-                if let Some(doubt) = other_conditions(started, resumed) {
-                    cells.iter_mut().for_each(|cell| add(cell, &doubt));
+                if let Some(warning) = other_conditions(started, resumed) {
+                    cells.iter_mut().for_each(|cell| add(cell, &warning));
                 }
             }
             _ => {}
@@ -39,8 +39,8 @@ fn axis_ended(cells: &mut [Cell], ended: &AxisEnded) {
     let mut point = ended.lane.clone();
     point.insert(ended.axis.clone(), ended.at.clone());
     let held = format!("{} ({})", ended.condition, figure(ended));
-    let doubt = Warning::AxisEnded(ended.axis.clone(), held, ended.not_weighed.len());
-    of_point(cells, &point).for_each(|cell| add(cell, &doubt));
+    let warning = Warning::AxisEnded(ended.axis.clone(), held, ended.not_weighed.len());
+    of_point(cells, &point).for_each(|cell| add(cell, &warning));
 }
 
 /// The figure that met the condition, in the unit of its metric.
@@ -69,9 +69,9 @@ fn of_point<'c>(cells: &'c mut [Cell], point: &'c Point) -> impl Iterator<Item =
 }
 
 /// A resumed run may repeat a warning.
-fn add(cell: &mut Cell, doubt: &Warning) {
-    let record = doubt.record();
-    if !cell.doubts.contains(&record) {
-        cell.doubts.push(record);
+fn add(cell: &mut Cell, warning: &Warning) {
+    let record = warning.record();
+    if !cell.warnings.contains(&record) {
+        cell.warnings.push(record);
     }
 }

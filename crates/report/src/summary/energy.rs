@@ -50,17 +50,17 @@ impl<'e> Energies<'e> {
     }
 
     /// Warnings on the energy of a trial. A missing meter gives one only if energy was requested.
-    pub fn doubts(&self, trial: &TrialFinished) -> Vec<WarningRecord> {
+    pub fn warnings(&self, trial: &TrialFinished) -> Vec<WarningRecord> {
         let Some(own) = self.of_trials.get(trial.trial.as_str()) else { return Vec::new() };
-        let mut doubts = own.doubts.clone();
-        if let (Some(reason), true) = (&own.absent, doubts.is_empty()) {
+        let mut warnings = own.warnings.clone();
+        if let (Some(reason), true) = (&own.absent, warnings.is_empty()) {
             let reason = self.refused.unwrap_or(reason);
             let advice = "fix the meter, and repeat the run with it in place all the time";
-            let doubt = Warning::Energy(ENERGY_ABSENT, format!("no energy: {reason}"), advice);
-            doubts.push(doubt.record());
+            let warning = Warning::Energy(ENERGY_ABSENT, format!("no energy: {reason}"), advice);
+            warnings.push(warning.record());
         }
-        doubts.retain(|doubt| self.is_asked || doubt.code != ENERGY_ABSENT);
-        doubts
+        warnings.retain(|warning| self.is_asked || warning.code != ENERGY_ABSENT);
+        warnings
     }
 
     /// Widens the intervals of a cell's energies by the meter's uncertainty in addition to the

@@ -103,17 +103,17 @@ pub(crate) fn without_lag(cell: &Cell, metric: &str) -> Option<Vec<f64>> {
     Some(values.iter().zip(each).map(|(value, lag)| (value - lag.max(0.0)).max(0.0)).collect())
 }
 
-/// True if `doubt` makes the figure `metric` of `cell` invalid because the generator was late.
-fn takes_away(doubt: &WarningRecord, cell: &Cell, metric: &str) -> bool {
+/// True if `warning` makes the figure `metric` of `cell` invalid because the generator was late.
+fn takes_away(warning: &WarningRecord, cell: &Cell, metric: &str) -> bool {
     if names(metric).is_none() {
         return false;
     }
-    let is_old = doubt.severity == Severity::InvalidTimes;
+    let is_old = warning.severity == Severity::InvalidTimes;
     match lag_ns(cell, metric) {
         // Only the warning of the record is known.
         None => is_old,
         Some(_) => {
-            (is_old || doubt.code == CODE)
+            (is_old || warning.code == CODE)
                 && matches!(Lateness::of(cell, metric), Lateness::Dominant(_))
         }
     }
@@ -121,7 +121,7 @@ fn takes_away(doubt: &WarningRecord, cell: &Cell, metric: &str) -> bool {
 
 /// True if the figure must not be used because the generator was late.
 pub(crate) fn is_withheld(cell: &Cell, metric: &str) -> bool {
-    cell.doubts.iter().any(|doubt| takes_away(doubt, cell, metric))
+    cell.warnings.iter().any(|warning| takes_away(warning, cell, metric))
 }
 
 /// The figure that replaces one that is not reported: the same time from sending on.
@@ -135,7 +135,7 @@ pub(crate) fn lag_name(metric: &str) -> Option<String> {
 }
 
 /// The warning on figures of a cell that are not reported; `None` if all are.
-pub(crate) fn doubt(cell: &Cell) -> Option<Warning> {
+pub(crate) fn warning(cell: &Cell) -> Option<Warning> {
     let mut parts = Vec::new();
     for (name, said) in
         [("response_time_ns", "response time"), ("delivery_time_ns", "delivery time")]
@@ -160,7 +160,7 @@ pub(crate) fn drop_outdated(cell: &mut Cell) {
     let figures = || cell.metrics.iter().filter(|(name, _)| names(name).is_some());
     let is_known = figures().all(|(name, own)| own.value.is_none() || lag_ns(cell, name).is_some());
     if is_known && figures().next().is_some() {
-        cell.doubts.retain(|doubt| doubt.severity != Severity::InvalidTimes);
+        cell.warnings.retain(|warning| warning.severity != Severity::InvalidTimes);
     }
 }
 
@@ -194,7 +194,7 @@ impl Cell {
     /// The warning that makes `metric` of this cell invalid, if there is one: one on the whole
     /// result, or the generator's lateness if that is more than half of the figure.
     pub fn spoilt_by(&self, metric: &str) -> Option<&WarningRecord> {
-        self.doubts.iter().find(|doubt| self.is_spoilt(doubt, metric))
+        self.warnings.iter().find(|warning| self.is_spoilt(warning, metric))
     }
 
     /// The figure `metric`, unless the generator's lateness is more than half of it.
@@ -203,8 +203,8 @@ impl Cell {
     }
 
     /// Whether this warning makes a figure of this cell invalid.
-    pub fn is_spoilt(&self, doubt: &WarningRecord, metric: &str) -> bool {
-        doubt.severity == Severity::Invalid || takes_away(doubt, self, metric)
+    pub fn is_spoilt(&self, warning: &WarningRecord, metric: &str) -> bool {
+        warning.severity == Severity::Invalid || takes_away(warning, self, metric)
     }
 }
 

@@ -251,8 +251,8 @@ fn evidence(
         || trial.counters.contains_key("dropped")
         || trial.ledger.lost == Some(0);
     let said = |code: &str| {
-        let mut doubts = trial.doubts.iter();
-        doubts.find(|doubt| doubt.code == code).map(|doubt| doubt.text.clone())
+        let mut warnings = trial.warnings.iter();
+        warnings.find(|warning| warning.code == code).map(|warning| warning.text.clone())
     };
     let lost_by = |cause| trial.ledger.causes.get(&cause).copied().unwrap_or(0);
     let of_path = |part: &str| {

@@ -131,7 +131,7 @@ pub(crate) fn add(
     for (place, (cell, works)) in cells.iter_mut().zip(&works).enumerate() {
         told.push(match works {
             Ok(works) => {
-                doubt(cell, basis, works);
+                warning(cell, basis, works);
                 let answer = model.answer(works, place as u64);
                 put(cell, &answer);
                 of_answer(cell, &answer, works)
@@ -216,11 +216,11 @@ fn put(cell: &mut Cell, answer: &Answer) {
 }
 
 /// Adds warnings on the figures of this cell.
-fn doubt(cell: &mut Cell, basis: &EnergyBasis, works: &[Work]) {
+fn warning(cell: &mut Cell, basis: &EnergyBasis, works: &[Work]) {
     let Some(radio) = &basis.radio else { return };
     let mut add = |code: &str, text: String, advice: String| {
         let (code, severity) = (code.to_owned(), Severity::Warning);
-        cell.doubts.push(WarningRecord { code, severity, text, advice });
+        cell.warnings.push(WarningRecord { code, severity, text, advice });
     };
     let path = cell.scene.get("path");
     if let (None, Some(own)) = (path, &radio.path) {

@@ -195,7 +195,7 @@ mod tests {
             metrics: BTreeMap::new(),
             samples: BTreeMap::new(),
             ledger: Ledger::zero(),
-            doubts: Vec::new(),
+            warnings: Vec::new(),
             granted: BTreeMap::new(),
             steady_state: BTreeMap::new(),
             scene: BTreeMap::new(),

@@ -86,7 +86,7 @@ mod tests {
             metrics: BTreeMap::from([("response_time_ns.mean".to_owned(), 1.0)]),
             samples: BTreeMap::from([("response_time_ns".to_owned(), answered)]),
             ledger: Ledger { sent: answered + lost, lost: Some(lost), ..Ledger::zero() },
-            doubts: Vec::new(),
+            warnings: Vec::new(),
             granted: BTreeMap::new(),
             server: None,
             counters: BTreeMap::new(),

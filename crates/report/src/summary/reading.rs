@@ -35,8 +35,8 @@ pub struct Figure {
 impl Reading {
     /// Reads `metric` of `cell`: a flat name, or one of the ledger's.
     pub fn of(cell: &Cell, metric: &str) -> Reading {
-        if let Some(doubt) = cell.spoilt_by(metric) {
-            return Reading::Withheld(format!("{}: {}", doubt.code, doubt.text));
+        if let Some(warning) = cell.spoilt_by(metric) {
+            return Reading::Withheld(format!("{}: {}", warning.code, warning.text));
         }
         if metric == LOST || metric == LOSS_RATIO {
             return of_ledger(cell, metric);

@@ -116,9 +116,9 @@ pub(crate) enum NotSentCauseShape {
 
 /// A warning on a result.
 #[derive(JsonSchema)]
-#[schemars(rename = "Doubt")]
+#[schemars(rename = "Warning")]
 #[expect(dead_code, reason = "only its schema is used")]
-pub(crate) struct DoubtShape {
+pub(crate) struct WarningShape {
     /// The rule's code or a kebab-case name.
     code: String,
     /// Severity of the warning.
@@ -184,11 +184,11 @@ mod tests {
         let host = serde_json::to_value(HostFacts::default()).unwrap();
         let last_seen = [("broker".to_owned(), 1)].into();
         let ledger = serde_json::to_value(Ledger { last_seen, ..Ledger::zero() }).unwrap();
-        let doubt = serde_json::to_value(Warning::Interrupted.record()).unwrap();
+        let warning = serde_json::to_value(Warning::Interrupted.record()).unwrap();
         for (schema, value) in [
             (schemars::schema_for!(HostShape), host),
             (schemars::schema_for!(LedgerShape), ledger),
-            (schemars::schema_for!(DoubtShape), doubt),
+            (schemars::schema_for!(WarningShape), warning),
         ] {
             assert_eq!(keys(&schema.as_value()["properties"]), keys(&value));
         }

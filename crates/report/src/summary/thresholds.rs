@@ -194,7 +194,7 @@ mod tests {
             metrics,
             samples: BTreeMap::new(),
             ledger: Ledger { sent: 1_000, lost, ..Ledger::zero() },
-            doubts: Vec::new(),
+            warnings: Vec::new(),
             granted: BTreeMap::new(),
             steady_state: BTreeMap::new(),
             scene: BTreeMap::new(),
@@ -289,8 +289,8 @@ mod tests {
 
     #[test]
     fn an_invalid_result_decides_nothing() {
-        let doubts = vec![Warning::generator_limited(99.0).record()];
-        let invalid = Cell { valid: false, doubts, ..fast() };
+        let warnings = vec![Warning::generator_limited(99.0).record()];
+        let invalid = Cell { valid: false, warnings, ..fast() };
         for condition in ["p95 < 5ms", "p95 < 1ms", "loss == 0"] {
             let judged = judged(condition, std::slice::from_ref(&invalid));
             assert_eq!(judged.answer(), Answer::Undecided, "{condition}");
@@ -304,7 +304,7 @@ mod tests {
             severity: Severity::InvalidTimes,
             ..Warning::generator_limited(99.0).record()
         };
-        let spoilt = Cell { doubts: vec![late], ..fast() };
+        let spoilt = Cell { warnings: vec![late], ..fast() };
         let answer = |condition| judged(condition, std::slice::from_ref(&spoilt)).answer();
         assert_eq!(answer("p95 < 5ms"), Answer::Holds);
         assert_eq!(answer("p95 < 3ms"), Answer::Undecided, "4 ms, all of which may be lag");

@@ -52,10 +52,10 @@ impl Summary {
         let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
         let sent = count(ledger.sent);
         if errors == ledger.sent {
-            let doubt = cell.doubts.iter().find(|doubt| doubt.code == "error-answers");
-            let said = doubt.map_or(String::new(), |doubt| {
-                let status = doubt.text.rsplit("answered with ").next().unwrap_or_default();
-                format!(" ({status}): {}", doubt.advice)
+            let warning = cell.warnings.iter().find(|warning| warning.code == "error-answers");
+            let said = warning.map_or(String::new(), |warning| {
+                let status = warning.text.rsplit("answered with ").next().unwrap_or_default();
+                format!(" ({status}): {}", warning.advice)
             });
             return Some(format!("all {sent} messages were answered with errors{said}"));
         }

@@ -31,7 +31,7 @@ pub(crate) fn below(table: &str, summary: &Summary, style: Style) -> String {
         not_compared(summary),
         thresholds(summary, style),
         standing_apart(summary),
-        doubts(summary),
+        warnings(summary),
         failures(summary),
         outcome(summary),
     ];
@@ -308,17 +308,17 @@ fn capped(mut lines: Vec<String>, most: usize) -> Vec<String> {
 
 /// Every warning once, with its cells; those that make results invalid first. One code with
 /// different figures in several cells is one line, as on the page.
-fn doubts(summary: &Summary) -> Vec<String> {
+fn warnings(summary: &Summary) -> Vec<String> {
     let mut seen: Vec<Alike> = Vec::new();
     for cell in &summary.cells {
-        for doubt in &cell.doubts {
-            match seen.iter_mut().find(|known| known.is_like(doubt)) {
-                Some(known) => known.add(doubt, &cell.name),
-                None => seen.push(Alike { doubt, has_others: false, cells: vec![&cell.name] }),
+        for warning in &cell.warnings {
+            match seen.iter_mut().find(|known| known.is_like(warning)) {
+                Some(known) => known.add(warning, &cell.name),
+                None => seen.push(Alike { warning, has_others: false, cells: vec![&cell.name] }),
             }
         }
     }
-    seen.sort_by_key(|alike| match alike.doubt.severity {
+    seen.sort_by_key(|alike| match alike.warning.severity {
         Severity::Invalid => 0,
         Severity::InvalidTimes => 1,
         Severity::Warning => 2,
@@ -330,7 +330,7 @@ fn doubts(summary: &Summary) -> Vec<String> {
 /// Warnings with the same advice.
 struct Alike<'a> {
     /// The first of them, whose text represents all.
-    doubt: &'a WarningRecord,
+    warning: &'a WarningRecord,
     /// Whether another one has other figures.
     has_others: bool,
     /// Their cells.
@@ -338,14 +338,15 @@ struct Alike<'a> {
 }
 
 impl<'a> Alike<'a> {
-    fn is_like(&self, doubt: &WarningRecord) -> bool {
-        let key =
-            |doubt: &WarningRecord| (doubt.code.clone(), doubt.severity, doubt.advice.clone());
-        key(self.doubt) == key(doubt)
+    fn is_like(&self, warning: &WarningRecord) -> bool {
+        let key = |warning: &WarningRecord| {
+            (warning.code.clone(), warning.severity, warning.advice.clone())
+        };
+        key(self.warning) == key(warning)
     }
 
-    fn add(&mut self, doubt: &WarningRecord, cell: &'a str) {
-        self.has_others |= doubt.text != self.doubt.text;
+    fn add(&mut self, warning: &WarningRecord, cell: &'a str) {
+        self.has_others |= warning.text != self.warning.text;
         if !self.cells.contains(&cell) {
             self.cells.push(cell);
         }
@@ -357,7 +358,7 @@ impl<'a> Alike<'a> {
             many if many > NAMES_MAX => format!("{many} of {cells} cases"),
             _ => self.cells.join("; "),
         };
-        let WarningRecord { code, severity, text, advice, .. } = self.doubt;
+        let WarningRecord { code, severity, text, advice, .. } = self.warning;
         let others = if self.has_others { " (and similar)" } else { "" };
         format!("{}{code} [{about}]: {text}{others}; {advice}", severity.prefix())
     }

@@ -21,10 +21,10 @@ struct Planted {
     lost: u64,
     /// The p99 falls into the lost share.
     is_infinite: bool,
-    doubt: Option<&'static str>,
+    warning: Option<&'static str>,
 }
 
-const PLAIN: Planted = Planted { qos: 0, slower: 1.0, lost: 0, is_infinite: false, doubt: None };
+const PLAIN: Planted = Planted { qos: 0, slower: 1.0, lost: 0, is_infinite: false, warning: None };
 
 /// A run of these cells with 2 % from repetition to repetition, ten of each.
 fn run(seed: u64, cells: &[Planted]) -> Side {
@@ -60,7 +60,7 @@ fn told(seed: u64, cells: &[Planted], repetitions: u32, change: impl Fn(&mut Run
                 },
                 "samples": {}, "counters": {}, "granted": {}, "histograms": {},
                 "ledger": ledger(cell.lost),
-                "doubts": cell.doubt.iter().map(|code| json!({
+                "doubts": cell.warning.iter().map(|code| json!({
                     "code": code, "text": "t", "advice": "a",
                     "severity": if *code == "lag-gate" { "invalid-times" } else { "invalid" },
                 })).collect::<Vec<_>>(),
@@ -225,7 +225,7 @@ fn a_quantile_that_all_of_b_lost_is_beyond_every_limit() {
 
 #[test]
 fn invalid_results_decide_nothing() {
-    let invalid = [Planted { slower: 3.0, doubt: Some("generator-limited"), ..PLAIN }];
+    let invalid = [Planted { slower: 3.0, warning: Some("generator-limited"), ..PLAIN }];
     let conditions = ["response_time_ns.p99 > +5%", "response_time_ns.p99 > 1ms"];
     let diff = diff(&run(1, &[PLAIN]), &run(2, &invalid), &conditions);
     assert!(diff.rows.iter().all(|row| row.verdict == Verdict::Refused));
@@ -236,7 +236,7 @@ fn invalid_results_decide_nothing() {
 /// bound: what is a hundred times slower is slower all the same.
 #[test]
 fn lag_of_the_generator_hides_no_slow_down_by_a_hundred() {
-    let late = Planted { doubt: Some("lag-gate"), ..PLAIN };
+    let late = Planted { warning: Some("lag-gate"), ..PLAIN };
     let conditions = ["response_time_ns.p99 > +5%"];
     let holds = |a: Planted, b: Planted| {
         let found = diff(&run(1, &[a]), &run(2, &[b]), &conditions);
@@ -245,7 +245,7 @@ fn lag_of_the_generator_hides_no_slow_down_by_a_hundred() {
     let slow = Planted { slower: 100.0, ..PLAIN };
     assert_eq!(holds(late, slow), (Holds::Yes, Answer::Failed));
     assert_eq!(holds(slow, late), (Holds::No, Answer::Holds), "faster, however late");
-    let hidden = Planted { doubt: Some("lag-gate"), ..slow };
+    let hidden = Planted { warning: Some("lag-gate"), ..slow };
     for (a, b) in [(late, PLAIN), (PLAIN, hidden), (late, late), (late, hidden)] {
         assert_eq!(holds(a, b), (Holds::CannotTell, Answer::Undecided), "{a:?} {b:?}");
     }
@@ -290,7 +290,7 @@ fn what_differs_beside_the_figures_is_said() {
     });
     let a = told(1, &[PLAIN], 5, |started| started.host.cpu = "one".to_owned());
     let codes =
-        |diff: &Diff| -> Vec<String> { diff.doubts.iter().map(|d| d.code.clone()).collect() };
+        |diff: &Diff| -> Vec<String> { diff.warnings.iter().map(|d| d.code.clone()).collect() };
     let other = diff(&a, &b, &[]);
     assert_eq!(codes(&other), ["hosts-differ", "plans-differ", "versions-differ"]);
     let text = render(&other, Style::plain(200));

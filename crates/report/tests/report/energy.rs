@@ -119,8 +119,8 @@ fn where_a_log_was_refused_every_trial_says_so() {
     })));
     let cell = cell(&events);
     assert!(!cell.metrics.contains_key("energy_j"));
-    let absent = |doubt: &&WarningRecord| doubt.code == "energy-absent";
-    let doubts: Vec<&WarningRecord> = cell.doubts.iter().filter(absent).collect();
-    assert_eq!(doubts.len(), 1);
-    assert!(doubts[0].text.contains("power.csv, line 7"), "{doubts:?}");
+    let absent = |warning: &&WarningRecord| warning.code == "energy-absent";
+    let warnings: Vec<&WarningRecord> = cell.warnings.iter().filter(absent).collect();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].text.contains("power.csv, line 7"), "{warnings:?}");
 }

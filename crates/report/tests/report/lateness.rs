@@ -52,7 +52,7 @@ fn shares_of_lateness_have_no_order() {
     late(&mut events, |_| [1e6, 4e3, 996e3]);
     insert(&mut events, &[("response_time_lag_ns.max", 0.0), ("response_time_lag_ns.mean", 9e3)]);
     let summary = Summary::from_events(&events).unwrap();
-    assert!(summary.cells[0].valid, "{:#?}", summary.cells[0].doubts);
+    assert!(summary.cells[0].valid, "{:#?}", summary.cells[0].warnings);
 }
 
 /// Conditions may ask for a quantile that no trial keeps: its lateness is that of its neighbours.
@@ -104,7 +104,7 @@ fn a_time_that_is_partly_lateness_stands_with_its_share() {
     );
     let summary = Summary::from_events(&events).unwrap();
     let Reading::Known(figure) = Reading::of(&summary.cells[0], "response_time_ns.p99") else {
-        panic!("{:#?}", summary.cells[0].doubts);
+        panic!("{:#?}", summary.cells[0].warnings);
     };
     assert!((figure.lag - 46e3).abs() < 100.0, "{figure:?}");
     let found = verdict_on(&summary, "response_time_ns.p99").unwrap();
@@ -142,7 +142,7 @@ fn the_lag_gate_of_old_records_gives_way_to_the_figures() {
             if let Event::TrialFinished(trial) = event {
                 trial.metrics.retain(|name, _| !name.contains("_lag_ns"));
                 trial.metrics.insert("held_up_ratio".into(), held_up);
-                trial.doubts.push(WarningRecord {
+                trial.warnings.push(WarningRecord {
                     code: "lag-gate".into(),
                     severity: Severity::InvalidTimes,
                     text: "send lag p99.9 is 60us, against a mean response time of 100us".into(),

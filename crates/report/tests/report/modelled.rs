@@ -114,8 +114,8 @@ fn modelled_and_measured_meet_in_no_ratio_and_no_column() {
     assert!(!modelled.comparisons.is_empty());
     let text = render(&summary, Style::plain(400));
     let (measured, own) = text.split_once("modelled, not measured").unwrap();
-    let is_doubt = |line: &str| line.contains("modelled-without-path");
-    assert!(measured.lines().all(|line| !line.contains("modelled") || is_doubt(line)), "{text}");
+    let is_warning = |line: &str| line.contains("modelled-without-path");
+    assert!(measured.lines().all(|line| !line.contains("modelled") || is_warning(line)), "{text}");
     assert!(own.contains("The device over The radio") && own.contains("12.5 ±"), "{text}");
     assert!(text.contains("measure with --path 3g"), "{text}");
     let html = page(&summary, &run(), &Provenance { journal_sha256: None });

@@ -191,13 +191,13 @@ fn a_plan_with_a_stop_rule_is_answered_by_the_end_of_its_axis() {
 }
 
 #[test]
-fn a_case_with_two_doubts_of_a_code_is_one_case() {
+fn a_case_with_two_warnings_of_a_code_is_one_case() {
     let mut summary = Summary::from_events(&along(&["http1", "tcp"], &[20])).unwrap();
     for cell in &mut summary.cells {
-        cell.doubts =
+        cell.warnings =
             [91.0, 99.0].map(|percent| Warning::generator_limited(percent).record()).into();
     }
-    summary.cells[1].doubts.clear();
+    summary.cells[1].warnings.clear();
     let text = own(&page(&summary, &[], &Provenance::default()));
     let (_, rest) = text.split_once("id=\"short-title\"").unwrap();
     let (short, _) = rest.split_once("</section>").unwrap();

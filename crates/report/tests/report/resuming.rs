@@ -91,7 +91,7 @@ fn of_several_attempts_the_last_whole_one_counts() {
     };
     let mut cut_short = told(1);
     if let Event::TrialFinished(trial) = &mut cut_short[2] {
-        trial.doubts.push(Warning::Interrupted.record());
+        trial.warnings.push(Warning::Interrupted.record());
     }
     let whole = told(3);
     let mut events = vec![started("constant")];
@@ -102,7 +102,7 @@ fn of_several_attempts_the_last_whole_one_counts() {
     events.extend(whole.clone());
     let folder = begun("attempts", &events);
     let summary = folder.write_results(&events).unwrap();
-    assert!(summary.cells[0].doubts.iter().all(|doubt| doubt.code != "interrupted"));
+    assert!(summary.cells[0].warnings.iter().all(|warning| warning.code != "interrupted"));
     let read = folder.read_journal().unwrap().events;
     assert_eq!(read[1..], whole);
     // One that is cut short later makes nothing worse.
@@ -133,15 +133,15 @@ fn decisions_stand_beside_the_cells_that_they_are_about() {
     let (at, version) = ("2026-11-22T01:02:03Z".to_owned(), "0.1.0".to_owned());
     events.push(Event::RunResumed(Box::new(RunResumed { at, version, host, boot: None })));
     let summary = Summary::from_events(&events).unwrap();
-    let doubts = &summary.cells[0].doubts;
+    let warnings = &summary.cells[0].warnings;
     for (code, part) in [
         ("axis-ended", "loss > 0 (it was 25.0 %); 1 larger value was not measured"),
         ("optional-stopping", "checks: 4"),
         ("budget-spent", "1 of 5"),
         ("resumed-elsewhere", "kernel"),
     ] {
-        let doubt = doubts.iter().find(|doubt| doubt.code == code);
-        let doubt = doubt.unwrap_or_else(|| panic!("{code}: {doubts:?}"));
-        assert!(doubt.text.contains(part), "{}", doubt.text);
+        let warning = warnings.iter().find(|warning| warning.code == code);
+        let warning = warning.unwrap_or_else(|| panic!("{code}: {warnings:?}"));
+        assert!(warning.text.contains(part), "{}", warning.text);
     }
 }

@@ -22,13 +22,13 @@ pub(crate) struct Told {
     pub(crate) repetition: u32,
     pub(crate) metrics: &'static [(&'static str, f64)],
     pub(crate) ledger: Ledger,
-    pub(crate) doubts: Vec<WarningRecord>,
+    pub(crate) warnings: Vec<WarningRecord>,
 }
 
 impl Told {
     pub(crate) fn new(protocol: &'static str, qos: Option<u8>, target: &'static str) -> Told {
         let ledger = whole(10_000);
-        Told { protocol, qos, target, repetition: 0, metrics: &[], ledger, doubts: Vec::new() }
+        Told { protocol, qos, target, repetition: 0, metrics: &[], ledger, warnings: Vec::new() }
     }
 
     pub(crate) fn point(&self) -> Point {
@@ -64,7 +64,7 @@ impl Told {
             metrics: self.metrics.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect(),
             samples: BTreeMap::from([("response_time_ns".to_owned(), 100)]),
             ledger: self.ledger.clone(),
-            doubts: self.doubts.clone(),
+            warnings: self.warnings.clone(),
             granted: BTreeMap::new(),
             server: None,
             counters: BTreeMap::new(),
@@ -190,7 +190,7 @@ fn trials() -> Vec<Told> {
             ("target_cpu_us_per_message", 21.0),
         ],
         ledger: lossy(10_000, 280),
-        doubts: vec![
+        warnings: vec![
             Warning::QuantileInLoss("response_time_ns", "p99").record(),
             Warning::generator_limited(99.0).record(),
         ],
@@ -201,7 +201,7 @@ fn trials() -> Vec<Told> {
     unconfirmed.ledger.lost = None;
     unconfirmed.ledger.acknowledged = 0;
     unconfirmed.ledger.received = 0;
-    unconfirmed.doubts.push(Warning::Unconfirmed.record());
+    unconfirmed.warnings.push(Warning::Unconfirmed.record());
     trials.push(unconfirmed);
     trials.push(Told {
         metrics: &[("response_time_ns.p50", 512_345.0), ("send_lag_ns.p99", 98_765.0)],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::event::TrialFinished;
 use weigh_model::protocol::Invalid;
 use weigh_model::units::Bytes;
@@ -91,7 +91,7 @@ impl TargetShare {
         let cut = (asked > cores.count())
             .then(|| format!("{asked} cores were asked for, and {} were available", cores.count()));
         for missing in enclosure.missing().iter().cloned().chain(cut) {
-            finished.doubts.push(Doubt::TargetShare(missing).record());
+            finished.warnings.push(Warning::TargetShare(missing).record());
         }
     }
 }

@@ -26,7 +26,8 @@ pub struct Report {
     /// All discharges, including those that are ignored.
     pub discharges: Vec<DischargeReport>,
     /// Warnings on the figures.
-    pub doubts: Vec<ReportDoubt>,
+    #[serde(rename = "doubts")]
+    pub warnings: Vec<ReportWarning>,
 }
 
 /// A lane's figures over its complete discharges.
@@ -125,7 +126,7 @@ pub struct DischargeReport {
 
 /// A warning on the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ReportDoubt {
+pub struct ReportWarning {
     /// Its name for programs.
     pub code: &'static str,
     /// What was found, why it matters, what to do.
@@ -149,8 +150,8 @@ impl Report {
             .map(|lane| (*lane, complete(&discharges, lane)))
             .filter(|(_, group)| !group.is_empty())
             .collect();
-        let mut doubts = unreadable(archive);
-        doubts.extend(doubts_of(&discharges, &groups, all.len()));
+        let mut warnings = unreadable(archive);
+        warnings.extend(warnings_of(&discharges, &groups, all.len()));
         Ok(Report {
             schema: SCHEMA,
             plan: discharges.first().map_or(String::new(), |first| first.begun.plan.name.clone()),
@@ -158,7 +159,7 @@ impl Report {
             lanes: groups.iter().map(|(lane, group)| of_lane(lane, group)).collect(),
             comparisons: compare(&groups),
             discharges: discharges.iter().map(of_discharge).collect(),
-            doubts,
+            warnings,
         })
     }
 }
@@ -279,29 +280,29 @@ fn of_discharge(discharge: &Discharge) -> DischargeReport {
     }
 }
 
-fn unreadable(archive: &Archive) -> Vec<ReportDoubt> {
-    let doubt = |(path, reason): &(std::path::PathBuf, String)| ReportDoubt {
+fn unreadable(archive: &Archive) -> Vec<ReportWarning> {
+    let warning = |(path, reason): &(std::path::PathBuf, String)| ReportWarning {
         code: "unreadable-discharge",
         text: format!("{}: {reason}; it is ignored", path.display()),
     };
-    archive.unreadable.iter().map(doubt).collect()
+    archive.unreadable.iter().map(warning).collect()
 }
 
-fn doubts_of(
+fn warnings_of(
     discharges: &[Discharge],
     groups: &[(&str, Vec<&Discharge>)],
     lanes: usize,
-) -> Vec<ReportDoubt> {
-    let mut doubts = Vec::new();
-    let mut doubt = |code, text: String| doubts.push(ReportDoubt { code, text });
+) -> Vec<ReportWarning> {
+    let mut warnings = Vec::new();
+    let mut warning = |code, text: String| warnings.push(ReportWarning { code, text });
     for discharge in discharges {
         let number = discharge.number;
-        if let Some((code, text)) = doubt_of_the_end(discharge) {
-            doubt(code, format!("discharge {number} {text}"));
+        if let Some((code, text)) = warning_of_the_end(discharge) {
+            warning(code, format!("discharge {number} {text}"));
         }
         if discharge.damaged_lines > 0 {
             let lines = discharge.damaged_lines;
-            doubt(
+            warning(
                 "damaged-lines",
                 format!(
                     "discharge {number}: {lines} lines before the last one are damaged; the counts \
@@ -315,14 +316,14 @@ fn doubts_of(
                 "discharge {number}: the target could not be reached {times} times ({trouble}): \
                  the battery ran down without sessions meanwhile"
             );
-            doubt("target-troubles", text);
+            warning("target-troubles", text);
         }
         if let Some(share) = discharge.full_share().filter(|share| *share < FULL_SHARE) {
             let percent = share * 100.0;
             let text = format!(
                 "discharge {number} began at {percent:.0} % by the gauge: charge until it is full"
             );
-            doubt("not-full", text);
+            warning("not-full", text);
         }
     }
     for (lane, group) in groups {
@@ -332,7 +333,7 @@ fn doubts_of(
                 "{lane}: {n} of {ENOUGH} discharges: batteries and radios vary from charge to \
                  charge; repeat"
             );
-            doubt("few-discharges", text);
+            warning("few-discharges", text);
         }
         let sessions = values(group, Figure::SessionsPerCharge).unwrap_or_default();
         for index in Rule::TukeyFences.flags(&sessions) {
@@ -341,15 +342,15 @@ fn doubts_of(
                 "discharge {number} is an outlier among those of {lane}; it is part of every \
                  figure: find out why"
             );
-            doubt("stands-apart", text);
+            warning("stands-apart", text);
         }
     }
-    doubts.extend(not_alternating(discharges, lanes));
-    doubts
+    warnings.extend(not_alternating(discharges, lanes));
+    warnings
 }
 
 /// Warns if the battery may not have been empty at the end.
-fn doubt_of_the_end(discharge: &Discharge) -> Option<(&'static str, String)> {
+fn warning_of_the_end(discharge: &Discharge) -> Option<(&'static str, String)> {
     match discharge.ending {
         Ending::Killed => {
             let text = "is ignored: its log just stops and the machine did not reboot, so the \
@@ -375,12 +376,12 @@ fn doubt_of_the_end(discharge: &Discharge) -> Option<(&'static str, String)> {
 }
 
 /// Warns if lanes did not alternate: a battery ages with each discharge.
-fn not_alternating(discharges: &[Discharge], lanes: usize) -> Option<ReportDoubt> {
+fn not_alternating(discharges: &[Discharge], lanes: usize) -> Option<ReportWarning> {
     let complete: Vec<&Discharge> = discharges.iter().filter(|own| own.is_complete()).collect();
     let twice = |pair: &&[&Discharge]| pair[0].begun.lane == pair[1].begun.lane;
     let found = complete.windows(2).find(twice).filter(|_| lanes > 1)?;
     let (first, second) = (found[0].number, found[1].number);
-    Some(ReportDoubt {
+    Some(ReportWarning {
         code: "not-alternating",
         text: format!(
             "discharges {first} and {second} were of the same lane: the battery's ageing affects \

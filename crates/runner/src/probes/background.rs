@@ -17,7 +17,7 @@ use weigh_model::energy::Span;
 use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::ledger::Cause;
 use weigh_model::plan::{Observe, Plan, Repeat, TargetLife};
-use weigh_model::{Doubt, Endpoint, Load, Nanos, Trial, tls};
+use weigh_model::{Endpoint, Load, Nanos, Trial, Warning, tls};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Sampler, Usage};
 use weigh_plan::matrix;
@@ -273,13 +273,13 @@ impl Underway {
         let told = self.last_words();
         let usages = std::mem::take(&mut self.samplers).map(|sampler| used(sampler, window));
         let asked = &self.asked.case.asked;
-        let mut doubts = Vec::new();
+        let mut warnings = Vec::new();
         let mut target = "the measured target".to_owned();
         let mut counted = None;
         if let Some((mut targets, mut lease)) = self.own.take() {
             target = lease.target.running.title(&self.asked.case.lane);
             if let Some(ended) = lease.target.running.ended() {
-                doubts.push(Doubt::Background(
+                warnings.push(Warning::Background(
                     "background-target-died",
                     format!("the background's target ended before the trial: {ended}"),
                     "read its log in the run folder, below background",
@@ -300,7 +300,7 @@ impl Underway {
         let offered_per_s = asked.offered_per_s();
         let seconds = (window_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
         let (mut ledger, metrics) = told.map_or_else(Default::default, |told| {
-            doubts.extend(troubles(&told.finished));
+            warnings.extend(troubles(&told.finished));
             (told.finished.ledger, told.finished.metrics)
         });
         if let Some(unique) = counted.filter(|_| ledger.delivered.is_none()) {
@@ -322,10 +322,10 @@ impl Underway {
             metrics,
             intervals,
         };
-        doubts.extend(absence(&ran, error));
+        warnings.extend(absence(&ran, error));
         let cpu_ns = usages.iter().flatten().map(|usage| usage.cpu_ns).sum();
         let percent = usages.map(|usage| usage.map(|usage| usage.percent_mean));
-        BackgroundEnd { ran, doubts, percent, cpu_ns, is_at_same: asked.is_at_same() }
+        BackgroundEnd { ran, warnings, percent, cpu_ns, is_at_same: asked.is_at_same() }
     }
 
     /// Reads the generator's report; otherwise the reason why there is none.

@@ -1,16 +1,16 @@
 //! Adds a finished background to the record of the trial, with its warnings.
 
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::background::{BackgroundRan, OVERLAP_MIN};
-use weigh_model::doubt::DoubtRecord;
 use weigh_model::event::TrialFinished;
+use weigh_model::warnings::WarningRecord;
 
 /// A finished background.
 pub struct BackgroundEnd {
     /// Its results.
     pub ran: BackgroundRan,
     /// Its warnings.
-    pub doubts: Vec<Doubt>,
+    pub warnings: Vec<Warning>,
     /// CPU of its generator in percent of one core, and of its own target in percent of its cores.
     pub percent: [Option<f64>; 2],
     /// CPU time of its generator and its own target in the window, nanoseconds.
@@ -39,18 +39,18 @@ impl BackgroundEnd {
             finished.metrics.retain(|name, _| !is_of_both(name));
         }
         let own = finished.metrics.get("generator_cpu_percent.max");
-        self.doubts.extend(crowded(ran.shares_core, own.copied(), self.percent[0]));
-        finished.doubts.extend(self.doubts.iter().map(Doubt::record));
+        self.warnings.extend(crowded(ran.shares_core, own.copied(), self.percent[0]));
+        finished.warnings.extend(self.warnings.iter().map(Warning::record));
         self.ran
     }
 }
 
 /// Warnings for a background that did not run as planned.
-pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
     if ran.overlap_ratio < OVERLAP_MIN {
         let why = error.map_or(String::new(), |error| format!(": {error}"));
-        doubts.push(Doubt::Background(
+        warnings.push(Warning::Background(
             "background-overlap",
             format!(
                 "the background covered {:.1} % of the measured window{why}",
@@ -61,7 +61,7 @@ pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Doubt> {
         ));
     }
     if let Some(offered) = ran.offered_per_s.filter(|own| ran.sent_per_s < RATE_MIN * own) {
-        doubts.push(Doubt::Background(
+        warnings.push(Warning::Background(
             "background-rate",
             format!(
                 "the background offered {offered:.0}/s and sent {:.0}/s in the measured window",
@@ -70,27 +70,27 @@ pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Doubt> {
             "lower its rate, or set a larger window, more connections or more cores",
         ));
     }
-    doubts
+    warnings
 }
 
 /// Warnings of its own record.
-pub fn troubles(finished: &TrialFinished) -> Vec<Doubt> {
-    let told = finished.doubts.iter().filter(|doubt| TROUBLES.contains(&doubt.code.as_str()));
-    let doubt = |own: &DoubtRecord| {
-        Doubt::Background(
+pub fn troubles(finished: &TrialFinished) -> Vec<Warning> {
+    let told = finished.warnings.iter().filter(|warning| TROUBLES.contains(&warning.code.as_str()));
+    let warning = |own: &WarningRecord| {
+        Warning::Background(
             "background-troubled",
             format!("of the background: {}", own.text),
             "note that the background itself had this problem when you read the difference",
         )
     };
-    told.map(doubt).collect()
+    told.map(warning).collect()
 }
 
 /// Two generators on one core delay each other, which would look like an effect on the target.
-fn crowded(shares_core: bool, own: Option<f64>, beside: Option<f64>) -> Option<Doubt> {
+fn crowded(shares_core: bool, own: Option<f64>, beside: Option<f64>) -> Option<Warning> {
     let together = own? + beside?;
     (shares_core && together >= CROWDED_PERCENT).then(|| {
-        Doubt::Background(
+        Warning::Background(
             "background-shares-core",
             format!(
                 "both generators shared a core and used {together:.0} % of it: their effect on \
@@ -140,12 +140,12 @@ mod tests {
         }
     }
 
-    fn codes(doubts: &[Doubt]) -> Vec<String> {
-        doubts.iter().map(|doubt| doubt.record().code).collect()
+    fn codes(warnings: &[Warning]) -> Vec<String> {
+        warnings.iter().map(|warning| warning.record().code).collect()
     }
 
     #[test]
-    fn what_was_not_there_or_not_at_its_rate_is_doubtful() {
+    fn a_background_that_was_absent_or_slower_has_a_warning() {
         assert!(absence(&ran(0.995, 990.0), None).is_empty());
         assert_eq!(codes(&absence(&ran(0.98, 990.0), None)), ["background-overlap"]);
         assert_eq!(codes(&absence(&ran(1.0, 940.0), None)), ["background-rate"]);

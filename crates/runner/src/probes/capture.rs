@@ -5,7 +5,7 @@ use std::time::Duration;
 use weigh_capture::account::{Notes, Phases};
 use weigh_capture::{Account, Counting};
 use weigh_engine::outcome::Outcome;
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::path::{Direction, Path};
 
@@ -47,9 +47,9 @@ impl Probe for Capture {
         let Some(hearing) = self.hearing.take() else { return };
         let linger = trial.options.stage.path.as_ref().map_or(Duration::ZERO, round_trip);
         std::thread::sleep(linger.min(LINGER_MAX));
-        let (heard, doubts) = hearing.stop();
+        let (heard, warnings) = hearing.stop();
         trial.found.heard = heard;
-        trial.found.doubts.extend(doubts);
+        trial.found.warnings.extend(warnings);
     }
 
     fn settle(&mut self, trial: &mut TrialContext<'_>, _out: &mut Outcome) -> Result<(), Stop> {
@@ -66,8 +66,8 @@ impl Probe for Capture {
         let (lane, found) = (trial.lane, &mut trial.found);
         let account = &mut heard.account;
         let (contents, tls) = (found.carried.contents.as_ref(), found.carried.tls.as_ref());
-        found.doubts.extend(tls.and_then(|tls| differing(account, tls)));
-        found.doubts.extend(contents.and_then(|own| capture_result::split(account, own)));
+        found.warnings.extend(tls.and_then(|tls| differing(account, tls)));
+        found.warnings.extend(contents.and_then(|own| capture_result::split(account, own)));
         let radio = trial.options.stage.path.as_ref().and_then(RadioLink::of);
         record_account(account, radio.as_ref(), found, finished);
         let contents = found.carried.contents.as_ref();
@@ -121,7 +121,7 @@ fn record_account(
         put("mtu_bytes", interface.mtu_bytes.to_string());
         put("link", interface.link.words().to_owned());
     }
-    found.doubts.extend(listeners::missed(account, ""));
+    found.warnings.extend(listeners::missed(account, ""));
 }
 
 /// The longest usual time of a packet and its answer.
@@ -132,7 +132,7 @@ fn round_trip(path: &Path) -> Duration {
 
 /// Compares handshakes as captured, before tickets are separated from content, with those that TLS
 /// counted, if all were captured and complete.
-fn differing(account: &Account, counted: &Handshakes) -> Option<Doubt> {
+fn differing(account: &Account, counted: &Handshakes) -> Option<Warning> {
     let secured = account.connections.iter().filter(|found| found.tls.is_some()).count();
     let is_whole = account.connections_folded == 0 && secured as u64 == counted.count;
     let of = |phases: &Phases| phases.total().layers.tls_handshake;
@@ -142,7 +142,7 @@ fn differing(account: &Account, counted: &Handshakes) -> Option<Doubt> {
             "the wire carried {} and {} bytes of TLS handshakes, TLS wrote and read {} and {}",
             captured.0, captured.1, counted.bytes.0, counted.bytes.1
         );
-        Doubt::Wire(seen, "please report it with the run folder")
+        Warning::Wire(seen, "please report it with the run folder")
     })
 }
 

@@ -7,13 +7,13 @@ use std::net::SocketAddr;
 use weigh_capture::account::{Connection, Disagreement};
 use weigh_capture::{Account, Traffic};
 use weigh_engine::contents::{ConnectionContent, Contents};
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::connections::{ConnectionRow, Connections, hop_name};
 use weigh_model::protocol::Role;
 
 /// Splits the content of every connection by its codec's counts, and warns if codec and capture do
 /// not agree.
-pub fn split(account: &mut Account, contents: &Contents) -> Option<Doubt> {
+pub fn split(account: &mut Account, contents: &Contents) -> Option<Warning> {
     let is_listed = account.connections_folded == 0 && contents.connections_untold == 0;
     let differences = if is_listed {
         let counted = RefCell::new(by_local_end(contents));
@@ -26,11 +26,11 @@ pub fn split(account: &mut Account, contents: &Contents) -> Option<Doubt> {
 
 /// Splits the sums of all connections behind a relay, which have other ends and carry the same
 /// bytes together.
-pub fn split_as_one(account: &mut Account, contents: &Contents) -> Option<Doubt> {
+pub fn split_as_one(account: &mut Account, contents: &Contents) -> Option<Warning> {
     let found = account.attribute_totals(&contents.total);
     match differing(&found) {
-        Some(Doubt::Wire(text, advice)) => {
-            Some(Doubt::Wire(format!("behind the relay: {text}"), advice))
+        Some(Warning::Wire(text, advice)) => {
+            Some(Warning::Wire(format!("behind the relay: {text}"), advice))
         }
         other => other,
     }
@@ -102,11 +102,11 @@ pub fn next<'c>(
     counted.borrow_mut().get_mut(&connection.initiator)?.pop_front()
 }
 
-fn differing(differences: &[Disagreement]) -> Option<Doubt> {
+fn differing(differences: &[Disagreement]) -> Option<Warning> {
     let first = differences.first()?;
     let Disagreement { connection, direction, counted_bytes, captured_bytes } = first;
     let name = connection.as_deref().unwrap_or("all connections together");
-    Some(Doubt::Wire(
+    Some(Warning::Wire(
         format!(
             "codecs and capture differ in the content of {} directions of connections, the first: \
              {name}, {direction}: {counted_bytes} bytes by the codec, {captured_bytes} on the wire",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
 use weigh_model::server::ServerReport;
-use weigh_model::{Doubt, Nanos, Trial};
+use weigh_model::{Nanos, Trial, Warning};
 use weigh_testbed::reference::ReferenceServer;
 
 use crate::exit::Stop;
@@ -71,8 +71,8 @@ impl Probe for Counters {
     }
 
     fn amend(&mut self, trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
-        let restarted = trial.lease.restarted.clone().map(Doubt::TargetRestarted);
-        finished.doubts.extend(restarted.map(|doubt| doubt.record()));
+        let restarted = trial.lease.restarted.clone().map(Warning::TargetRestarted);
+        finished.warnings.extend(restarted.map(|warning| warning.record()));
     }
 }
 

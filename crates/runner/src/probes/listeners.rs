@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weigh_capture::account::Notes;
-use weigh_capture::doubt::Doubt as Missed;
 use weigh_capture::files::with_secrets;
 use weigh_capture::kernel::{Agreement, KernelAccount, KernelWatch};
+use weigh_capture::warning::Warning as Missed;
 use weigh_capture::{Account, Capture, Counting, Filter, Options, Settings, Tap, WireError};
-use weigh_model::{Doubt, Load, Pattern};
+use weigh_model::{Load, Pattern, Warning};
 use weigh_testbed::hosts::{Host, Offloads, Scene};
 
 use crate::exit::{Exit, Stop};
@@ -87,19 +87,19 @@ impl Listeners {
     }
 
     /// Stops; returns the results and warnings.
-    pub fn stop(self) -> (Option<Heard>, Vec<Doubt>) {
-        let mut doubts = Vec::new();
+    pub fn stop(self) -> (Option<Heard>, Vec<Warning>) {
+        let mut warnings = Vec::new();
         let mut broke = |error: WireError| {
-            doubts.push(Doubt::Wire(error.to_string(), "repeat the trial"));
+            warnings.push(Warning::Wire(error.to_string(), "repeat the trial"));
         };
         let account = self.clients.stop().map_err(&mut broke).ok();
         let kernel = stop(self.watches).map_err(&mut broke).ok();
         let second = self.second.and_then(|own| own.stop().map_err(&mut broke).ok());
         if let Some(keys) = self.keys {
-            doubts.extend(keys.embed().err());
+            warnings.extend(keys.embed().err());
         }
         let heard = account.zip(kernel);
-        (heard.map(|(account, kernel)| Heard { account, kernel, second }), doubts)
+        (heard.map(|(account, kernel)| Heard { account, kernel, second }), warnings)
     }
 }
 
@@ -113,28 +113,28 @@ impl Heard {
 
 /// Warnings on the figures of a hop. Packets that the capture missed make them too small, and
 /// remove them.
-pub fn missed(account: &Account, hop: &str) -> Vec<Doubt> {
-    let doubt = |doubt: Missed| {
-        let (seen, advice) = (format!("{hop}{}", doubt.text()), doubt.advice());
-        match doubt {
+pub fn missed(account: &Account, hop: &str) -> Vec<Warning> {
+    let warning = |warning: Missed| {
+        let (seen, advice) = (format!("{hop}{}", warning.text()), warning.advice());
+        match warning {
             Missed::Dropped { .. } | Missed::CaptureBroke { .. } | Missed::Unseen { .. } => {
-                Doubt::CaptureLoss(seen, advice)
+                Warning::CaptureLoss(seen, advice)
             }
-            _ => Doubt::Wire(seen, advice),
+            _ => Warning::Wire(seen, advice),
         }
     };
-    account.doubts().into_iter().map(doubt).collect()
+    account.warnings().into_iter().map(warning).collect()
 }
 
 /// Warns of captured connections that have ended and were not in the kernels' notices.
-pub fn untold(kernel: &KernelAccount, found: &Agreement) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+pub fn untold(kernel: &KernelAccount, found: &Agreement) -> Vec<Warning> {
+    let mut warnings = Vec::new();
     if kernel.notices_lost || found.untold > 0 {
         let why = match kernel.notices_lost {
             true => ": it had more notices than their buffer holds",
             false => "",
         };
-        doubts.push(Doubt::Wire(
+        warnings.push(Warning::Wire(
             format!(
                 "the kernel reported nothing on {} of {} captured connections{why}; they are left \
                  out of the comparison with it",
@@ -145,7 +145,7 @@ pub fn untold(kernel: &KernelAccount, found: &Agreement) -> Vec<Doubt> {
         ));
     }
     if kernel.samples_dropped > 0 {
-        doubts.push(Doubt::Wire(
+        warnings.push(Warning::Wire(
             format!(
                 "{} samples of TCP were dropped, because the buffer was full",
                 kernel.samples_dropped
@@ -154,7 +154,7 @@ pub fn untold(kernel: &KernelAccount, found: &Agreement) -> Vec<Doubt> {
              connections",
         ));
     }
-    doubts
+    warnings
 }
 
 /// Options of a hop's capture. TLS records can only be followed if all bytes are captured.
@@ -240,10 +240,10 @@ impl Keys {
     }
 
     /// Embeds the keys that were written during the trial before the packets.
-    fn embed(&self) -> Result<(), Doubt> {
+    fn embed(&self) -> Result<(), Warning> {
         let wrong = |error: &dyn Display| {
             let seen = format!("{}: the keys are not in it: {error}", self.capture.display());
-            Doubt::Wire(seen, "read it with the key file that SSLKEYLOGFILE names")
+            Warning::Wire(seen, "read it with the key file that SSLKEYLOGFILE names")
         };
         let keys = self.written().map_err(|error| wrong(&error))?;
         if keys.is_empty() {

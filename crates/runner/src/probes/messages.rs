@@ -11,7 +11,7 @@ use weigh_engine::message_rows::MessageRows;
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
 use weigh_model::message::MessageRow;
-use weigh_model::{Doubt, Nanos};
+use weigh_model::{Nanos, Warning};
 use weigh_observe::cpu::own_thread_ns;
 use weigh_report::RecordError;
 use weigh_report::exports::{MessageHeader, MessageWriter};
@@ -56,7 +56,7 @@ impl Probe for Messages {
     }
 
     fn amend(&mut self, _trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
-        finished.doubts.extend(self.recorded.doubts.iter().map(Doubt::record));
+        finished.warnings.extend(self.recorded.warnings.iter().map(Warning::record));
     }
 }
 
@@ -80,7 +80,7 @@ struct Written {
 #[derive(Default)]
 struct Recorded {
     /// Warnings on the record, or on the trial because of it.
-    doubts: Vec<Doubt>,
+    warnings: Vec<Warning>,
     /// Why there is no file.
     unwritten: Option<RecordError>,
     /// CPU time of its thread during the trial, nanoseconds.
@@ -131,13 +131,13 @@ impl Recording {
     fn finish(self, accounts: Option<&mut Accounts>) -> Recorded {
         self.log.end();
         let waited = self.log.waited();
-        let mut doubts = Vec::new();
+        let mut warnings = Vec::new();
         if waited > Nanos(0) {
-            doubts.push(Doubt::MessagesHeldUp(waited));
+            warnings.push(Warning::MessagesHeldUp(waited));
         }
         let Ok(Written { rows, mut writer, departures, cpu_ns }) = self.thread.join() else {
             // The panic has been printed; there is no file.
-            return Recorded { doubts, ..Recorded::default() };
+            return Recorded { warnings, ..Recorded::default() };
         };
         let Some(accounts) = accounts else {
             writer.into_iter().flatten().for_each(MessageWriter::abandon);
@@ -146,13 +146,13 @@ impl Recording {
         if let Some(writer) = &mut writer {
             let unsettled = rows.finish(accounts, &mut |row| push(writer, row));
             if unsettled > 0 {
-                doubts.push(Doubt::MessagesUnsettled(unsettled));
+                warnings.push(Warning::MessagesUnsettled(unsettled));
             }
         }
         let unwritten = writer.and_then(|writer| writer.and_then(MessageWriter::close).err());
         let finish = |departures: SendTimes| departures.finish(accounts).err();
         let undeparted = departures.and_then(finish);
-        Recorded { doubts, unwritten, cpu_ns, undeparted }
+        Recorded { warnings, unwritten, cpu_ns, undeparted }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The emulated path between the hosts of a trial: its setup, and its effect on packets.
 
 use weigh_engine::outcome::Outcome;
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::event::TrialFinished;
 use weigh_model::path::{Direction, Path as Line};
 use weigh_testbed::hosts::{Offloads, Scene};
@@ -29,12 +29,12 @@ impl Probe for Path {
     fn begin(&mut self, trial: &mut TrialContext<'_>) -> Result<(), Stop> {
         let stage: &Stage = &trial.options.stage;
         if let (Privileges::Forbidden(why, fix), true) = (&stage.privileges, stage.has_hosts()) {
-            trial.found.doubts.push(Doubt::PathForbidden(why.clone(), fix.clone()));
+            trial.found.warnings.push(Warning::PathForbidden(why.clone(), fix.clone()));
         }
         let Some(scene) = &trial.lease.target.scene else { return Ok(()) };
         self.describe(scene, stage.path.as_ref());
         if !scene.untuned().is_empty() {
-            trial.found.doubts.push(Doubt::HostsUntuned(scene.untuned().join("; ")));
+            trial.found.warnings.push(Warning::HostsUntuned(scene.untuned().join("; ")));
         }
         scene.begin(trial.trial.seed);
         self.before = scene.path_counts();
@@ -49,7 +49,7 @@ impl Probe for Path {
             None => after,
         });
         trial.found.hindrance = scene.failed();
-        trial.found.doubts.extend(scene.failed().map(Doubt::PathGone));
+        trial.found.warnings.extend(scene.failed().map(Warning::PathGone));
     }
 
     fn settle(&mut self, trial: &mut TrialContext<'_>, _out: &mut Outcome) -> Result<(), Stop> {
@@ -131,14 +131,14 @@ impl Path {
         add("foreign_packets", foreign as f64);
         add("forwarder_cpu_ns", counts.cpu_ns as f64);
         if counts.is_bent() {
-            found.doubts.push(Doubt::PathBent(bent(counts)));
+            found.warnings.push(Warning::PathBent(bent(counts)));
         }
         let dropped = [&up, &down].map(|way| way.lost + way.queue_full);
         let dropped = dropped.iter().sum::<u64>() + counts.overruns;
         found.dropped = Some(gone(counts));
         let is_short = finished.ledger.lost.is_some_and(|lost| lost > 0);
         if dropped > 0 && (is_short || finished.ledger.not_sent > 0) {
-            found.doubts.push(Doubt::PathDropped(dropped));
+            found.warnings.push(Warning::PathDropped(dropped));
         }
     }
 

@@ -66,9 +66,9 @@ fn record_second_hop(
 ) {
     let found = &mut trial.found;
     if let Some(contents) = &found.carried.contents {
-        found.doubts.extend(capture_result::split_as_one(&mut account, contents));
+        found.warnings.extend(capture_result::split_as_one(&mut account, contents));
     }
     let figures = account.metrics(Some(found.carried.messages)).into_iter();
     finished.metrics.extend(figures.map(|(name, value)| (format!("relay.{name}"), value)));
-    found.doubts.extend(listeners::missed(&account, "behind the relay: "));
+    found.warnings.extend(listeners::missed(&account, "behind the relay: "));
 }

@@ -10,7 +10,7 @@ use weigh_engine::trace::{Route, Traced, Tracer};
 use weigh_model::event::TrialFinished;
 use weigh_model::hop::HopStage;
 use weigh_model::tally::Bits;
-use weigh_model::{Doubt, Endpoint, Load, Nanos};
+use weigh_model::{Endpoint, Load, Nanos, Warning};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_observe::sampler::{Recording, Sampler};
 use weigh_testbed::hosts::Host;
@@ -303,26 +303,26 @@ impl Arrived {
         if let Some((rows, _)) = self.rows {
             put("stored_rows".to_owned(), rows as f64);
         }
-        finished.doubts.extend(self.doubts().iter().map(Doubt::record));
+        finished.warnings.extend(self.warnings().iter().map(Warning::record));
     }
 
-    fn doubts(&self) -> Vec<Doubt> {
-        let mut doubts = Vec::new();
+    fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         let Traced { whole, broken, .. } = self.traced;
         if broken > 0 || self.damaged > 0 {
-            doubts.push(Doubt::WaysBroken(broken, whole + broken, self.damaged));
+            warnings.push(Warning::WaysBroken(broken, whole + broken, self.damaged));
         }
         if self.broken_promises > 0 {
-            doubts.push(Doubt::ConfirmedNotStored(self.broken_promises));
+            warnings.push(Warning::ConfirmedNotStored(self.broken_promises));
         }
         match self.rows {
-            None => doubts.push(Doubt::StoredUncounted),
+            None => warnings.push(Warning::StoredUncounted),
             Some((rows, told)) if rows != told => {
-                doubts.push(Doubt::StoredCountDiffers(rows, told));
+                warnings.push(Warning::StoredCountDiffers(rows, told));
             }
             Some(_) => {}
         }
-        doubts
+        warnings
     }
 }
 

@@ -2,7 +2,7 @@
 
 use weigh_capture::kernel::{KernelAccount, Role as KernelRole, Sample, TcpFigures, agreement};
 use weigh_engine::outcome::Outcome;
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::event::{Event, TrialFinished};
 
 use crate::exit::Stop;
@@ -38,9 +38,9 @@ impl Probe for Tcp {
         metrics.insert("wire.kernel.sockets_compared".to_owned(), found.compared as f64);
         metrics.insert("wire.kernel.differences".to_owned(), found.differences.len() as f64);
         let untold = listeners::untold(kernel, &found);
-        trial.found.doubts.extend(untold);
+        trial.found.warnings.extend(untold);
         if let Some(first) = found.differences.first() {
-            trial.found.doubts.push(Doubt::Wire(
+            trial.found.warnings.push(Warning::Wire(
                 format!(
                     "capture and kernel differ in {} figures of {} sockets, the first: {} > {}, \
                      {:?} by the kernel {}, captured {}",

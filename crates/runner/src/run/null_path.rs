@@ -17,7 +17,7 @@ use weigh_engine::serving::Serving;
 use weigh_model::calibration::Calibration;
 use weigh_model::event::TrialFinished;
 use weigh_model::units::Bytes;
-use weigh_model::{Arrival, Doubt, Endpoint, Load, Nanos, Pattern, Trial};
+use weigh_model::{Arrival, Endpoint, Load, Nanos, Pattern, Trial, Warning};
 use weigh_model::{tls, websocket};
 use weigh_observe::cpu::{HostCpu, monotonic_ns, own_process_ns};
 use weigh_report::journal::rfc3339;
@@ -299,13 +299,13 @@ impl NullPaths {
         // A send rate above the delivery rate only fills queues; the delivery rate counts.
         let out = metric("throughput_out_per_s").map(|out| out / case.load.copies() as f64);
         let per_s = taken_in.min(out.unwrap_or(f64::INFINITY));
-        let doubts = &mut finished.doubts;
-        let (repeated, doubt) =
+        let warnings = &mut finished.warnings;
+        let (repeated, warning) =
             self.hold(&kind.name(), per_s, |passed| bench.repeat(&kind, passed))?;
-        if doubt.is_none() && repeated.is_some() {
+        if warning.is_none() && repeated.is_some() {
             bench.forget(&kind);
         }
-        doubts.extend(doubt.map(|doubt| doubt.record()));
+        warnings.extend(warning.map(|warning| warning.record()));
         repeated
     }
 
@@ -316,7 +316,7 @@ impl NullPaths {
         name: &str,
         per_s: f64,
         repeat: impl FnOnce(&Calibration) -> Calibration,
-    ) -> Option<(Option<Calibration>, Option<Doubt>)> {
+    ) -> Option<(Option<Calibration>, Option<Warning>)> {
         let mut known = self.0.lock().ok()?;
         let own = known.iter_mut().find(|known| known.calibration.load == name)?;
         let mut repeated = None;
@@ -327,8 +327,8 @@ impl NullPaths {
         }
         let percent = own.calibration.percent(per_s);
         let is_near = (NEAR_PERCENT..PASSED_PERCENT).contains(&percent);
-        let doubt = is_near.then_some(Doubt::NearNullPath(per_s, own.calibration.per_s));
-        Some((repeated, doubt))
+        let warning = is_near.then_some(Warning::NearNullPath(per_s, own.calibration.per_s));
+        Some((repeated, warning))
     }
 }
 
@@ -490,18 +490,18 @@ mod tests {
         let known = || NullPaths::new(vec![calibration("tcp request", 94_221.0)]);
         let to = |per_s: f64| move |_: &Calibration| calibration("tcp request", per_s);
         let never = |_: &Calibration| -> Calibration { panic!("it was not passed") };
-        let near = Some(Doubt::NearNullPath(80_000.0, 94_221.0));
+        let near = Some(Warning::NearNullPath(80_000.0, 94_221.0));
         assert_eq!(known().hold("tcp request", 80_000.0, never), Some((None, near)));
         assert_eq!(known().hold("tcp request", 50_000.0, never), Some((None, None)));
         assert_eq!(known().hold("mqtt publish", 50_000.0, never), None);
         let paths = known();
-        let (again, doubt) = paths.hold("tcp request", 198_436.0, to(210_000.0)).unwrap();
+        let (again, warning) = paths.hold("tcp request", 198_436.0, to(210_000.0)).unwrap();
         assert_eq!(again.unwrap().per_s, 210_000.0);
-        assert_eq!(doubt, Some(Doubt::NearNullPath(198_436.0, 210_000.0)));
+        assert_eq!(warning, Some(Warning::NearNullPath(198_436.0, 210_000.0)));
         assert_eq!(paths.calibrations()[0].per_s, 210_000.0);
-        let (again, doubt) = paths.hold("tcp request", 211_000.0, never).unwrap();
-        assert!(again.is_none() && doubt.is_some(), "once in a run is enough");
-        let (again, doubt) = known().hold("tcp request", 2_958_359.0, to(110_000.0)).unwrap();
-        assert!(again.is_some() && doubt.is_none(), "it does not bound this load");
+        let (again, warning) = paths.hold("tcp request", 211_000.0, never).unwrap();
+        assert!(again.is_none() && warning.is_some(), "once in a run is enough");
+        let (again, warning) = known().hold("tcp request", 2_958_359.0, to(110_000.0)).unwrap();
+        assert!(again.is_some() && warning.is_none(), "it does not bound this load");
     }
 }

@@ -58,7 +58,7 @@ impl RunRecord {
 fn is_suspect(event: &Event) -> bool {
     match event {
         Event::TrialFinished(trial) => {
-            trial.doubts.iter().any(|doubt| SUSPICIOUS.contains(&doubt.code.as_str()))
+            trial.warnings.iter().any(|warning| SUSPICIOUS.contains(&warning.code.as_str()))
         }
         Event::TrialFailed { .. } => true,
         _ => false,

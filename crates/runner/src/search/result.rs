@@ -6,10 +6,10 @@ use weigh_limit::trial::BACKLOG_RATIO;
 use weigh_limit::{Goal, TrialEnd, TrialRequest, TrialResult};
 use weigh_model::Condition;
 use weigh_model::condition::{Limit, resolve};
-use weigh_model::doubt::{DoubtRecord, Severity};
 use weigh_model::event::{Interval, TrialFinished};
 use weigh_model::ledger::NotSentCause;
 use weigh_model::protocol::Guarantee;
+use weigh_model::warnings::{Severity, WarningRecord};
 use weigh_model::{Load, Nanos, Pattern};
 
 use crate::search::axis_load;
@@ -71,20 +71,20 @@ impl Over<'_> {
     }
 
     fn end(&self, goals: &[Goal]) -> TrialEnd {
-        let doubts = &self.finished.doubts;
-        if let Some(died) = doubts.iter().find(|doubt| doubt.code == "target-died") {
+        let warnings = &self.finished.warnings;
+        if let Some(died) = warnings.iter().find(|warning| warning.code == "target-died") {
             return TrialEnd::TargetDied(died.text.clone());
         }
-        let ruined = doubts.iter().find(|doubt| doubt.severity == Severity::Invalid);
-        if let Some(doubt) = ruined {
-            return TrialEnd::Invalid(format!("{}; {}", doubt.text, doubt.advice));
+        let ruined = warnings.iter().find(|warning| warning.severity == Severity::Invalid);
+        if let Some(warning) = ruined {
+            return TrialEnd::Invalid(format!("{}; {}", warning.text, warning.advice));
         }
         if self.load.pattern != Pattern::Hold && self.finished.ledger.lost.is_none() {
             let why = "deliveries are unknown: use the pattern deliver, or QoS 1";
             return TrialEnd::Invalid(why.to_owned());
         }
         match self.spoilt(goals) {
-            Some(doubt) => TrialEnd::Invalid(format!("{}; {}", doubt.text, doubt.advice)),
+            Some(warning) => TrialEnd::Invalid(format!("{}; {}", warning.text, warning.advice)),
             None => self.too_few(goals).unwrap_or(TrialEnd::Completed),
         }
     }
@@ -116,16 +116,16 @@ impl Over<'_> {
 
     /// Why chance made the trial invalid: the generator was late where that decides a goal. The
     /// search may repeat the load.
-    pub fn spoilt(&self, goals: &[Goal]) -> Option<DoubtRecord> {
-        let doubts = &self.finished.doubts;
+    pub fn spoilt(&self, goals: &[Goal]) -> Option<WarningRecord> {
+        let warnings = &self.finished.warnings;
         // Messages that could not be sent to a target that had ended are not late.
-        let is_ruined = doubts
+        let is_ruined = warnings
             .iter()
-            .any(|doubt| doubt.severity == Severity::Invalid || doubt.code == "target-died");
+            .any(|warning| warning.severity == Severity::Invalid || warning.code == "target-died");
         let conditions = goals.iter().flat_map(|goal| &goal.conditions);
         let mut decided = conditions.filter_map(|condition| self.lag_decides(condition));
         let text = decided.find(|_| !is_ruined)?;
-        Some(DoubtRecord {
+        Some(WarningRecord {
             code: "generator-lag".to_owned(),
             severity: Severity::Warning,
             text,
@@ -446,13 +446,13 @@ mod tests {
 
     #[test]
     fn what_says_nothing_about_the_target_is_invalid_and_death_is_a_result() {
-        let doubt = |code: &str, severity: &str| {
-            let doubt = json!({ "code": code, "severity": severity, "text": "x", "advice": "y" });
-            finished(json!({ "doubts": [doubt] }))
+        let warning = |code: &str, severity: &str| {
+            let warning = json!({ "code": code, "severity": severity, "text": "x", "advice": "y" });
+            finished(json!({ "doubts": [warning] }))
         };
-        let limited = doubt("generator-limited", "invalid");
+        let limited = warning("generator-limited", "invalid");
         assert_eq!(end(&limited, "loss == 0"), TrialEnd::Invalid("x; y".to_owned()));
-        let died = doubt("target-died", "doubt");
+        let died = warning("target-died", "doubt");
         assert_eq!(end(&died, "loss == 0"), TrialEnd::TargetDied("x".to_owned()));
         let mut unknown = finished(json!({}));
         (unknown.ledger.delivered, unknown.ledger.lost) = (None, None);

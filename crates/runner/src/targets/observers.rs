@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::event::TrialFinished;
 use weigh_model::lookout::{Lookout, Vantage};
 use weigh_observe::ObserveError;
@@ -277,6 +277,6 @@ impl ObservedTarget {
     /// Records what was observed, or why it is unknown.
     pub fn tell(self, finished: &mut TrialFinished) {
         finished.scene.extend(self.words);
-        finished.doubts.extend(self.failure.map(|why| Doubt::TargetUnwatched(why).record()));
+        finished.warnings.extend(self.failure.map(|why| Warning::TargetUnwatched(why).record()));
     }
 }

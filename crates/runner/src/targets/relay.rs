@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use weigh_engine::relay::RelayCounts;
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::event::TrialFinished;
 use weigh_testbed::placement::Placement;
 use weigh_testbed::reference::ReferenceServer;
@@ -63,7 +63,7 @@ impl RunningRelay {
             Ok(counts) => counts,
             Err(error) => {
                 let how = self.ended().unwrap_or_else(|| error.to_string());
-                finished.doubts.push(Doubt::RelayDied(how).record());
+                finished.warnings.push(Warning::RelayDied(how).record());
                 return;
             }
         };

@@ -13,7 +13,7 @@ use weigh_model::endpoint::Endpoint;
 use weigh_model::event::TrialFinished;
 use weigh_model::protocol::{Dial, Host, Invalid};
 use weigh_model::trial::Settings;
-use weigh_model::{Doubt, tls, websocket};
+use weigh_model::{Warning, tls, websocket};
 use weigh_testbed::managed::TlsFiles;
 
 use crate::case::lanes::{Against, Lane};
@@ -241,8 +241,8 @@ pub fn tell(counted: &Counted, finished: &mut TrialFinished) {
     let negotiated = figures.negotiated.map(|words| ("tls".to_owned(), words));
     finished.scene.extend(negotiated);
     if !verifies {
-        let doubt = Doubt::CertificatesUnchecked(figures.unchecked);
-        finished.doubts.push(doubt.record());
+        let warning = Warning::CertificatesUnchecked(figures.unchecked);
+        finished.warnings.push(warning.record());
     }
 }
 

@@ -14,7 +14,7 @@ use weigh_model::energy::Span;
 use weigh_model::event::Event;
 use weigh_model::headroom::Observed;
 use weigh_model::protocol::Dial;
-use weigh_model::{Doubt, Emulation, Load, Nanos, Trial};
+use weigh_model::{Emulation, Load, Nanos, Trial, Warning};
 use weigh_observe::cpu::monotonic_ns;
 use weigh_report::RecordError;
 use weigh_seal::BodySealer;
@@ -130,7 +130,7 @@ pub struct Findings {
     /// Events for the journal, in their order.
     pub events: Vec<Event>,
     /// Warnings that follow those that probes add to the record themselves.
-    pub doubts: Vec<Doubt>,
+    pub warnings: Vec<Warning>,
     /// Processor time of threads and processes of Weighbridge that make no load, nanoseconds.
     pub aside_cpu_ns: u64,
     /// Bytes and messages that kernel and clients carried, for the capture.

@@ -12,7 +12,7 @@ use weigh_engine::pace;
 use weigh_engine::record::{self, Beside};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::headroom::Observed;
-use weigh_model::{Arrival, Doubt, Endpoint, Nanos, Trial};
+use weigh_model::{Arrival, Endpoint, Nanos, Trial, Warning};
 use weigh_report::RecordError;
 use weigh_testbed::link::urgency;
 use weigh_testbed::pinning::Pinning;
@@ -179,7 +179,7 @@ fn put_together(trial: &mut TrialContext<'_>, outcome: Outcome, probes: &Probes)
     };
     let mut finished = record::put_together(trial.trial, outcome, beside, trial.lane.protocol);
     probes.each(Phase::Record, |probe| probe.record(trial, &mut finished));
-    finished.doubts.extend(trial.found.doubts.iter().map(Doubt::record));
+    finished.warnings.extend(trial.found.warnings.iter().map(Warning::record));
     // Only now the load of the path is known.
     pace::diagnose(&mut finished, trial.load());
     let library = trial.lane.protocol.library(&trial.lane.settings);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use weigh_model::Rule;
-use weigh_model::doubt::Severity;
+use weigh_model::warnings::Severity;
 
 use crate::audit::figure::{Fact, Figure, Place};
 use crate::audit::rules::needed::needs;

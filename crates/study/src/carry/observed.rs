@@ -137,8 +137,8 @@ impl Observed {
         let told = |why: &str| format!("{run}, {}: {why}", cell.name);
         let way = Way::of(&cell.point, asked);
         let way = way.ok_or_else(|| told("no family has this protocol"))?;
-        if let Some(doubt) = cell.spoilt_by(CPU) {
-            return Err(told(&doubt.text));
+        if let Some(warning) = cell.spoilt_by(CPU) {
+            return Err(told(&warning.text));
         }
         let connections = ["load.connections", "load.subscribers"];
         let held: f64 = connections.iter().map(|key| number(&cell.point, key)).sum();

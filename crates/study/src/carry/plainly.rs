@@ -49,7 +49,7 @@ fn header(outcome: &CarryOutcome) -> Vec<String> {
 }
 
 fn row(lane: &LaneShown, outcome: &CarryOutcome, columns: usize) -> Vec<String> {
-    let doubt = if outcome.foretells(lane) { "" } else { " ?" };
+    let warning = if outcome.foretells(lane) { "" } else { " ?" };
     let floor = lane.floor.as_ref();
     let mut row = vec![
         lane.label.clone(),
@@ -66,7 +66,7 @@ fn row(lane: &LaneShown, outcome: &CarryOutcome, columns: usize) -> Vec<String> 
             Reach::Composed => " +",
             Reach::Beyond => " *",
         };
-        row.push(format!("{}{mark}{doubt}", rounded(*units)));
+        row.push(format!("{}{mark}{warning}", rounded(*units)));
         row.push(format!("{} to {}", rounded(*units_low), rounded(*units_high)));
         row.push(carried.binds.clone());
     }

@@ -9,7 +9,7 @@ use weigh_report::page::document::escape;
 use super::method::run_link;
 use super::parts::{fold, list};
 use super::prose::{and, counted, prose, series, shorter, upper, with_times};
-use crate::outcome::{DoubtShown, Outcome, RunOutcome};
+use crate::outcome::{Outcome, RunOutcome, WarningShown};
 use crate::study::Study;
 
 /// Limits, runs that were skipped with what helps, warnings by their kind, damaged figures.
@@ -59,25 +59,27 @@ fn skipped(runs: &[&RunOutcome]) -> String {
 
 /// Warnings of all runs together: each kind once, with what is seen first; the rest is folded.
 fn warnings(runs: &[&RunOutcome]) -> String {
-    let mut kinds: Vec<Vec<(&RunOutcome, &DoubtShown)>> = Vec::new();
+    let mut kinds: Vec<Vec<(&RunOutcome, &WarningShown)>> = Vec::new();
     for run in runs {
-        for doubt in &run.doubts {
-            match kinds.iter_mut().find(|kind| kind[0].1.code == doubt.code) {
-                Some(kind) => kind.push((run, doubt)),
-                None => kinds.push(vec![(run, doubt)]),
+        for warning in &run.warnings {
+            match kinds.iter_mut().find(|kind| kind[0].1.code == warning.code) {
+                Some(kind) => kind.push((run, warning)),
+                None => kinds.push(vec![(run, warning)]),
             }
         }
     }
     if kinds.is_empty() {
         return "<p>No run has a warning.</p>\n".to_owned();
     }
-    let is_taken =
-        |kind: &[(&RunOutcome, &DoubtShown)]| kind.iter().any(|(_, doubt)| !doubt.takes.is_empty());
+    let is_taken = |kind: &[(&RunOutcome, &WarningShown)]| {
+        kind.iter().any(|(_, warning)| !warning.takes.is_empty())
+    };
     kinds.sort_by_key(|kind| (!is_taken(kind), std::cmp::Reverse(kind.len())));
     let mut html = "<h3>Warnings of the runs</h3>\n<dl class=\"rules\">\n".to_owned();
     for kind in &kinds {
         let (_, first) = kind[0];
-        let takes: BTreeSet<&str> = kind.iter().map(|(_, doubt)| doubt.takes.as_str()).collect();
+        let takes: BTreeSet<&str> =
+            kind.iter().map(|(_, warning)| warning.takes.as_str()).collect();
         let takes: Vec<&str> = takes.into_iter().filter(|takes| !takes.is_empty()).collect();
         let title = match takes.is_empty() {
             true => "Note".to_owned(),
@@ -99,17 +101,17 @@ fn warnings(runs: &[&RunOutcome]) -> String {
 }
 
 /// Texts of a warning with the runs of each.
-fn seen(kind: &[(&RunOutcome, &DoubtShown)]) -> Vec<String> {
+fn seen(kind: &[(&RunOutcome, &WarningShown)]) -> Vec<String> {
     let mut texts: Vec<(&str, Vec<String>)> = Vec::new();
-    for (run, doubt) in kind {
-        let cells = match doubt.cells.len() {
-            1 => escape(&shorter(&doubt.cells[0])),
+    for (run, warning) in kind {
+        let cells = match warning.cells.len() {
+            1 => escape(&shorter(&warning.cells[0])),
             number => format!("{number} of {} cells", run.cells),
         };
         let place = format!("{} ({cells})", run_link(run));
-        match texts.iter_mut().find(|(text, _)| *text == doubt.text) {
+        match texts.iter_mut().find(|(text, _)| *text == warning.text) {
             Some((_, places)) => places.push(place),
-            None => texts.push((&doubt.text, vec![place])),
+            None => texts.push((&warning.text, vec![place])),
         }
     }
     let item = |(text, places): (&str, Vec<String>)| {

@@ -6,9 +6,9 @@ use serde_json::json;
 use weigh_study::audit::{Source, audit};
 use weigh_study::outcome::{
     Agreement, Answer, AxisShown, BreakEvenShown, CellShown, Certainty, ClaimOutcome,
-    ComparedShown, DoubtShown, ExperimentOutcome, FigureOutcome, FlagShown, Judged, Line, Link,
-    OccasionShown, PaperShown, PointShown, QuantityShown, Replay, Role, RunAnswers, RunOutcome,
-    STUDY_SCHEMA, Series,
+    ComparedShown, ExperimentOutcome, FigureOutcome, FlagShown, Judged, Line, Link, OccasionShown,
+    PaperShown, PointShown, QuantityShown, Replay, Role, RunAnswers, RunOutcome, STUDY_SCHEMA,
+    Series, WarningShown,
 };
 use weigh_study::published::Published;
 use weigh_study::study::{Environment, Experiment, Flag, Paper, Study};
@@ -162,7 +162,7 @@ fn occasion(day: &str, boot: &str) -> OccasionShown {
 }
 
 fn experiments() -> Vec<ExperimentOutcome> {
-    let doubt = DoubtShown {
+    let warning = WarningShown {
         code: "L13".to_owned(),
         takes: String::new(),
         text: "3 repetitions".to_owned(),
@@ -178,7 +178,7 @@ fn experiments() -> Vec<ExperimentOutcome> {
         cells: 3,
         invalid_cells: 0,
         skipped: None,
-        doubts: vec![doubt],
+        warnings: vec![warning],
     };
     let skipped = RunOutcome {
         name: "right/cost".to_owned(),
@@ -189,7 +189,7 @@ fn experiments() -> Vec<ExperimentOutcome> {
         cells: 0,
         invalid_cells: 0,
         skipped: Some("mosquitto is not installed; apt-get install mosquitto".to_owned()),
-        doubts: Vec::new(),
+        warnings: Vec::new(),
     };
     let of = |id: &str, not_run: Option<&str>, runs| ExperimentOutcome {
         id: id.to_owned(),

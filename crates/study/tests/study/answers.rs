@@ -1,6 +1,6 @@
 //! Answers by recorded runs: each word, and every kind of quantity.
 
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_study::outcome::{Answer, ClaimOutcome, Judged};
 use weigh_study::{Outcome, Printed, Replayed, RunState, Runs, Scale, Study, Why};
 
@@ -178,7 +178,7 @@ fn a_cell_that_the_generator_limited_decides_only_what_is_about_that() {
     let mut runs = runs();
     let Some(RunState::Made(made)) = runs.get_mut("right/cost") else { panic!() };
     for cell in &mut made.summary.cells {
-        cell.doubts.push(Doubt::generator_limited(99.0).record());
+        cell.warnings.push(Warning::generator_limited(99.0).record());
     }
     let plain = outcome(&study(), &runs, Scale::Full);
     let open = claim(&plain, "C05");

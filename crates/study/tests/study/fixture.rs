@@ -79,7 +79,7 @@ pub fn runs() -> Runs {
         let RunState::Made(made) = state else { continue };
         for cell in &mut made.summary.cells {
             cell.repetitions *= 2;
-            cell.doubts.retain(|warning| warning.code != "disturbed");
+            cell.warnings.retain(|warning| warning.code != "disturbed");
             for metric in cell.metrics.values_mut() {
                 let again = metric.values.clone();
                 metric.values.extend(again);

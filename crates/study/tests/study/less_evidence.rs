@@ -2,7 +2,7 @@
 //! them, an answer stays as it is or moves towards undecided.
 
 use proptest::prelude::*;
-use weigh_model::doubt::{DoubtRecord, Severity};
+use weigh_model::warnings::{Severity, WarningRecord};
 use weigh_study::outcome::ClaimOutcome;
 use weigh_study::{Outcome, Printed, Replayed, RunState, Runs, Scale, Why};
 
@@ -63,7 +63,7 @@ fn apply(runs: &mut Runs, loss: &Loss) {
             }
             Loss::Warning(run, cell, code) if *run % names.len() == at && !cells.is_empty() => {
                 let place = cell % cells.len();
-                cells[place].doubts.push(warning(code));
+                cells[place].warnings.push(warning(code));
             }
             Loss::Wider(run, times) if *run % names.len() == at => {
                 for metric in cells.iter_mut().flat_map(|cell| cell.metrics.values_mut()) {
@@ -76,9 +76,9 @@ fn apply(runs: &mut Runs, loss: &Loss) {
     }
 }
 
-fn warning(code: &str) -> DoubtRecord {
+fn warning(code: &str) -> WarningRecord {
     let (code, text) = (code.to_owned(), format!("a test says {code}"));
-    DoubtRecord { code, severity: Severity::Warning, text, advice: String::new() }
+    WarningRecord { code, severity: Severity::Warning, text, advice: String::new() }
 }
 
 /// The same mean, every value farther from it.

@@ -288,7 +288,7 @@ fn a_disturbed_run_decides_nothing_and_narrows_nothing() {
             for state in runs.values_mut() {
                 let RunState::Made(made) = state else { continue };
                 for cell in &mut made.summary.cells {
-                    cell.doubts.push(weigh_model::Doubt::Disturbed(1.4).record());
+                    cell.warnings.push(weigh_model::Warning::Disturbed(1.4).record());
                 }
             }
         })

@@ -93,8 +93,8 @@ fn bursts_leave_together_or_singly() {
     // Four clients, 50 messages each, 16 in flight: 16, 16, 16, 2.
     assert_eq!(together.shards.recorder.writes, 16);
     let says = |outcome: &Outcome| {
-        let doubts = outcome.doubts(&scene.load, true, &|_| unreachable!("no error"));
-        doubts.iter().any(|doubt| matches!(doubt, Doubt::Burst(_)))
+        let warnings = outcome.warnings(&scene.load, true, &|_| unreachable!("no error"));
+        warnings.iter().any(|warning| matches!(warning, Warning::Burst(_)))
     };
     assert!(says(&together) && !says(&singly));
 }

@@ -19,19 +19,19 @@ pub fn add(cells: &mut [Cell], plan: &Plan) {
     let asked: Vec<Asked> = cells.iter().map(|cell| Asked::of(&cell.point, plan)).collect();
     for (cell, asked) in cells.iter_mut().zip(&asked) {
         if let Some(seen) = ramp(&asked.arrival) {
-            cell.doubts.push(Warning::Broken(Rule::L04, seen).record());
+            cell.warnings.push(Warning::Broken(Rule::L04, seen).record());
         }
     }
     let windows = unequal_windows(cells, &asked);
     let limits = limits(cells, plan);
-    for (index, doubt) in windows.into_iter().chain(limits) {
-        cells[index].doubts.push(doubt);
+    for (index, warning) in windows.into_iter().chain(limits) {
+        cells[index].warnings.push(warning);
     }
 }
 
 /// L10: the limit of a lane on an axis with a stop rule, at the first place where the rule held.
 fn limits(cells: &[Cell], plan: &Plan) -> Vec<(usize, WarningRecord)> {
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     for (axis, conditions) in &plan.stop {
         let mut lanes: BTreeMap<String, Vec<(AxisPoint, usize)>> = BTreeMap::new();
         for (index, cell) in cells.iter().enumerate() {
@@ -50,11 +50,13 @@ fn limits(cells: &[Cell], plan: &Plan) -> Vec<(usize, WarningRecord)> {
             lane.sort_by(|left, right| left.0.value.total_cmp(&right.0.value));
             let points: Vec<AxisPoint> = lane.iter().map(|(point, _)| *point).collect();
             let first_bad = lane.iter().find(|(point, _)| !point.is_good);
-            let doubt = saturation::doubt(axis, &points);
-            doubts.extend(doubt.zip(first_bad).map(|(doubt, (_, cell))| (*cell, doubt.record())));
+            let warning = saturation::warning(axis, &points);
+            warnings.extend(
+                warning.zip(first_bad).map(|(warning, (_, cell))| (*cell, warning.record())),
+            );
         }
     }
-    doubts
+    warnings
 }
 
 /// L04: clients or rate change within the window.
@@ -87,7 +89,7 @@ fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, WarningRecord
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     (0..cells.len()).for_each(|index| groups.entry(alike(index)).or_default().push(index));
     groups.retain(|_, group| group.iter().any(|index| windows[*index] != windows[group[0]]));
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     for (index, group) in groups.values().flat_map(|group| group.iter().map(move |i| (*i, group))) {
         let own = &windows[index];
         let is_open = asked[index].arrival.is_open();
@@ -107,10 +109,10 @@ fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, WarningRecord
                 say(&windows[other]),
                 cells[other].name
             );
-            doubts.push((index, Warning::Broken(Rule::L16, seen).record()));
+            warnings.push((index, Warning::Broken(Rule::L16, seen).record()));
         }
     }
-    doubts
+    warnings
 }
 
 /// Messages in flight per connection: the minimum of what the plan, the protocol and the server

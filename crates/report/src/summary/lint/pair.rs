@@ -111,7 +111,7 @@ fn are_alike(left: Pattern, right: Pattern) -> bool {
 /// True if the offered rate was reached, and sent messages arrived during the load.
 fn reached(cell: &Cell) -> bool {
     let short = ["rate-not-reached", "backlog"];
-    let fell_short = cell.doubts.iter().any(|doubt| short.contains(&doubt.code.as_str()));
+    let fell_short = cell.warnings.iter().any(|warning| short.contains(&warning.code.as_str()));
     let accepted = cell.metrics.get("acceptance_ratio").and_then(|metric| metric.value);
     !fell_short && accepted.is_none_or(|accepted| accepted >= REACHED_MIN)
 }

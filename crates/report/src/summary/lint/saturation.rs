@@ -16,7 +16,7 @@ pub struct AxisPoint {
 /// The warning on the limit between the last good point and the first bad one, if the step between
 /// them is more than 5 % of the answer or one of them has a single trial; `axis` is its name. For
 /// axes with a stop rule: without one, points are a survey and not a search for a limit.
-pub fn doubt(axis: &str, points: &[AxisPoint]) -> Option<Warning> {
+pub fn warning(axis: &str, points: &[AxisPoint]) -> Option<Warning> {
     let first_bad = points.iter().position(|point| !point.is_good)?;
     let (good, bad) = (points.get(first_bad.checked_sub(1)?)?, points[first_bad]);
     let step = (bad.value - good.value).abs() / bad.value.abs();

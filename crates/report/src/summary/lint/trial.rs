@@ -9,7 +9,7 @@ use weigh_model::{Arrival, Pattern, Rule, Warning};
 use super::asked::Asked;
 
 /// The rules that `trial` breaks.
-pub fn doubts(trial: &TrialFinished, plan: &Plan) -> Vec<Warning> {
+pub fn warnings(trial: &TrialFinished, plan: &Plan) -> Vec<Warning> {
     let asked = Asked::of(&trial.point, plan);
     let found = [
         (Rule::L02, throughput_from_latency(trial, &asked)),

@@ -14,48 +14,48 @@ pub struct RunVerdict {
     /// The run's id.
     pub run: String,
     /// Every warning once, with the names of the cells that have it.
-    pub doubts: Vec<(WarningRecord, Vec<String>)>,
+    pub warnings: Vec<(WarningRecord, Vec<String>)>,
 }
 
 /// The warnings of a run; with `rules`, only those about one of them.
 pub fn of(summary: &Summary, rules: &[Rule]) -> RunVerdict {
-    let mut doubts: Vec<(WarningRecord, Vec<String>)> = Vec::new();
+    let mut warnings: Vec<(WarningRecord, Vec<String>)> = Vec::new();
     for cell in &summary.cells {
-        for doubt in &cell.doubts {
-            let is_asked = doubt.rule().is_some_and(|rule| rules.contains(&rule));
+        for warning in &cell.warnings {
+            let is_asked = warning.rule().is_some_and(|rule| rules.contains(&rule));
             if !rules.is_empty() && !is_asked {
                 continue;
             }
-            match doubts.iter_mut().find(|(known, _)| known == doubt) {
+            match warnings.iter_mut().find(|(known, _)| known == warning) {
                 Some((_, cells)) => cells.push(cell.name.clone()),
-                None => doubts.push((doubt.clone(), vec![cell.name.clone()])),
+                None => warnings.push((warning.clone(), vec![cell.name.clone()])),
             }
         }
     }
-    doubts.sort_by_key(|(doubt, _)| (!is_finding(doubt), doubt.code.clone()));
-    RunVerdict { run: summary.run.id.clone(), doubts }
+    warnings.sort_by_key(|(warning, _)| (!is_finding(warning), warning.code.clone()));
+    RunVerdict { run: summary.run.id.clone(), warnings }
 }
 
 impl RunVerdict {
     /// True if no rule is broken and nothing is invalid; other warnings are advice.
     pub fn is_clean(&self) -> bool {
-        !self.doubts.iter().any(|(doubt, _)| is_finding(doubt))
+        !self.warnings.iter().any(|(warning, _)| is_finding(warning))
     }
 
     /// The warnings for people.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}: a run of weigh\n", self.run);
-        if self.doubts.is_empty() {
+        if self.warnings.is_empty() {
             text += "\nno finding\n";
         }
-        for (doubt, cells) in &self.doubts {
-            let kind = doubt.severity.prefix();
-            let _ = writeln!(text, "\n{kind}{} [{}]", doubt.code, cells.join("; "));
-            let _ = writeln!(text, "  found: {}", doubt.text);
-            if let Some(rule) = doubt.rule() {
+        for (warning, cells) in &self.warnings {
+            let kind = warning.severity.prefix();
+            let _ = writeln!(text, "\n{kind}{} [{}]", warning.code, cells.join("; "));
+            let _ = writeln!(text, "  found: {}", warning.text);
+            if let Some(rule) = warning.rule() {
                 let _ = writeln!(text, "  means: {}", rule.means());
             }
-            let _ = writeln!(text, "  instead: {}", doubt.advice);
+            let _ = writeln!(text, "  instead: {}", warning.advice);
         }
         text
     }
@@ -63,17 +63,17 @@ impl RunVerdict {
     /// The warnings as one JSON document of the same form as an audit of published figures.
     pub fn to_json(&self) -> String {
         let (mut findings, mut others) = (Vec::new(), Vec::new());
-        for (doubt, cells) in &self.doubts {
+        for (warning, cells) in &self.warnings {
             let entry: Value = json!({
-                "code": doubt.code,
-                "severity": doubt.severity,
-                "title": doubt.rule().map(Rule::title),
+                "code": warning.code,
+                "severity": warning.severity,
+                "title": warning.rule().map(Rule::title),
                 "place": { "file": self.run, "cells": cells },
-                "seen": doubt.text,
-                "means": doubt.rule().map(Rule::means),
-                "instead": doubt.advice,
+                "seen": warning.text,
+                "means": warning.rule().map(Rule::means),
+                "instead": warning.advice,
             });
-            if is_finding(doubt) { findings.push(entry) } else { others.push(entry) }
+            if is_finding(warning) { findings.push(entry) } else { others.push(entry) }
         }
         let document = json!({
             "schema": "weigh/audit/1",
@@ -86,6 +86,6 @@ impl RunVerdict {
     }
 }
 
-fn is_finding(doubt: &WarningRecord) -> bool {
-    doubt.rule().is_some() || doubt.severity != Severity::Warning
+fn is_finding(warning: &WarningRecord) -> bool {
+    warning.rule().is_some() || warning.severity != Severity::Warning
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use weigh_capture::Account;
 use weigh_capture::account::Notes;
-use weigh_model::Doubt;
+use weigh_model::Warning;
 use weigh_model::plan::TargetLife;
 use weigh_observe::cpu::{CpuTree, HostCpu};
 use weigh_report::journal::rfc3339;
@@ -118,8 +118,8 @@ impl Repeater<'_> {
             figures.extend(heard_figures(&account, self.part.planned.messages));
             // Attribution of bytes to layers changes no packet and no sum.
             let lost = missed(&account, "").into_iter();
-            let lost = lost.filter(|doubt| matches!(doubt, Doubt::CaptureLoss(..)));
-            warnings.extend(lost.map(|doubt| doubt.record().text));
+            let lost = lost.filter(|warning| matches!(warning, Warning::CaptureLoss(..)));
+            warnings.extend(lost.map(|warning| warning.record().text));
         }
         let text = standard_output(&own).map_err(|error| Failed::Record(error.into()))?;
         let reported = figures_in(self.part.tool.prints, &text);
@@ -221,8 +221,8 @@ impl Repeater<'_> {
         let mut heard = None;
         if let Some(hearing) = hearing {
             std::thread::sleep(LINGER);
-            let (account, doubts) = hearing.stop();
-            warnings.extend(doubts.iter().map(|doubt| doubt.record().text));
+            let (account, found) = hearing.stop();
+            warnings.extend(found.iter().map(|warning| warning.record().text));
             heard = account.map(|heard| heard.account);
         }
         Ok(Watched { used: used?, heard, warnings })

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use weigh_model::Rule;
-use weigh_model::doubt::Severity;
+use weigh_model::warnings::Severity;
 use weigh_stats::line::Line;
 
 use super::bench::Bench;

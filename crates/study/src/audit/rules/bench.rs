@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use weigh_model::Rule;
-use weigh_model::doubt::Severity;
+use weigh_model::warnings::Severity;
 
 use crate::audit::figure::{Evidence, Figure};
 use crate::audit::finding::Finding;

@@ -2,7 +2,7 @@
 //! header bytes, quantiles.
 
 use weigh_model::Rule;
-use weigh_model::doubt::Severity;
+use weigh_model::warnings::Severity;
 use weigh_stats::quantile::values_needed;
 
 use super::bench::Bench;

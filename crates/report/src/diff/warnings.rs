@@ -13,18 +13,18 @@ use crate::summary::Summary;
 
 /// Returns all warnings, the most severe first.
 pub(crate) fn all(a: &Summary, b: &Summary, matched: &Matched) -> Vec<WarningRecord> {
-    let mut doubts = Vec::new();
-    doubts.extend(same_run(a, b));
-    doubts.extend(hosts(a, b));
-    doubts.extend(plans(a, b));
-    doubts.extend(targets(matched));
-    doubts.extend(versions(a, b));
-    doubts
+    let mut warnings = Vec::new();
+    warnings.extend(same_run(a, b));
+    warnings.extend(hosts(a, b));
+    warnings.extend(plans(a, b));
+    warnings.extend(targets(matched));
+    warnings.extend(versions(a, b));
+    warnings
         .extend(["A", "B"].into_iter().zip([a, b]).filter_map(|(name, run)| unfinished(name, run)));
-    doubts
+    warnings
 }
 
-fn doubt(code: &str, text: String, advice: &str) -> WarningRecord {
+fn warning(code: &str, text: String, advice: &str) -> WarningRecord {
     let (code, advice) = (code.to_owned(), advice.to_owned());
     WarningRecord { code, severity: Severity::Warning, text, advice }
 }
@@ -33,7 +33,7 @@ fn same_run(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     let is_same = a.run.id == b.run.id && a.run.started == b.run.started;
     is_same.then(|| {
         let text = format!("A and B are the same run, {}", a.run.id);
-        doubt("same-run", text, "name two runs: weigh runs lists them")
+        warning("same-run", text, "name two runs: weigh runs lists them")
     })
 }
 
@@ -57,7 +57,7 @@ fn hosts(a: &Summary, b: &Summary) -> Option<WarningRecord> {
         let advice =
             "measure both on one machine: otherwise a difference cannot be attributed to the \
              target";
-        doubt("hosts-differ", text, advice)
+        warning("hosts-differ", text, advice)
     })
 }
 
@@ -76,7 +76,7 @@ fn plans(a: &Summary, b: &Summary) -> Option<WarningRecord> {
     let changed = changes(facts.iter().map(|(key, old, new)| (*key, old, new)));
     (!changed.is_empty()).then(|| {
         let text = format!("the loads differ: {}", changed.join(", "));
-        doubt("plans-differ", text, "measure both with one plan: weigh run A/plan.toml")
+        warning("plans-differ", text, "measure both with one plan: weigh run A/plan.toml")
     })
 }
 
@@ -129,7 +129,7 @@ fn targets(matched: &Matched) -> Option<WarningRecord> {
     }
     (!changed.is_empty()).then(|| {
         let text = format!("the targets differ: {}", changed.join(", "));
-        doubt("targets-differ", text, "nothing to do if this is the change under test")
+        warning("targets-differ", text, "nothing to do if this is the change under test")
     })
 }
 
@@ -139,13 +139,13 @@ fn versions(a: &Summary, b: &Summary) -> Option<WarningRecord> {
         let text = format!("weigh {old} measured A, weigh {new} measured B");
         let advice = "check in CHANGELOG.md, under Measurements, whether a figure changed its \
                       meaning, or measure both with one version";
-        doubt("versions-differ", text, advice)
+        warning("versions-differ", text, advice)
     })
 }
 
 fn unfinished(name: &str, run: &Summary) -> Option<WarningRecord> {
     (run.run.outcome != "done").then(|| {
         let text = format!("{name} is {}: some of its cells may be missing", run.run.outcome);
-        doubt("run-not-done", text, "resume it (weigh run --resume), or measure again")
+        warning("run-not-done", text, "resume it (weigh run --resume), or measure again")
     })
 }

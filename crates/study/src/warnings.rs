@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weigh_model::doubt::Severity;
+use weigh_model::warnings::Severity;
 use weigh_report::Summary;
 
 /// Warning about results of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DoubtShown {
+pub struct WarningShown {
     /// The rule's code or a kebab-case name.
     pub code: String,
     /// What it takes away: `the result`, `response times`, or nothing (empty).
@@ -20,33 +20,33 @@ pub struct DoubtShown {
     pub cells: Vec<String>,
 }
 
-impl DoubtShown {
+impl WarningShown {
     /// The warnings of a run's cells, once for each code: those that remove a result first.
-    pub fn of(summary: &Summary) -> Vec<DoubtShown> {
+    pub fn of(summary: &Summary) -> Vec<WarningShown> {
         of(summary)
     }
 }
 
 /// The warnings of a run's cells: those that remove a result first, then those of most cells.
-pub(crate) fn of(summary: &Summary) -> Vec<DoubtShown> {
-    let mut known: Vec<DoubtShown> = Vec::new();
+pub(crate) fn of(summary: &Summary) -> Vec<WarningShown> {
+    let mut known: Vec<WarningShown> = Vec::new();
     for cell in &summary.cells {
-        for doubt in &cell.doubts {
-            let place = known.iter().position(|shown| shown.code == doubt.code);
+        for warning in &cell.warnings {
+            let place = known.iter().position(|shown| shown.code == warning.code);
             let place = place.unwrap_or_else(|| {
-                known.push(DoubtShown {
-                    code: doubt.code.clone(),
+                known.push(WarningShown {
+                    code: warning.code.clone(),
                     takes: String::new(),
-                    text: doubt.text.clone(),
-                    advice: doubt.advice.clone(),
+                    text: warning.text.clone(),
+                    advice: warning.advice.clone(),
                     cells: Vec::new(),
                 });
                 known.len() - 1
             });
             let shown = &mut known[place];
-            if rank(takes(doubt.severity)) < rank(&shown.takes) {
-                shown.takes = takes(doubt.severity).to_owned();
-                shown.text.clone_from(&doubt.text);
+            if rank(takes(warning.severity)) < rank(&shown.takes) {
+                shown.takes = takes(warning.severity).to_owned();
+                shown.text.clone_from(&warning.text);
             }
             if shown.cells.last() != Some(&cell.name) {
                 shown.cells.push(cell.name.clone());

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A warning about an account, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
-pub enum Doubt {
+pub enum Warning {
     /// The kernel dropped packets before the probe could read them.
     Dropped {
         /// Number of packets.
@@ -53,52 +53,54 @@ pub enum Doubt {
     },
 }
 
-impl Doubt {
+impl Warning {
     /// What was found, in words.
     pub fn text(&self) -> String {
         match self {
-            Doubt::Dropped { packets } => {
+            Warning::Dropped { packets } => {
                 format!("the kernel dropped {packets} packets before the capture read them")
             }
-            Doubt::Unseen { bytes } => format!("{bytes} bytes of streams were not captured"),
-            Doubt::Fragments { packets } => {
+            Warning::Unseen { bytes } => format!("{bytes} bytes of streams were not captured"),
+            Warning::Fragments { packets } => {
                 format!("{packets} fragments of IP packets are not in the connections' figures")
             }
-            Doubt::OpeningUnseen { connections } => format!(
+            Warning::OpeningUnseen { connections } => format!(
                 "{connections} connections were open before the capture, so set-up and TLS are \
                      unknown"
             ),
-            Doubt::TlsLost { connections } => {
+            Warning::TlsLost { connections } => {
                 format!("the TLS records of {connections} connections could not be followed")
             }
-            Doubt::TlsOverheadUnknown { connections } => format!(
+            Warning::TlsOverheadUnknown { connections } => format!(
                 "{connections} connections used a cipher suite whose overhead depends on content"
             ),
-            Doubt::TlsTicketsHidden { connections } => {
+            Warning::TlsTicketsHidden { connections } => {
                 format!("in {connections} TLS 1.3 connections session tickets count as content")
             }
-            Doubt::SuperPackets { bytes } => format!(
+            Warning::SuperPackets { bytes } => format!(
                 "packets of up to {bytes} bytes were captured: segmentation was offloaded, and \
                  packets and header bytes are too small by an order of magnitude"
             ),
-            Doubt::CaptureBroke { reason } => format!("the capture ended early: {reason}"),
+            Warning::CaptureBroke { reason } => format!("the capture ended early: {reason}"),
         }
     }
 
     /// What to type.
     pub fn advice(&self) -> &'static str {
         match self {
-            Doubt::Dropped { .. } => "use a larger ring, or capture headers only",
-            Doubt::Unseen { .. } => "start the capture first, and check that it drops nothing",
-            Doubt::Fragments { .. } => "use datagrams that fit the MTU",
-            Doubt::OpeningUnseen { .. } => "start the capture before the connections are opened",
-            Doubt::TlsLost { .. } => "capture whole packets, from the first of each connection on",
-            Doubt::TlsOverheadUnknown { .. } => "use an AEAD cipher suite or TLS 1.3",
-            Doubt::TlsTicketsHidden { .. } => "provide the codec's count of bytes",
-            Doubt::SuperPackets { .. } => {
+            Warning::Dropped { .. } => "use a larger ring, or capture headers only",
+            Warning::Unseen { .. } => "start the capture first, and check that it drops nothing",
+            Warning::Fragments { .. } => "use datagrams that fit the MTU",
+            Warning::OpeningUnseen { .. } => "start the capture before the connections are opened",
+            Warning::TlsLost { .. } => {
+                "capture whole packets, from the first of each connection on"
+            }
+            Warning::TlsOverheadUnknown { .. } => "use an AEAD cipher suite or TLS 1.3",
+            Warning::TlsTicketsHidden { .. } => "provide the codec's count of bytes",
+            Warning::SuperPackets { .. } => {
                 "switch TSO, GSO and GRO off on this interface (--offload off)"
             }
-            Doubt::CaptureBroke { .. } => "repeat the measurement",
+            Warning::CaptureBroke { .. } => "repeat the measurement",
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::summary::cell_name::point_name;
 
 /// A warning and its cells.
 struct Shared<'a> {
-    doubt: &'a WarningRecord,
+    warning: &'a WarningRecord,
     cells: Vec<&'a str>,
 }
 
@@ -19,20 +19,20 @@ struct Shared<'a> {
 fn by_code(summary: &Summary) -> Vec<Vec<Shared<'_>>> {
     let mut codes: Vec<Vec<Shared<'_>>> = Vec::new();
     for cell in &summary.cells {
-        for doubt in &cell.doubts {
-            let at = codes.iter().position(|code| code[0].doubt.code == doubt.code);
+        for warning in &cell.warnings {
+            let at = codes.iter().position(|code| code[0].warning.code == warning.code);
             let at = at.unwrap_or_else(|| {
                 codes.push(Vec::new());
                 codes.len() - 1
             });
-            match codes[at].iter_mut().find(|known| known.doubt == doubt) {
+            match codes[at].iter_mut().find(|known| known.warning == warning) {
                 Some(known) => known.cells.push(&cell.name),
-                None => codes[at].push(Shared { doubt, cells: vec![&cell.name] }),
+                None => codes[at].push(Shared { warning, cells: vec![&cell.name] }),
             }
         }
     }
     codes.sort_by_key(|code| {
-        let is_invalid = code.iter().any(|shared| shared.doubt.severity == Severity::Invalid);
+        let is_invalid = code.iter().any(|shared| shared.warning.severity == Severity::Invalid);
         (!is_invalid, std::cmp::Reverse(cells(code)))
     });
     codes
@@ -56,7 +56,7 @@ pub(crate) fn short(summary: &Summary) -> String {
     html.push_str("<ul>");
     for code in codes.iter().take(SHORT_MAX) {
         let shared = &code[0];
-        let (class, word) = match shared.doubt.severity {
+        let (class, word) = match shared.warning.severity {
             Severity::Invalid => (" class=\"invalid\"", "<b>invalid</b> "),
             Severity::InvalidTimes => ("", "<b>response times invalid</b> "),
             Severity::Warning => ("", ""),
@@ -66,7 +66,7 @@ pub(crate) fn short(summary: &Summary) -> String {
             (1, _) => escape(shared.cells[0]),
             (number, all) => format!("{number} of {all} cases"),
         };
-        let text = escape(&shared.doubt.text);
+        let text = escape(&shared.warning.text);
         let more = if code.len() > 1 { " (and similar)" } else { "" };
         let _ = write!(html, "<li{class}>{word}{text}{more} <span>{of}</span></li>");
     }
@@ -84,13 +84,13 @@ pub(crate) fn short(summary: &Summary) -> String {
 pub(crate) fn full(summary: &Summary) -> String {
     let mut html = String::new();
     for code in by_code(summary) {
-        let is_invalid = code.iter().any(|shared| shared.doubt.severity == Severity::Invalid);
+        let is_invalid = code.iter().any(|shared| shared.warning.severity == Severity::Invalid);
         let class = if is_invalid { " class=\"invalid\"" } else { "" };
-        let advice = escape(&code[0].doubt.advice);
+        let advice = escape(&code[0].warning.advice);
         let _ = write!(
             html,
             "<dt{class}><code>{}</code>{}</dt><dd><p><b>{advice}</b></p><ul>",
-            escape(&code[0].doubt.code),
+            escape(&code[0].warning.code),
             if is_invalid { " makes a result invalid" } else { "" },
         );
         for shared in code.iter().take(TEXTS_MAX) {
@@ -99,7 +99,7 @@ pub(crate) fn full(summary: &Summary) -> String {
                 number if number > CELLS_MAX => format!("{number} cases"),
                 _ => shared.cells.join("; "),
             };
-            let text = escape(&shared.doubt.text);
+            let text = escape(&shared.warning.text);
             let _ = write!(html, "<li>{text} <span>{}</span></li>", escape(&of));
         }
         if code.len() > TEXTS_MAX {
