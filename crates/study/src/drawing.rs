@@ -74,7 +74,7 @@ fn our(series: &OurSeries, measuring: &Measuring<'_>) -> Series {
             y: scaled(value),
             low: metric.low.map(scaled),
             high: metric.high.map(scaled),
-            is_valid: cell.spoilt_by(&series.metric).is_none(),
+            is_valid: cell.invalidated_by(&series.metric).is_none(),
         });
         shown.links.push(link);
     }

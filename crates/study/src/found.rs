@@ -35,10 +35,10 @@ impl Found<'_> {
     }
 
     /// The warning because of which this figure must not be used.
-    fn spoilt_by(&self, figure: &str) -> Option<&WarningRecord> {
+    fn invalidated_by(&self, figure: &str) -> Option<&WarningRecord> {
         let is_allowed = |warning: &WarningRecord| self.even_limited && warning.code == LIMITED;
-        let spoils = |warning: &&WarningRecord| self.cell.is_spoilt(warning, figure);
-        self.cell.warnings.iter().filter(spoils).find(|warning| !is_allowed(warning))
+        let invalidates = |warning: &&WarningRecord| self.cell.is_invalidated_by(warning, figure);
+        self.cell.warnings.iter().filter(invalidates).find(|warning| !is_allowed(warning))
     }
 
     /// That the generator was its limit, where it is taken nevertheless.
@@ -50,7 +50,7 @@ impl Found<'_> {
     /// The values of its repetitions.
     pub(crate) fn values(&self, metric: &str) -> Result<Vec<f64>, String> {
         let place = format!("{}, {}", self.run, self.cell.name);
-        if let Some(warning) = self.spoilt_by(metric) {
+        if let Some(warning) = self.invalidated_by(metric) {
             return Err(format!("{place} is not valid: {}", warning.text));
         }
         let Some(found) = self.cell.metrics.get(metric) else {
@@ -63,7 +63,7 @@ impl Found<'_> {
     /// A count of its ledger.
     pub(crate) fn counted(&self, name: &str) -> Result<f64, String> {
         let place = format!("{}, {}", self.run, self.cell.name);
-        if let Some(warning) = self.spoilt_by(name) {
+        if let Some(warning) = self.invalidated_by(name) {
             return Err(format!("{place} is not valid: {}", warning.text));
         }
         let ledger = serde_json::to_value(&self.cell.ledger).unwrap_or_default();

@@ -285,7 +285,7 @@ fn not_logged(error: LogError) -> Stop {
     }
 }
 
-/// A discharge that a charger spoilt is a finding; one that was ended is not.
+/// A discharge with a charger connected is a finding; one that was ended is not.
 fn exit(reason: EndReason) -> Exit {
     match reason {
         EndReason::TimeOver => Exit::Done,

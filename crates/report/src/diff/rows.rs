@@ -169,7 +169,7 @@ impl Pair<'_> {
 
 /// Why the cell's result in this metric is invalid.
 fn invalid(name: &str, cell: &Cell, metric: &str) -> Option<String> {
-    match cell.spoilt_by(metric) {
+    match cell.invalidated_by(metric) {
         Some(warning) => Some(format!("invalid in {name} ({}): {}", warning.code, warning.text)),
         None => (!cell.valid).then(|| format!("invalid in {name}: see the warnings of that run")),
     }

@@ -178,7 +178,7 @@ fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String
             let name = &cell.name;
             return Some(format!("more than half of it is the generator's lateness in {name}"));
         }
-        if let Some(warning) = cell.spoilt_by(metric) {
+        if let Some(warning) = cell.invalidated_by(metric) {
             return Some(format!("{} is invalid ({}): see its warnings", cell.name, warning.code));
         }
     }

@@ -193,8 +193,8 @@ const PARTS_SAID: usize = 3;
 impl Cell {
     /// The warning that makes `metric` of this cell invalid, if there is one: one on the whole
     /// result, or the generator's lateness if that is more than half of the figure.
-    pub fn spoilt_by(&self, metric: &str) -> Option<&WarningRecord> {
-        self.warnings.iter().find(|warning| self.is_spoilt(warning, metric))
+    pub fn invalidated_by(&self, metric: &str) -> Option<&WarningRecord> {
+        self.warnings.iter().find(|warning| self.is_invalidated_by(warning, metric))
     }
 
     /// The figure `metric`, unless the generator's lateness is more than half of it.
@@ -203,7 +203,7 @@ impl Cell {
     }
 
     /// Whether this warning makes a figure of this cell invalid.
-    pub fn is_spoilt(&self, warning: &WarningRecord, metric: &str) -> bool {
+    pub fn is_invalidated_by(&self, warning: &WarningRecord, metric: &str) -> bool {
         warning.severity == Severity::Invalid || takes_away(warning, self, metric)
     }
 }

@@ -35,7 +35,7 @@ pub struct Figure {
 impl Reading {
     /// Reads `metric` of `cell`: a flat name, or one of the ledger's.
     pub fn of(cell: &Cell, metric: &str) -> Reading {
-        if let Some(warning) = cell.spoilt_by(metric) {
+        if let Some(warning) = cell.invalidated_by(metric) {
             return Reading::Withheld(format!("{}: {}", warning.code, warning.text));
         }
         if metric == LOST || metric == LOSS_RATIO {

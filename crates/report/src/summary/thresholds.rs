@@ -299,13 +299,13 @@ mod tests {
 
     /// The target took as long as was measured or less: only a limit above that is surely kept.
     #[test]
-    fn a_time_that_the_generator_spoilt_is_an_upper_bound() {
+    fn a_time_made_invalid_by_the_generator_is_an_upper_bound() {
         let late = WarningRecord {
             severity: Severity::InvalidTimes,
             ..Warning::generator_limited(99.0).record()
         };
-        let spoilt = Cell { warnings: vec![late], ..fast() };
-        let answer = |condition| judged(condition, std::slice::from_ref(&spoilt)).answer();
+        let invalid = Cell { warnings: vec![late], ..fast() };
+        let answer = |condition| judged(condition, std::slice::from_ref(&invalid)).answer();
         assert_eq!(answer("p95 < 5ms"), Answer::Holds);
         assert_eq!(answer("p95 < 3ms"), Answer::Undecided, "4 ms, all of which may be lag");
         assert_eq!(answer("p95 > 3ms"), Answer::Undecided);

@@ -83,7 +83,7 @@ impl Over<'_> {
             let why = "deliveries are unknown: use the pattern deliver, or QoS 1";
             return TrialEnd::Invalid(why.to_owned());
         }
-        match self.spoilt(goals) {
+        match self.lag_warning(goals) {
             Some(warning) => TrialEnd::Invalid(format!("{}; {}", warning.text, warning.advice)),
             None => self.too_few(goals).unwrap_or(TrialEnd::Completed),
         }
@@ -116,7 +116,7 @@ impl Over<'_> {
 
     /// Why chance made the trial invalid: the generator was late where that decides a goal. The
     /// search may repeat the load.
-    pub fn spoilt(&self, goals: &[Goal]) -> Option<WarningRecord> {
+    pub fn lag_warning(&self, goals: &[Goal]) -> Option<WarningRecord> {
         let warnings = &self.finished.warnings;
         // Messages that could not be sent to a target that had ended are not late.
         let is_ruined = warnings
@@ -407,7 +407,7 @@ mod tests {
 
     /// A lag of 1 ms at a p99 of 8 ms decides only if the limit is between 7 and 8 ms.
     #[test]
-    fn a_late_generator_spoils_only_what_hangs_on_its_lag() {
+    fn a_late_generator_makes_only_times_with_its_lag_invalid() {
         let metrics = json!({ "response_time_ns.p99": 8e6, "response_time_lag_ns.p99": 1e6,
             "send_lag_ns.p999": 5e6 });
         let trial = finished(json!({ "metrics": metrics }));
@@ -438,10 +438,10 @@ mod tests {
         let died =
             json!({ "code": "target-died", "severity": "doubt", "text": "x", "advice": "y" });
         let trial = finished(json!({ "doubts": [died] }));
-        let spoilt = told(&trial, "backlog_ratio <= 0.01", &intervals(270), |over, goals| {
-            over.spoilt(goals)
+        let lag_warning = told(&trial, "backlog_ratio <= 0.01", &intervals(270), |over, goals| {
+            over.lag_warning(goals)
         });
-        assert_eq!(spoilt, None);
+        assert_eq!(lag_warning, None);
     }
 
     #[test]

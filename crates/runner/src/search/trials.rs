@@ -203,7 +203,7 @@ impl SearchSession<'_> {
         for spare in (0..REPEATS).rev() {
             match self.attempt(lane, request, (spare, began))? {
                 Attempt::Over => return Ok(()),
-                Attempt::Spoilt => {
+                Attempt::Invalid => {
                     self.scales.display.say("the generator was late: repeating the trial");
                 }
             }
@@ -244,15 +244,15 @@ impl SearchSession<'_> {
                 quantiles::add(&mut followed.finished, asked);
                 let TrialOutcome { intervals, finished, .. } = &followed;
                 let over = Over { request, load: &case.load, finished, intervals, elapsed };
-                let (result, is_spoilt) = (over.result(goals), over.spoilt(goals).is_some());
+                let (result, is_invalid) = (over.result(goals), over.lag_warning(goals).is_some());
                 let is_cut_short = finished.is_cut_short();
                 observed = written(&followed.observed)?;
                 followed.write(|event| self.chronicle.put_down(event))?;
                 if is_cut_short {
                     return Ok(Attempt::Over);
                 }
-                if is_spoilt && spare > 0 {
-                    return Ok(Attempt::Spoilt);
+                if is_invalid && spare > 0 {
+                    return Ok(Attempt::Invalid);
                 }
                 result
             }
@@ -365,7 +365,7 @@ enum Attempt {
     /// The search has its result, or a signal cut it short.
     Over,
     /// It is invalid, and is repeated.
-    Spoilt,
+    Invalid,
 }
 
 /// Converts a result as a reader of the journal would get it, so that both decide alike.

@@ -137,7 +137,7 @@ impl Observed {
         let told = |why: &str| format!("{run}, {}: {why}", cell.name);
         let way = Way::of(&cell.point, asked);
         let way = way.ok_or_else(|| told("no family has this protocol"))?;
-        if let Some(warning) = cell.spoilt_by(CPU) {
+        if let Some(warning) = cell.invalidated_by(CPU) {
             return Err(told(&warning.text));
         }
         let connections = ["load.connections", "load.subscribers"];
@@ -162,7 +162,8 @@ impl Observed {
             repetitions,
             p99_ns: p99_ns.or(unknown),
             p99_has_lag: p99.is_some_and(|(name, _)| {
-                cell.spoilt_by(name).is_some() || Lateness::of(cell, name) != Lateness::Negligible
+                cell.invalidated_by(name).is_some()
+                    || Lateness::of(cell, name) != Lateness::Negligible
             }),
             window_s: window_s(cell, plan.duration),
             lost: ledger.lost.unwrap_or(ledger.sent) + ledger.late + ledger.not_sent,

@@ -199,7 +199,7 @@ fn a_cell_that_the_generator_limited_decides_only_what_is_about_that() {
     let reason = "http: the generator used 99 % of its core: it was the limit";
     assert!(told.reasons.iter().any(|own| own == reason), "{told:?}");
     assert!(told.quantities[0].text.ends_with(", even if the generator was the limit"));
-    // What else spoils a figure spoils it still.
+    // Other causes still make a figure invalid.
     let late = claim(&about, "C08");
     assert_eq!(late.replays[0].answer, Replayed::Undecided);
     assert!(late.sentence.contains("is not valid: send lag"), "{}", late.sentence);
