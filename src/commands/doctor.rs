@@ -20,7 +20,7 @@ use weigh_runner::case::lanes::{Given, lanes};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
 use weigh_runner::probes::metering::sources;
-use weigh_runner::run::null_path::{Bench, Kind};
+use weigh_runner::run::baseline::{Bench, Kind};
 
 /// The flags of `weigh doctor`.
 #[derive(Args)]
@@ -77,7 +77,7 @@ impl Doctor {
         let mut findings = doctor::examine(&demand, &facts);
         findings.push(meter());
         if self.calibrate {
-            findings.extend(null_path(&catalogue)?);
+            findings.extend(baseline(&catalogue)?);
         }
         if self.json {
             let text = serde_json::to_string_pretty(&findings)
@@ -90,8 +90,8 @@ impl Doctor {
     }
 }
 
-/// The null path of every lane of the protocols that there are, measured now.
-fn null_path(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
+/// Measures the baseline of every protocol that has one.
+fn baseline(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
     let words: Vec<String> = PROTOCOLS.iter().map(|own| own.name().to_owned()).collect();
     let lanes = lanes(&words, catalogue, &Given::default(), &Lines)?;
     let kinds: Vec<Kind> = lanes.iter().filter_map(Kind::plain).collect();
@@ -101,13 +101,13 @@ fn null_path(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
     let found = bench.calibrate(&kinds, true);
     let finding = |kind: &Kind| match found.iter().find(|known| known.load == kind.name()) {
         Some(calibration) => Finding {
-            check: "null-path",
+            check: "baseline",
             level: Level::Ok,
             text: calibration.words(),
             fix: String::new(),
         },
         None => Finding {
-            check: "null-path",
+            check: "baseline",
             level: Level::Warning,
             text: format!("{}: not measured", kind.name()),
             fix: "wait until other work is done, and repeat".to_owned(),

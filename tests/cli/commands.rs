@@ -211,7 +211,7 @@ fn the_first_line_comes_before_the_first_trial() {
 /// Measured once for the machine and the build; the next run takes it from the cache, says it and
 /// keeps it in its journal. Only what other programs disturbed is measured again.
 #[test]
-fn the_null_path_is_measured_once_and_told_by_every_run() {
+fn the_baseline_is_measured_once_and_recorded_by_every_run() {
     let place = Place::new("null-path");
     let run = |arguments: &[&str]| {
         let mut command = place.command(arguments);

@@ -20,7 +20,7 @@ fn the_record_says_that_a_library_speaks() {
         assert!(told.starts_with(library) && told.is_empty() == library.is_empty(), "{told}");
     }
     let begun = &place.journal()[0];
-    let kinds = begun["null_path"].as_array().expect("the null paths");
+    let kinds = begun["null_path"].as_array().expect("the baselines");
     let of = |load: &str| kinds.iter().find(|kind| kind["load"] == load).expect(load);
     assert!(of("grpc request")["library"].as_str().expect("a library").contains("tonic"));
     assert!(of("tcp request")["library"].is_null());

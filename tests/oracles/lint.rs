@@ -234,7 +234,7 @@ impl Run {
             host: HostFacts::default(),
             plan: self.plan.clone(),
             setup: weigh_model::event::Setup::default(),
-            null_path: Vec::new(),
+            baseline: Vec::new(),
             energy: None,
         };
         let finished = self.trials.iter().cloned();

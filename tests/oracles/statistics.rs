@@ -224,7 +224,7 @@ fn summary(trials: Vec<TrialFinished>) -> Summary {
         version: "0".to_owned(),
         host: HostFacts::default(),
         setup: weigh_model::event::Setup::default(),
-        null_path: Vec::new(),
+        baseline: Vec::new(),
         energy: None,
         plan: Plan {
             name: "statistics".to_owned(),

@@ -151,8 +151,8 @@ pub struct RunStarted {
     #[serde(default)]
     pub setup: Setup,
     /// The baseline of this machine and this build, if it is known.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub null_path: Vec<Calibration>,
+    #[serde(rename = "null_path", default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline: Vec<Calibration>,
     /// Basis of modelled energy figures, if the plan asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<Box<EnergyBasis>>,

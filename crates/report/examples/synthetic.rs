@@ -121,7 +121,7 @@ fn started(levels: u32, repetitions: u32) -> Event {
         },
         plan,
         setup: Setup::default(),
-        null_path: Vec::new(),
+        baseline: Vec::new(),
         energy: None,
     }))
 }

@@ -202,7 +202,7 @@ warnings! {
         "consumers polled less often than the load says"
         "use a period longer than an answer takes (--period; in a plan load.poll_period)"
         "guide/polling.md";
-    NearNullPath(rate: f64, most: f64) "near-null-path" Warning
+    NearBaseline(rate: f64, most: f64) "near-null-path" Warning
         [
             "{:.0}/s: the baseline of this machine and build is {:.0}/s, reached against the \
              built-in server",

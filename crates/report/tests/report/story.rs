@@ -117,7 +117,7 @@ pub(crate) fn started(arrival: &str) -> Event {
         host,
         plan,
         setup: Setup::default(),
-        null_path: Vec::new(),
+        baseline: Vec::new(),
         energy: None,
     }))
 }

@@ -16,9 +16,9 @@ use crate::interrupts::Interrupts;
 use crate::probe::Probes;
 use crate::probes::metering::Metering;
 use crate::probes::{PROBES, alignment_load, external_meter};
+use crate::run::baseline::{Baselines, Bench, Kind};
 use crate::run::experiment::{Experiment, Finished, Place};
 use crate::run::history::{RunHistory, not_recorded};
-use crate::run::null_path::{Bench, Kind, NullPaths};
 use crate::run::resumption::Begun;
 use crate::run::run_record::RunRecord;
 use crate::run::session::Session;
@@ -80,7 +80,7 @@ impl Experiment<'_> {
         let journal = folder.create_journal().map_err(not_recorded)?;
         let mut chronicle =
             RunHistory::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
-        self.null_paths = NullPaths::new(self.calibrate(&interrupts));
+        self.baselines = Baselines::new(self.calibrate(&interrupts));
         chronicle.note(Event::RunStarted(Box::new(RunStarted {
             schema: JOURNAL_SCHEMA.to_owned(),
             id: folder.id().to_owned(),
@@ -89,7 +89,7 @@ impl Experiment<'_> {
             host: weigh_observe::host::facts(),
             plan: self.plan.clone(),
             setup: self.setup.clone(),
-            null_path: self.null_paths.calibrations(),
+            baseline: self.baselines.calibrations(),
             energy: self.energy.clone(),
         })))?;
         self.carry_out(folder, chronicle, &interrupts, work)
@@ -119,7 +119,7 @@ impl Experiment<'_> {
         self.check()?;
         let interrupts = Arc::clone(&self.interrupts);
         let Begun { folder, journal, events, started, .. } = begun;
-        self.null_paths = NullPaths::new(started.null_path);
+        self.baselines = Baselines::new(started.baseline);
         let (mut sequence, untold) = Sequence::resume(&self.plan, &events);
         let is_search = events.iter().any(|event| matches!(event, Event::SearchBegun { .. }));
         let is_done =

@@ -15,7 +15,7 @@ use crate::case::Case;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::probes::metering::Metering;
-use crate::run::null_path::NullPaths;
+use crate::run::baseline::Baselines;
 use crate::targets::hosts::Privileges;
 use crate::targets::observers::Observers;
 use crate::targets::pool::Targets;
@@ -48,7 +48,7 @@ pub struct Experiment<'e> {
     /// The program `weigh`, started for reference servers, relays and backgrounds.
     pub program: PathBuf,
     /// The baselines of this machine and build, once they are measured.
-    pub null_paths: NullPaths,
+    pub baselines: Baselines,
     /// The energy meter, once it is opened.
     pub metering: Metering,
     /// Observers of external targets, once they are connected.
@@ -149,7 +149,7 @@ impl<'e> Experiment<'e> {
             is_quiet,
             watcher: watch(is_quiet),
             program,
-            null_paths: NullPaths::default(),
+            baselines: Baselines::default(),
             metering: Metering::default(),
             lookouts: Observers::default(),
             energy: None,

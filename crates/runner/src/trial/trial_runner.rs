@@ -12,9 +12,9 @@ use weigh_testbed::pinning::{CoreSet, Pinning};
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
+use crate::run::baseline::Bench;
 use crate::run::experiment::Experiment;
 use crate::run::history::{RunHistory, not_recorded};
-use crate::run::null_path::Bench;
 use crate::targets::hosts::Stage;
 use crate::targets::pool::Targets;
 use crate::trial::context::TrialOptions;
@@ -133,7 +133,7 @@ impl TrialRunner<'_> {
             (result, followed)
         });
         let Weighed { mut finished, mut told, unwritten, observed, .. } = result?;
-        told.extend(self.null_path(case, &mut finished));
+        told.extend(self.baseline(case, &mut finished));
         let plan = &self.experiment.plan;
         let until = plan.repeat.until.iter().map(|own| format!("{} > +0%", own.metric));
         let until: Vec<Condition> = until.filter_map(|text| text.parse().ok()).collect();
@@ -144,10 +144,10 @@ impl TrialRunner<'_> {
     }
 
     /// Compares a result with its baseline; a baseline that was measured again is an event.
-    fn null_path(&self, case: &Case, finished: &mut TrialFinished) -> Option<Event> {
-        let Experiment { pinning, shards, null_paths, .. } = self.experiment;
+    fn baseline(&self, case: &Case, finished: &mut TrialFinished) -> Option<Event> {
+        let Experiment { pinning, shards, baselines, .. } = self.experiment;
         let bench = Bench { pinning, shards: *shards, interrupts: self.interrupts };
-        let again = null_paths.mark(case, finished, &bench)?;
+        let again = baselines.mark(case, finished, &bench)?;
         self.display
             .say(&format!("a trial exceeded its baseline, measured again: {}", again.words()));
         Some(Event::Calibrated(again))

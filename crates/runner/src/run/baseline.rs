@@ -257,20 +257,20 @@ impl TrialObserver for Pinned {
 
 /// The baselines that a run knows.
 #[derive(Debug, Default)]
-pub struct NullPaths(Mutex<Vec<NullPath>>);
+pub struct Baselines(Mutex<Vec<Baseline>>);
 
 #[derive(Debug)]
-struct NullPath {
+struct Baseline {
     calibration: Calibration,
     /// True once it was measured again in this run.
     is_repeated: bool,
 }
 
-impl NullPaths {
+impl Baselines {
     /// Baselines measured or known before the run.
-    pub fn new(calibrations: Vec<Calibration>) -> NullPaths {
-        let of = |calibration| NullPath { calibration, is_repeated: false };
-        NullPaths(Mutex::new(calibrations.into_iter().map(of).collect()))
+    pub fn new(calibrations: Vec<Calibration>) -> Baselines {
+        let of = |calibration| Baseline { calibration, is_repeated: false };
+        Baselines(Mutex::new(calibrations.into_iter().map(of).collect()))
     }
 
     /// The calibrations for the record.
@@ -289,11 +289,11 @@ impl NullPaths {
         finished: &mut TrialFinished,
         bench: &Bench<'_>,
     ) -> Option<Calibration> {
-        let is_null_path = matches!(case.lane.against, Against::Reference)
+        let is_baseline = matches!(case.lane.against, Against::Reference)
             && matches!(case.load.arrival, Arrival::Closed | Arrival::Ramp(_));
         // A burst fills its writes as no closed loop does, and exceeds the baseline.
         let is_other = case.load.arrival == Arrival::Burst;
-        let kind = Kind::of(case).filter(|_| !is_null_path && !is_other)?;
+        let kind = Kind::of(case).filter(|_| !is_baseline && !is_other)?;
         let metric = |name: &str| finished.metrics.get(name).copied();
         let taken_in = metric("throughput_in_per_s")?;
         // A send rate above the delivery rate only fills queues; the delivery rate counts.
@@ -327,7 +327,7 @@ impl NullPaths {
         }
         let percent = own.calibration.percent(per_s);
         let is_near = (NEAR_PERCENT..PASSED_PERCENT).contains(&percent);
-        let warning = is_near.then_some(Warning::NearNullPath(per_s, own.calibration.per_s));
+        let warning = is_near.then_some(Warning::NearBaseline(per_s, own.calibration.per_s));
         Some((repeated, warning))
     }
 }
@@ -486,18 +486,18 @@ mod tests {
 
     /// A baseline of 94,221/s from a busy moment, and a trial of 198,436/s.
     #[test]
-    fn a_null_path_that_a_trial_passes_is_measured_again_and_is_no_maximum() {
-        let known = || NullPaths::new(vec![calibration("tcp request", 94_221.0)]);
+    fn a_baseline_that_a_trial_exceeds_is_measured_again_and_is_not_a_maximum() {
+        let known = || Baselines::new(vec![calibration("tcp request", 94_221.0)]);
         let to = |per_s: f64| move |_: &Calibration| calibration("tcp request", per_s);
         let never = |_: &Calibration| -> Calibration { panic!("it was not passed") };
-        let near = Some(Warning::NearNullPath(80_000.0, 94_221.0));
+        let near = Some(Warning::NearBaseline(80_000.0, 94_221.0));
         assert_eq!(known().hold("tcp request", 80_000.0, never), Some((None, near)));
         assert_eq!(known().hold("tcp request", 50_000.0, never), Some((None, None)));
         assert_eq!(known().hold("mqtt publish", 50_000.0, never), None);
         let paths = known();
         let (again, warning) = paths.hold("tcp request", 198_436.0, to(210_000.0)).unwrap();
         assert_eq!(again.unwrap().per_s, 210_000.0);
-        assert_eq!(warning, Some(Warning::NearNullPath(198_436.0, 210_000.0)));
+        assert_eq!(warning, Some(Warning::NearBaseline(198_436.0, 210_000.0)));
         assert_eq!(paths.calibrations()[0].per_s, 210_000.0);
         let (again, warning) = paths.hold("tcp request", 211_000.0, never).unwrap();
         assert!(again.is_none() && warning.is_some(), "once in a run is enough");
