@@ -2,7 +2,7 @@
 
 use weigh_model::connection::Fault;
 use weigh_model::ledger::Cause;
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 use weigh_model::{Nanos, Pattern};
 
 use crate::rig::{Seen, Setup};
@@ -13,14 +13,14 @@ const MESSAGES: u64 = 300;
 struct MoodyHttp(u64);
 
 impl Server for MoodyHttp {
-    fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {}
+    fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {}
 
     fn receive(
         &mut self,
         connection: ConnectionId,
         input: &[u8],
         _: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         let Some(head) = input.windows(4).position(|four| four == b"\r\n\r\n") else {
             return Ok(0);
@@ -37,7 +37,7 @@ impl Server for MoodyHttp {
         Ok(whole)
     }
 
-    fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {}
+    fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {}
 
     fn report(&self) -> ServerReport {
         ServerReport::default()
@@ -68,14 +68,14 @@ impl MoodyBroker {
 }
 
 impl Server for MoodyBroker {
-    fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {}
+    fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {}
 
     fn receive(
         &mut self,
         connection: ConnectionId,
         input: &[u8],
         _: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         let mut taken = 0;
         while let Some(length) = input.get(taken + 1) {
@@ -87,7 +87,7 @@ impl Server for MoodyBroker {
         Ok(taken)
     }
 
-    fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {}
+    fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {}
 
     fn report(&self) -> ServerReport {
         ServerReport::default()

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use weigh_engine::io::{Close, Io, IoEvent, Token};
 use weigh_model::Nanos;
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 /// Says when the answer to a message leaves: gets the time of arrival and the message's bytes.
 pub type Policy = Box<dyn FnMut(Nanos, &[u8]) -> Nanos + Send>;
@@ -145,7 +145,7 @@ struct Desk {
     staged: BTreeMap<u32, Vec<u8>>,
 }
 
-impl Outlets for Desk {
+impl Outboxes for Desk {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         self.staged.entry(to.0).or_default()
     }

@@ -11,7 +11,7 @@ use weigh_engine::serving::Serving;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::{Host, Transport};
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 const LIMIT: u64 = 256;
 
@@ -119,7 +119,7 @@ fn start(shards: u16) -> Serving {
 struct Mirror(ServerReport);
 
 impl Server for Mirror {
-    fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {
+    fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {
         self.0.connections += 1;
     }
 
@@ -128,13 +128,13 @@ impl Server for Mirror {
         connection: ConnectionId,
         input: &[u8],
         _: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         out.stage(connection).extend_from_slice(input);
         Ok(input.len())
     }
 
-    fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {}
+    fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {}
 
     fn report(&self) -> ServerReport {
         self.0.clone()

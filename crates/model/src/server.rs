@@ -14,8 +14,8 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
-/// What the engine offers to a server.
-pub trait Outlets {
+/// Outboxes of a server's connections, and control of their sockets; the engine provides them.
+pub trait Outboxes {
     /// The bytes staged for a connection in this turn; append to it. They are handed to the
     /// socket when the whole ready batch has been read.
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8>;
@@ -30,7 +30,7 @@ pub trait Outlets {
     /// Asks for [`Server::drained`] once the socket has taken everything.
     fn notify_drained(&mut self, of: ConnectionId);
 
-    /// Reads nothing more from this connection until [`Outlets::release`]: its peer has to wait.
+    /// Reads nothing more from this connection until [`Outboxes::release`]: its peer has to wait.
     /// Input already read in this turn is still delivered.
     fn hold(&mut self, which: ConnectionId);
 
@@ -50,7 +50,7 @@ pub trait Outlets {
 /// All server connections of one shard. [`Server::closed`] follows every accept exactly once.
 pub trait Server: Send {
     /// A client connected.
-    fn accepted(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets);
+    fn accepted(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes);
 
     /// Takes what it can of `input` and returns how many bytes that was; the remainder comes again
     /// with more after it. An error closes the connection once staged bytes are sent. Never panics,
@@ -60,17 +60,17 @@ pub trait Server: Send {
         connection: ConnectionId,
         input: &[u8],
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault>;
 
-    /// The socket took everything that was staged, after [`Outlets::notify_drained`].
-    fn drained(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {}
+    /// The socket took everything that was staged, after [`Outboxes::notify_drained`].
+    fn drained(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {}
 
     /// The connection is gone, whichever side ended it.
-    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets);
+    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes);
 
     /// Called once at the start and whenever the time it returned has come.
-    fn wake(&mut self, _now: Nanos, _out: &mut dyn Outlets) -> Option<Nanos> {
+    fn wake(&mut self, _now: Nanos, _out: &mut dyn Outboxes) -> Option<Nanos> {
         None
     }
 
@@ -81,7 +81,7 @@ pub trait Server: Send {
     }
 
     /// Another shard has left something for this one.
-    fn notified(&mut self, _now: Nanos, _out: &mut dyn Outlets) {}
+    fn notified(&mut self, _now: Nanos, _out: &mut dyn Outboxes) {}
 
     /// Returns the counts of this shard.
     fn report(&self) -> ServerReport;

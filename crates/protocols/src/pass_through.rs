@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use weigh_model::mark::Reading;
 use weigh_model::pieces::BodyReader;
-use weigh_model::server::{ConnectionId, Outlets};
+use weigh_model::server::{ConnectionId, Outboxes};
 
 /// A body beyond this is never whole in a server's memory.
 pub const WHOLE_BYTES_MAX: u64 = 16 << 20;
@@ -78,7 +78,7 @@ impl<T> PassThroughs<T> {
     }
 
     /// `from` has to wait: those who would listen to its message are busy with another.
-    pub fn wait(&mut self, from: ConnectionId, out: &mut dyn Outlets) {
+    pub fn wait(&mut self, from: ConnectionId, out: &mut dyn Outboxes) {
         if !self.waiting.contains(&from) {
             self.waiting.push(from);
         }
@@ -86,7 +86,7 @@ impl<T> PassThroughs<T> {
     }
 
     /// Takes the available part of the message from `from`. Returns its number of bytes.
-    pub fn take(&mut self, from: ConnectionId, input: &[u8], out: &mut dyn Outlets) -> usize {
+    pub fn take(&mut self, from: ConnectionId, input: &[u8], out: &mut dyn Outboxes) -> usize {
         let Some(passage) = self.passages.get_mut(&from) else { return 0 };
         let here = input.len().min(usize::try_from(passage.left).unwrap_or(usize::MAX));
         let piece = &input[..here];
@@ -106,7 +106,7 @@ impl<T> PassThroughs<T> {
     }
 
     /// The message from `from`, if all of it has passed; the kept output of its listeners is sent.
-    pub fn finish(&mut self, from: ConnectionId, out: &mut dyn Outlets) -> Option<Passed<T>> {
+    pub fn finish(&mut self, from: ConnectionId, out: &mut dyn Outboxes) -> Option<Passed<T>> {
         self.passages.get(&from).filter(|passage| passage.left == 0)?;
         let passage = self.passages.remove(&from)?;
         if passage.is_held {
@@ -122,7 +122,7 @@ impl<T> PassThroughs<T> {
     }
 
     /// The socket of `listener` accepted everything: its sender continues if no other is behind.
-    pub fn drained(&mut self, listener: ConnectionId, out: &mut dyn Outlets) {
+    pub fn drained(&mut self, listener: ConnectionId, out: &mut dyn Outboxes) {
         let Some((from, _)) = self.listeners.get(&listener) else { return };
         let from = *from;
         let Some(passage) = self.passages.get_mut(&from) else { return };
@@ -134,7 +134,7 @@ impl<T> PassThroughs<T> {
     }
 
     /// A connection is gone. What passed from it is given back: it will not arrive.
-    pub fn closed(&mut self, connection: ConnectionId, out: &mut dyn Outlets) -> Option<T> {
+    pub fn closed(&mut self, connection: ConnectionId, out: &mut dyn Outboxes) -> Option<T> {
         self.waiting.retain(|waiting| *waiting != connection);
         if let Some((from, _)) = self.listeners.remove(&connection)
             && let Some(passage) = self.passages.get_mut(&from)
@@ -156,12 +156,12 @@ impl<T> PassThroughs<T> {
     }
 
     /// The engine's side for whatever else is done meanwhile.
-    pub fn beside<'p>(&'p mut self, out: &'p mut dyn Outlets) -> Beside<'p, T> {
+    pub fn beside<'p>(&'p mut self, out: &'p mut dyn Outboxes) -> Beside<'p, T> {
         Beside { passages: self, out }
     }
 
     /// Waiting senders may try again.
-    fn resume(&mut self, out: &mut dyn Outlets) {
+    fn resume(&mut self, out: &mut dyn Outboxes) {
         self.waiting.drain(..).for_each(|waiting| out.release(waiting));
     }
 }
@@ -169,10 +169,10 @@ impl<T> PassThroughs<T> {
 /// The engine's side while messages pass: output to their listeners is kept.
 pub struct Beside<'p, T> {
     passages: &'p mut PassThroughs<T>,
-    out: &'p mut dyn Outlets,
+    out: &'p mut dyn Outboxes,
 }
 
-impl<T> Outlets for Beside<'_, T> {
+impl<T> Outboxes for Beside<'_, T> {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         match self.passages.listeners.get_mut(&to) {
             Some((_, kept)) => kept,

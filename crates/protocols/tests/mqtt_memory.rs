@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use weigh_model::connection::{Connection, Op, Outbox, Ticket};
 use weigh_model::protocol::{Protocol, Role, Seat};
-use weigh_model::server::{ConnectionId, Outlets};
+use weigh_model::server::{ConnectionId, Outboxes};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::{Load, Nanos, Pattern, Topology};
 use weigh_protocols::mqtt::Mqtt;
@@ -42,7 +42,7 @@ struct Void {
     staged: Vec<u8>,
 }
 
-impl Outlets for Void {
+impl Outboxes for Void {
     fn stage(&mut self, _to: ConnectionId) -> &mut Vec<u8> {
         &mut self.staged
     }

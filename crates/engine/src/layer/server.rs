@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::{Host, Transport};
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 use super::session::{Begin, Scratch, Session};
 
@@ -34,7 +34,7 @@ impl<S: Session> LayeredServer<S> {
         connection: ConnectionId,
         input: &[u8],
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
         scratch: &mut Scratch,
     ) -> Result<(), Fault> {
         let Some(line) = self.lines.line(connection) else { return Ok(()) };
@@ -50,8 +50,8 @@ impl<S: Session> LayeredServer<S> {
         }
         let mut inner = Ok(());
         if scratch.heard.len() > carried {
-            let mut outlets = self.lines.beside(out);
-            match self.inner.receive(connection, &scratch.heard, now, &mut outlets) {
+            let mut outboxes = self.lines.beside(out);
+            match self.inner.receive(connection, &scratch.heard, now, &mut outboxes) {
                 Ok(taken) => drop(scratch.heard.drain(..taken.min(scratch.heard.len()))),
                 Err(fault) => {
                     inner = Err(fault);
@@ -76,7 +76,7 @@ impl<S: Session> LayeredServer<S> {
 }
 
 impl<S: Session + Send> Server for LayeredServer<S> {
-    fn accepted(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+    fn accepted(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
         match (self.begin)(now) {
             Ok(session) => self.lines.put(connection, Line::new(session)),
             // Only a configuration that contradicts itself could be the cause.
@@ -89,7 +89,7 @@ impl<S: Session + Send> Server for LayeredServer<S> {
         connection: ConnectionId,
         input: &[u8],
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         let mut scratch = Scratch::take();
         let result = self.take_in(connection, input, now, out, &mut scratch);
@@ -97,12 +97,12 @@ impl<S: Session + Send> Server for LayeredServer<S> {
         result.map(|()| input.len())
     }
 
-    fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+    fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
         self.inner.drained(connection, now, &mut self.lines.beside(out));
         self.lines.settle(out);
     }
 
-    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
         let Some(line) = self.lines.remove(connection) else { return };
         if line.is_accepted {
             if !line.session.has_peer_closed() && !line.is_closing {
@@ -114,7 +114,7 @@ impl<S: Session + Send> Server for LayeredServer<S> {
         }
     }
 
-    fn wake(&mut self, now: Nanos, out: &mut dyn Outlets) -> Option<Nanos> {
+    fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
         let next = self.inner.wake(now, &mut self.lines.beside(out));
         self.lines.settle(out);
         next
@@ -124,7 +124,7 @@ impl<S: Session + Send> Server for LayeredServer<S> {
         self.inner.next_wake()
     }
 
-    fn notified(&mut self, now: Nanos, out: &mut dyn Outlets) {
+    fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
         self.inner.notified(now, &mut self.lines.beside(out));
         self.lines.settle(out);
     }
@@ -190,12 +190,12 @@ impl<S: Session> Lines<S> {
         self.lines.get_mut(of.0 as usize)?.take()
     }
 
-    fn beside<'l>(&'l mut self, out: &'l mut dyn Outlets) -> Beside<'l, S> {
+    fn beside<'l>(&'l mut self, out: &'l mut dyn Outboxes) -> Beside<'l, S> {
         Beside { lines: self, out }
     }
 
     /// Wraps what was staged, and closes what was to be closed.
-    fn settle(&mut self, out: &mut dyn Outlets) {
+    fn settle(&mut self, out: &mut dyn Outboxes) {
         while let Some(of) = self.dirty.pop() {
             let Some(line) = self.line(of) else { continue };
             line.is_dirty = false;
@@ -211,7 +211,7 @@ impl<S: Session> Lines<S> {
         }
     }
 
-    fn goodbye(&mut self, of: ConnectionId, out: &mut dyn Outlets) {
+    fn goodbye(&mut self, of: ConnectionId, out: &mut dyn Outboxes) {
         if let Some(line) = self.line(of) {
             line.is_closing = true;
             line.session.goodbye(out.stage(of));
@@ -222,7 +222,7 @@ impl<S: Session> Lines<S> {
 /// The engine's side as the inner server sees it.
 struct Beside<'l, S> {
     lines: &'l mut Lines<S>,
-    out: &'l mut dyn Outlets,
+    out: &'l mut dyn Outboxes,
 }
 
 impl<S: Session> Beside<'_, S> {
@@ -236,7 +236,7 @@ impl<S: Session> Beside<'_, S> {
     }
 }
 
-impl<S: Session> Outlets for Beside<'_, S> {
+impl<S: Session> Outboxes for Beside<'_, S> {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         self.mark(to);
         let Lines { lines, nowhere, .. } = &mut *self.lines;

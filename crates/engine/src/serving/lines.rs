@@ -3,7 +3,7 @@
 
 use weigh_model::connection::{Frames, end_frame};
 use weigh_model::protocol::Transport;
-use weigh_model::server::{ConnectionId, Outlets};
+use weigh_model::server::{ConnectionId, Outboxes};
 
 use crate::io::{Close, Io, Token, Waker};
 
@@ -270,7 +270,7 @@ impl Lines {
     }
 }
 
-impl Outlets for Lines {
+impl Outboxes for Lines {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         let token = Token(to.0);
         if self.state(token) & (OPEN | FAILED | LINGERS) != OPEN {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outlets, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, ServerReport};
 
 use super::*;
 use crate::io::sim::{Link, Party, SimIo, World};
@@ -34,7 +34,7 @@ impl Echo {
 }
 
 impl Server for Echo {
-    fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {
+    fn accepted(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {
         self.report.connections += 1;
     }
 
@@ -43,7 +43,7 @@ impl Server for Echo {
         connection: ConnectionId,
         input: &[u8],
         _: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         let mut taken = 0;
         while let Some(length) = input[taken..].iter().position(|byte| *byte == b'\n') {
@@ -68,16 +68,16 @@ impl Server for Echo {
         Ok(taken)
     }
 
-    fn drained(&mut self, of: ConnectionId, _: Nanos, out: &mut dyn Outlets) {
+    fn drained(&mut self, of: ConnectionId, _: Nanos, out: &mut dyn Outboxes) {
         assert_eq!(out.pending_bytes(of), 0);
         self.report.forwarded += 1;
     }
 
-    fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outlets) {
+    fn closed(&mut self, _: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {
         self.closed.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn notified(&mut self, _: Nanos, _: &mut dyn Outlets) {
+    fn notified(&mut self, _: Nanos, _: &mut dyn Outboxes) {
         self.notified.fetch_add(1, Ordering::Relaxed);
     }
 

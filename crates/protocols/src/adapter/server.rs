@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 use crate::adapter::stream::{self, Stream, Transport, lock};
 use crate::adapter::tasks::{Pool, Soon, Tasks};
@@ -39,7 +39,7 @@ impl<S: Service> LibraryServer<S> {
     }
 
     /// Lets the library run for a connection, and stages its bytes.
-    fn turn(&mut self, of: ConnectionId, out: &mut dyn Outlets) -> Result<(), Fault> {
+    fn turn(&mut self, of: ConnectionId, out: &mut dyn Outboxes) -> Result<(), Fault> {
         let line = self.lines.get_mut(of.0 as usize).and_then(Option::as_deref_mut);
         let Some(line) = line else { return Ok(()) };
         line.pool.run();
@@ -57,7 +57,7 @@ impl<S: Service> LibraryServer<S> {
 }
 
 impl<S: Service> Server for LibraryServer<S> {
-    fn accepted(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outlets) {
+    fn accepted(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outboxes) {
         let (stream, transport) = stream::pair();
         let pool = Pool::new();
         let ended: Arc<Mutex<Option<Result<(), Fault>>>> = Arc::default();
@@ -81,7 +81,7 @@ impl<S: Service> Server for LibraryServer<S> {
         connection: ConnectionId,
         input: &[u8],
         _now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         if let Some(Some(line)) = self.lines.get(connection.0 as usize) {
             line.transport.feed(input);
@@ -89,7 +89,7 @@ impl<S: Service> Server for LibraryServer<S> {
         self.turn(connection, out).map(|()| input.len())
     }
 
-    fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+    fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
         if let Some(line) = self.lines.get_mut(connection.0 as usize) {
             *line = None;
         }

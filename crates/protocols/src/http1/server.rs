@@ -8,7 +8,7 @@ use weigh_model::connection::Fault;
 use weigh_model::mark::Reading;
 use weigh_model::pieces::BodyReader;
 use weigh_model::protocol::Invalid;
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 use weigh_model::trial::Settings;
 
 use super::chunked::Chunked;
@@ -131,7 +131,7 @@ impl HttpServer {
         connection: ConnectionId,
         input: &[u8],
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> usize {
         if let Some((intake, head_bytes)) = self.memory.recall(input) {
             self.set_phase(connection, awaited(intake));
@@ -176,7 +176,7 @@ impl HttpServer {
         self.rules.body_bytes_max.min(whole)
     }
 
-    fn refuse(&mut self, connection: ConnectionId, refusal: Refusal, out: &mut dyn Outlets) {
+    fn refuse(&mut self, connection: ConnectionId, refusal: Refusal, out: &mut dyn Outboxes) {
         let reason = [refusal.reason.as_bytes(), b"\n"].concat();
         let answer = Answer { keeps_alive: false, ..Answer::plain(refusal.status, &reason) };
         answer.put(out.stage(connection));
@@ -191,7 +191,7 @@ impl HttpServer {
         intake: &Intake,
         content: Content<'_>,
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) {
         if let Route::Poll(query, wait) = intake.route {
             return self.answer_consumer(connection, intake, &query, wait, now, out);
@@ -235,7 +235,7 @@ impl HttpServer {
         self.end_exchange(connection, intake, out);
     }
 
-    fn end_exchange(&mut self, at: ConnectionId, intake: &Intake, out: &mut dyn Outlets) {
+    fn end_exchange(&mut self, at: ConnectionId, intake: &Intake, out: &mut dyn Outboxes) {
         self.set_phase(at, if intake.keeps_alive { Phase::Head } else { Phase::Closing });
         if !intake.keeps_alive {
             out.close(at);
@@ -248,7 +248,7 @@ impl HttpServer {
         route: Route,
         content: Content<'_>,
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> bool {
         match (route, content) {
             (Route::Store, Content::Whole(body)) => {
@@ -288,7 +288,7 @@ impl HttpServer {
         query: &Query,
         wait: Nanos,
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) {
         let may_wait = wait.0 > 0 && query.limit > 0;
         if self.page(connection, intake, query, may_wait, out) {
@@ -305,7 +305,7 @@ impl HttpServer {
         intake: &Intake,
         query: &Query,
         may_wait: bool,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> bool {
         self.scratch.clear();
         let waits_for = may_wait.then_some(self.shard);
@@ -324,7 +324,7 @@ impl HttpServer {
     }
 
     /// Answers those who wait for a reading of this list.
-    fn answer_held(&mut self, list: u32, now: Nanos, out: &mut dyn Outlets) {
+    fn answer_held(&mut self, list: u32, now: Nanos, out: &mut dyn Outboxes) {
         for (connection, intake, query, until) in self.held.take_list(list) {
             if !self.page(connection, &intake, &query, until > now, out) {
                 self.held.put(connection, intake, query, until);
@@ -349,7 +349,7 @@ impl HttpServer {
         (intake, left): (Intake, u64),
         piece: &[u8],
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> bool {
         let open = &mut self.connections[connection.0 as usize];
         let Some(passing) = &mut open.passing else { return false };
@@ -371,7 +371,7 @@ impl HttpServer {
         (intake, mut chunked): (Intake, Chunked),
         input: &[u8],
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Option<usize> {
         let body_bytes_max = self.body_bytes_max(&intake);
         let Connection { body, passing, .. } = &mut self.connections[connection.0 as usize];
@@ -444,7 +444,7 @@ fn awaited(intake: Intake) -> Phase {
 }
 
 impl Server for HttpServer {
-    fn accepted(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+    fn accepted(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
         let index = connection.0 as usize;
         if index >= self.connections.len() {
             self.connections.resize_with(index + 1, || Connection::UNUSED);
@@ -458,7 +458,7 @@ impl Server for HttpServer {
         connection: ConnectionId,
         input: &[u8],
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         let mut taken = 0;
         loop {
@@ -509,7 +509,7 @@ impl Server for HttpServer {
         }
     }
 
-    fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+    fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
         self.held.take(connection);
         if let Some(connection) = self.connections.get_mut(connection.0 as usize) {
             *connection = Connection::UNUSED;
@@ -517,7 +517,7 @@ impl Server for HttpServer {
     }
 
     /// Requests that have waited long enough get an empty answer.
-    fn wake(&mut self, now: Nanos, out: &mut dyn Outlets) -> Option<Nanos> {
+    fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
         for (connection, intake, query, _) in self.held.take_due(now) {
             self.page(connection, &intake, &query, false, out);
         }
@@ -529,7 +529,7 @@ impl Server for HttpServer {
     }
 
     /// Another shard received a reading for which a consumer here waits.
-    fn notified(&mut self, now: Nanos, out: &mut dyn Outlets) {
+    fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
         for list in self.held.lists() {
             self.answer_held(list, now, out);
         }

@@ -3,7 +3,7 @@
 
 use weigh_model::Nanos;
 use weigh_model::connection;
-use weigh_model::server::{ConnectionId, Outlets};
+use weigh_model::server::{ConnectionId, Outboxes};
 
 use super::broker::Broker;
 use super::broker::Passing;
@@ -80,7 +80,7 @@ impl Broker {
         from: ConnectionId,
         input: &[u8],
         hub: &mut BrokerState,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> (usize, bool) {
         let taken = self.passages.take(from, input, out);
         let Some(passed) = self.passages.finish(from, out) else { return (taken, false) };
@@ -105,7 +105,7 @@ impl Broker {
         &mut self,
         connection: ConnectionId,
         hub: &mut BrokerState,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) {
         if let Some(passing) = self.passages.closed(connection, out)
             && passing.qos == Qos::ExactlyOnce
@@ -122,7 +122,7 @@ impl Broker {
         input: &[u8],
         now: Nanos,
         hub: &mut BrokerState,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, connection::Fault> {
         let mut used = 0;
         loop {
@@ -162,7 +162,7 @@ impl Broker {
         &mut self,
         now: Nanos,
         hub: &mut BrokerState,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
         action: impl FnOnce(&mut Broker, &mut BrokerState, &mut Turn<'_>) -> T,
     ) -> T {
         let shard = self.shard;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weigh_model::Nanos;
 use weigh_model::connection;
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 use super::admission::{announce, refusal};
 use super::broker::{Broker, Connection, Stage};
@@ -337,7 +337,7 @@ impl Broker {
 }
 
 impl Server for Broker {
-    fn accepted(&mut self, connection: ConnectionId, now: Nanos, _out: &mut dyn Outlets) {
+    fn accepted(&mut self, connection: ConnectionId, now: Nanos, _out: &mut dyn Outboxes) {
         self.accepted += 1;
         self.serial = self.serial.wrapping_add(1);
         let at = connection.0 as usize;
@@ -360,7 +360,7 @@ impl Server for Broker {
         connection: ConnectionId,
         input: &[u8],
         now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, connection::Fault> {
         if let Some(known) = self.connection(connection)
             && known.stage != Stage::Greeting
@@ -383,7 +383,7 @@ impl Server for Broker {
         }
     }
 
-    fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+    fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
         self.passages.drained(connection, out);
@@ -394,7 +394,7 @@ impl Server for Broker {
         });
     }
 
-    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outlets) {
+    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
         self.end_passage(connection, &mut hub, out);
@@ -409,7 +409,7 @@ impl Server for Broker {
         }
     }
 
-    fn wake(&mut self, now: Nanos, out: &mut dyn Outlets) -> Option<Nanos> {
+    fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
         let next = self.beside(now, &mut hub, out, |own, hub, turn| {
@@ -419,7 +419,7 @@ impl Server for Broker {
         Some(next.min(now + WAKE_AT_LEAST))
     }
 
-    fn notified(&mut self, now: Nanos, out: &mut dyn Outlets) {
+    fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
         self.beside(now, &mut hub, out, |own, hub, turn| {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use weigh_model::Nanos;
-use weigh_model::server::{ConnectionId, Outlets};
+use weigh_model::server::{ConnectionId, Outboxes};
 
 use super::codec::{
     Ack, AckKind, Id, PACKET_BYTES_MAX, Properties, Publish, Qos, Section, Version,
@@ -140,7 +140,7 @@ impl Counts {
 
 /// One call from the engine.
 pub(super) struct Turn<'a> {
-    pub(super) out: &'a mut dyn Outlets,
+    pub(super) out: &'a mut dyn Outboxes,
     pub(super) now: Nanos,
     pub(super) shard: u16,
 }

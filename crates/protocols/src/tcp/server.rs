@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 use super::codec::{self, EVERYONE, Frame, Head};
 use crate::pass_through::{PassThroughs, UNHEARD_BYTES_MAX, WHOLE_BYTES_MAX};
@@ -85,7 +85,7 @@ impl TcpServer {
         &mut self,
         from: ConnectionId,
         frame: Frame<'_>,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<(), Fault> {
         match frame.kind {
             codec::MESSAGE => {
@@ -121,7 +121,7 @@ impl TcpServer {
         &mut self,
         from: ConnectionId,
         frame: Frame<'_>,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<(), Fault> {
         if self.passages.is_idle() {
             return self.take(from, frame, out);
@@ -138,7 +138,7 @@ impl TcpServer {
         &mut self,
         from: ConnectionId,
         input: &[u8],
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Option<usize> {
         let head = codec::read_head(input)?;
         let consumers = self.exchange.consumers.load(Ordering::Acquire);
@@ -177,7 +177,7 @@ impl TcpServer {
         &mut self,
         from: ConnectionId,
         input: &[u8],
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> (usize, bool) {
         let taken = self.passages.take(from, input, out);
         let Some(passed) = self.passages.finish(from, out) else { return (taken, false) };
@@ -219,7 +219,7 @@ impl TcpServer {
 
     /// Forwards a message; false if it came from a producer and had no consumer. Any consumer on
     /// other shards counts, since only they know their subscriptions.
-    fn publish(&mut self, from: ConnectionId, body: &[u8], out: &mut dyn Outlets) -> bool {
+    fn publish(&mut self, from: ConnectionId, body: &[u8], out: &mut dyn Outboxes) -> bool {
         let Peer::Producer(producer) = self.peer(from) else {
             if self.exchange.consumers.load(Ordering::Acquire) > 0 {
                 self.forward(EVERYONE, body, out);
@@ -233,7 +233,7 @@ impl TcpServer {
     }
 
     /// Stages a message for the consumers of this shard; false if none listens.
-    fn forward(&mut self, producer: u32, body: &[u8], out: &mut dyn Outlets) -> bool {
+    fn forward(&mut self, producer: u32, body: &[u8], out: &mut dyn Outboxes) -> bool {
         let mut listeners = 0;
         let mut forwarded = 0;
         let frame_bytes = codec::HEAD_BYTES + body.len();
@@ -255,7 +255,7 @@ impl TcpServer {
     }
 
     /// Leaves a message for the consumers of other shards; false if there are none.
-    fn post(&mut self, producer: u32, body: &[u8], out: &mut dyn Outlets) -> bool {
+    fn post(&mut self, producer: u32, body: &[u8], out: &mut dyn Outboxes) -> bool {
         let here = self.consumers.len() as u32;
         if self.exchange.consumers.load(Ordering::Acquire) == here {
             return false;
@@ -283,7 +283,7 @@ impl TcpServer {
 }
 
 impl Server for TcpServer {
-    fn accepted(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+    fn accepted(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
         let index = connection.0 as usize;
         if index >= self.peers.len() {
             self.peers.resize(index + 1, Peer::Plain);
@@ -297,7 +297,7 @@ impl Server for TcpServer {
         connection: ConnectionId,
         input: &[u8],
         _now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         let mut taken = 0;
         loop {
@@ -319,11 +319,11 @@ impl Server for TcpServer {
         }
     }
 
-    fn drained(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outlets) {
+    fn drained(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outboxes) {
         self.passages.drained(connection, out);
     }
 
-    fn closed(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outlets) {
+    fn closed(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outboxes) {
         self.passages.closed(connection, out);
         if self.peer(connection) == Peer::Consumer {
             self.consumers.retain(|consumer| consumer.connection != connection);
@@ -335,7 +335,7 @@ impl Server for TcpServer {
         }
     }
 
-    fn notified(&mut self, _now: Nanos, out: &mut dyn Outlets) {
+    fn notified(&mut self, _now: Nanos, out: &mut dyn Outboxes) {
         let mut frames = self.own.frames.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = std::mem::take(&mut *frames);
         drop(frames);

@@ -5,7 +5,7 @@
 use weigh_model::connection::Signal;
 use weigh_model::endpoint::Endpoint;
 use weigh_model::protocol::{Dial, Protocol};
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::{Load, Nanos, Pattern};
 use weigh_protocols::mqtt::Mqtt;
@@ -53,7 +53,7 @@ impl Net {
     }
 }
 
-impl Outlets for Net {
+impl Outboxes for Net {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         let link = self.link(to);
         assert!(!link.is_closing, "nothing may be staged for a closing connection");

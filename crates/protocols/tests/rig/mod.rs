@@ -7,7 +7,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Fault, Op, Outbox, Reply, Signal, Ticket};
 use weigh_model::load::{Load, Pattern, Topology};
 use weigh_model::protocol::{Invalid, Protocol, Role, Seat};
-use weigh_model::server::{ConnectionId, Outlets, Server};
+use weigh_model::server::{ConnectionId, Outboxes, Server};
 use weigh_model::trial::{Settings, Trial};
 
 /// A signal that owns its bytes.
@@ -157,7 +157,7 @@ pub struct Desk {
     pub notified: Vec<u16>,
 }
 
-impl Outlets for Desk {
+impl Outboxes for Desk {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         self.staged.entry(to.0).or_default()
     }

@@ -2,7 +2,7 @@
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 use weigh_protocols::server_counts::ServerCounts;
 
 use super::codec;
@@ -13,7 +13,7 @@ pub struct Shard {
 }
 
 impl Server for Shard {
-    fn accepted(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+    fn accepted(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
         self.census.note_connection();
     }
 
@@ -22,7 +22,7 @@ impl Server for Shard {
         connection: ConnectionId,
         input: &[u8],
         _now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         let mut taken = 0;
         while let Some((body, bytes)) = codec::read(&input[taken..])? {
@@ -33,7 +33,7 @@ impl Server for Shard {
         Ok(taken)
     }
 
-    fn closed(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {}
+    fn closed(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {}
 
     fn report(&self) -> ServerReport {
         self.census.report()

@@ -2,7 +2,7 @@
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 use weigh_protocols::server_counts::ServerCounts;
 
 use super::codec;
@@ -13,7 +13,7 @@ pub struct Shard {
 }
 
 impl Server for Shard {
-    fn accepted(&mut self, _peer: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+    fn accepted(&mut self, _peer: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
         self.census.note_connection();
     }
 
@@ -22,7 +22,7 @@ impl Server for Shard {
         peer: ConnectionId,
         input: &[u8],
         _now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         if let Some((number, body)) = codec::read(input) {
             self.census.note(body);
@@ -32,7 +32,7 @@ impl Server for Shard {
         Ok(input.len())
     }
 
-    fn closed(&mut self, _peer: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {}
+    fn closed(&mut self, _peer: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {}
 
     fn report(&self) -> ServerReport {
         self.census.report()

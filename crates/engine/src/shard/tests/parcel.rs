@@ -6,7 +6,7 @@ use weigh_model::connection::{
     Connection, Emit, Fault, Op, Outbox, Reply, Signal, Ticket, Transfer,
 };
 use weigh_model::protocol::{Host, Role, Seat, Transport};
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 /// How the server behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -162,7 +162,7 @@ pub fn host(manner: Manner) -> Host {
 }
 
 impl Office {
-    fn message(&mut self, from: ConnectionId, ticket: u32, asks: bool, out: &mut dyn Outlets) {
+    fn message(&mut self, from: ConnectionId, ticket: u32, asks: bool, out: &mut dyn Outboxes) {
         let taken = &mut self.taken[from.0 as usize];
         *taken += 1;
         let answer = match self.manner {
@@ -181,7 +181,7 @@ impl Office {
         }
     }
 
-    fn pass_on(&mut self, body: &[u8], out: &mut dyn Outlets) {
+    fn pass_on(&mut self, body: &[u8], out: &mut dyn Outboxes) {
         for (subscriber, got) in &mut self.subscribers {
             *got += 1;
             put(out.stage(*subscriber), DELIVER, 0, body);
@@ -193,7 +193,7 @@ impl Office {
 }
 
 impl Server for Office {
-    fn accepted(&mut self, connection: ConnectionId, _: Nanos, _: &mut dyn Outlets) {
+    fn accepted(&mut self, connection: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {
         let place = connection.0 as usize;
         if self.taken.len() <= place {
             self.taken.resize(place + 1, 0);
@@ -207,7 +207,7 @@ impl Server for Office {
         from: ConnectionId,
         input: &[u8],
         _: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         let mut taken = 0;
         while let Some((kind, ticket, body)) = take(&input[taken..]) {
@@ -228,7 +228,7 @@ impl Server for Office {
         Ok(taken)
     }
 
-    fn closed(&mut self, connection: ConnectionId, _: Nanos, _: &mut dyn Outlets) {
+    fn closed(&mut self, connection: ConnectionId, _: Nanos, _: &mut dyn Outboxes) {
         self.subscribers.retain(|(subscriber, _)| *subscriber != connection);
     }
 

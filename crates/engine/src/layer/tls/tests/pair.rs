@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Reply, Signal, Ticket};
 use weigh_model::protocol::{Dial, Host, Lifetime, Role, Seat, Transport};
-use weigh_model::server::{ConnectionId, Outlets, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 use crate::layer::tls::{
     Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Tally, TlsError, Versions,
@@ -123,7 +123,7 @@ pub(super) struct Pair {
     connection: Option<Box<dyn Connection>>,
     server: Box<dyn Server>,
     out: Outbox,
-    outlets: Staged,
+    outboxes: Staged,
     pieces: Vec<usize>,
     next_piece: usize,
     to_server: VecDeque<u8>,
@@ -143,7 +143,7 @@ impl Pair {
             connection: Some((made.dial.make)(Seat { index: 0, role: Role::Producer })),
             server: (made.host.make)(0),
             out: Outbox::default(),
-            outlets: Staged::default(),
+            outboxes: Staged::default(),
             pieces,
             next_piece: 0,
             to_server: VecDeque::new(),
@@ -155,7 +155,7 @@ impl Pair {
             fault: None,
             server_fault: None,
         };
-        pair.server.accepted(LINE, pair.now, &mut pair.outlets);
+        pair.server.accepted(LINE, pair.now, &mut pair.outboxes);
         let mut is_ready = false;
         if let Some(connection) = &mut pair.connection {
             connection
@@ -175,7 +175,7 @@ impl Pair {
                 self.now = self.now + Nanos::from_millis(1);
                 let bytes = piece_of(&mut self.to_server, piece);
                 if self.server_fault.is_none() {
-                    let result = self.server.receive(LINE, &bytes, self.now, &mut self.outlets);
+                    let result = self.server.receive(LINE, &bytes, self.now, &mut self.outboxes);
                     self.server_fault = result.err();
                 }
             } else if !self.to_client.is_empty() {
@@ -249,7 +249,7 @@ impl Pair {
         {
             *last ^= 1;
         }
-        self.to_client.extend(self.outlets.staged.drain(..));
+        self.to_client.extend(self.outboxes.staged.drain(..));
     }
 }
 
@@ -265,7 +265,7 @@ struct Staged {
     staged: Vec<u8>,
 }
 
-impl Outlets for Staged {
+impl Outboxes for Staged {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         assert_eq!(to, LINE);
         &mut self.staged
@@ -350,7 +350,7 @@ struct Echo {
 }
 
 impl Server for Echo {
-    fn accepted(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {
+    fn accepted(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
         self.report.connections += 1;
     }
 
@@ -359,7 +359,7 @@ impl Server for Echo {
         connection: ConnectionId,
         input: &[u8],
         _now: Nanos,
-        out: &mut dyn Outlets,
+        out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         assert_eq!(self.report.connections, 1, "accepted comes first, once");
         let mut taken = 0;
@@ -375,7 +375,7 @@ impl Server for Echo {
         Ok(taken)
     }
 
-    fn closed(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outlets) {}
+    fn closed(&mut self, _connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {}
 
     fn report(&self) -> ServerReport {
         self.report.clone()
