@@ -12,7 +12,7 @@ use weigh_model::{Load, Nanos, Trial};
 use crate::interval_times::IntervalTimes;
 use crate::message_log::MessageLog;
 use crate::object::ObjectFile;
-use crate::outlet::Outlet;
+use crate::socket_host::SocketHost;
 
 /// A trial with everything the engine needs to run it.
 pub struct Job {
@@ -29,7 +29,7 @@ pub struct Job {
     /// Local addresses to connect from, in turn; empty leaves the choice to the kernel.
     pub sources: Vec<IpAddr>,
     /// The host on which consumers are, if it is not the producers'.
-    pub consumers: Option<Arc<dyn Outlet>>,
+    pub consumers: Option<Arc<dyn SocketHost>>,
     /// The due times of a traced arrival.
     pub trace: Vec<Nanos>,
     /// How many shards run it.

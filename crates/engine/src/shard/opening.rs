@@ -11,11 +11,11 @@ use super::rules::Consumer;
 use super::source::Source;
 use super::{Phase, Shard};
 use crate::flights::NO_BATCH;
+use crate::socket_host::made_on;
 use crate::io::{Close, Io, IoFault};
 use crate::job::{Failure, Progress};
 use crate::link::{Link, LinkId, LinkPhase};
 use crate::outcome::SILENCE;
-use crate::outlet::made_through;
 
 impl Shard {
     /// Opens more of the connections that stand during the whole trial. Consumers come first:
@@ -83,11 +83,11 @@ impl Shard {
         }
         let seat = Seat { index: state.index, role: state.role };
         self.connecting.openings.push_back((state.connecting_since, index));
-        let outlet = match seat.role {
+        let host = match seat.role {
             Role::Consumer => self.job.consumers.as_deref(),
             Role::Producer => None,
         };
-        match made_through(outlet, || match self.rules.transport {
+        match made_on(host, || match self.rules.transport {
             Transport::Stream => io.connect(self.job.address, source),
             Transport::Datagram => io.connect_datagrams(self.job.address, source),
         }) {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use weigh_engine::outlet::Outlet;
+use weigh_engine::socket_host::SocketHost;
 use weigh_model::path::Path;
 use weigh_testbed::hosts::{
     Door, Host, HostSpec, HostsError, NamespaceRights, Offloads, Scene, SceneSpec,
@@ -125,20 +125,20 @@ pub fn is_client(host: &Host) -> bool {
 }
 
 /// The generator's route to the subscribers' host, if they have one.
-pub fn subscribers(scene: &Scene) -> Option<Arc<dyn Outlet>> {
+pub fn subscribers(scene: &Scene) -> Option<Arc<dyn SocketHost>> {
     let there = scene.host(SUBSCRIBER).ok()?.door();
     let home = scene.host(GENERATOR).ok()?.door();
-    Some(Arc::new(Aside { there, home }))
+    Some(Arc::new(SubscriberHost { there, home }))
 }
 
 /// A host on which to make sockets, and the one to return to.
-struct Aside {
+struct SubscriberHost {
     there: Door,
     home: Door,
 }
 
-impl Outlet for Aside {
-    fn through(&self, make: &mut dyn FnMut()) -> io::Result<()> {
+impl SocketHost for SubscriberHost {
+    fn enter(&self, make: &mut dyn FnMut()) -> io::Result<()> {
         self.there.enter()?;
         make();
         self.home.enter()

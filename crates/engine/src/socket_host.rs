@@ -1,28 +1,28 @@
-//! Where the sockets of consumers are made, where that is another host than the producers'.
+//! Host on which sockets of consumers are made, if it is not the host of the producers.
 
 use std::io;
 
 use crate::io::IoFault;
 
 /// Another host, as seen by a thread that makes a socket.
-pub trait Outlet: Send + Sync {
-    /// Calls `make` once while the calling thread stands on that host, and returns to where it
-    /// stood before.
+pub trait SocketHost: Send + Sync {
+    /// Calls `make` once while the calling thread is on that host, and returns to the host where
+    /// the thread was before.
     ///
     /// # Errors
-    /// If the host cannot be entered, and then nothing was made, or if there is no way back.
-    fn through(&self, make: &mut dyn FnMut()) -> io::Result<()>;
+    /// If the host cannot be entered, and then `make` was not called, or if the thread cannot
+    /// return.
+    fn enter(&self, make: &mut dyn FnMut()) -> io::Result<()>;
 }
 
-/// What `make` made on the other host, or here if there is none.
-pub(crate) fn made_through<T>(
-    outlet: Option<&dyn Outlet>,
+/// Calls `make` on the other host, or on this one if there is no other.
+pub(crate) fn made_on<T>(
+    host: Option<&dyn SocketHost>,
     mut make: impl FnMut() -> Result<T, IoFault>,
 ) -> Result<T, IoFault> {
-    let Some(outlet) = outlet else { return make() };
+    let Some(host) = host else { return make() };
     let mut made = None;
-    outlet
-        .through(&mut || made = Some(make()))
+    host.enter(&mut || made = Some(make()))
         .map_err(|error| IoFault::Other(error.raw_os_error().unwrap_or_default()))?;
     made.unwrap_or(Err(IoFault::Unreachable))
 }
@@ -49,8 +49,8 @@ mod tests {
         }
     }
 
-    impl Outlet for Noting {
-        fn through(&self, make: &mut dyn FnMut()) -> io::Result<()> {
+    impl SocketHost for Noting {
+        fn enter(&self, make: &mut dyn FnMut()) -> io::Result<()> {
             if self.is_closed {
                 return Err(io::Error::from_raw_os_error(1));
             }
@@ -64,18 +64,18 @@ mod tests {
     #[test]
     fn what_is_made_is_made_between_going_in_and_coming_out() {
         let open = Noting::new(false);
-        let made = made_through(Some(&open), || {
+        let made = made_on(Some(&open), || {
             open.note("made");
             Ok(7)
         });
-        assert_eq!((made, made_through(None, || Ok(8))), (Ok(7), Ok(8)));
+        assert_eq!((made, made_on(None, || Ok(8))), (Ok(7), Ok(8)));
         assert_eq!(*open.steps.lock().unwrap(), ["in", "made", "out"]);
     }
 
     #[test]
     fn on_a_host_that_cannot_be_entered_nothing_is_made() {
         let closed = Noting::new(true);
-        let made = made_through(Some(&closed), || -> Result<u8, IoFault> { panic!("made here") });
+        let made = made_on(Some(&closed), || -> Result<u8, IoFault> { panic!("made here") });
         assert_eq!(made, Err(IoFault::Other(1)));
     }
 }
