@@ -2,7 +2,7 @@
 //! inside TLS, and on sockets. A further protocol is tried by being in the registry; the toys show
 //! it.
 
-use weigh_engine::io::sim::{Cut, Link, Weather};
+use weigh_engine::io::sim::{Cut, Impairments, Link};
 use weigh_engine::record::{Beside, put_together};
 use weigh_model::connection::{Connection, Outbox};
 use weigh_model::ledger::Cause;
@@ -149,7 +149,7 @@ fn the_books_are_exact_when_datagrams_are_lost_doubled_and_overtaken() {
             continue;
         }
         case.setup.load.timeout = Nanos::from_secs(2);
-        case.setup.link.weather = Weather {
+        case.setup.link.impairments = Impairments {
             lost_ppm: 200_000,
             doubled_ppm: 100_000,
             late_ppm: 100_000,
@@ -245,7 +245,7 @@ fn what_is_sent_again_arrives() {
     let protocol = TOYS.iter().find(|toy| toy.name() == "udp-echo").unwrap();
     let mut setup = Setup::of(*protocol, &[("retransmit", "30ms")], Pattern::Request, 400);
     setup.link = Link { delay: Nanos::from_millis(5), ..Link::default() };
-    setup.link.weather.lost_ppm = 200_000;
+    setup.link.impairments.lost_ppm = 200_000;
     let seen = setup.on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(400));
     let response = &seen.outcome.shards.recorder.response;

@@ -171,7 +171,7 @@ fn seeds(usual: u64) -> u64 {
 
 /// Without a break nothing may be lost, however the bytes come.
 #[test]
-fn rough_weather_loses_nothing() {
+fn without_a_break_nothing_is_lost() {
     for seed in 0..seeds(200) {
         let mut setup = storm(seed);
         setup.load.timeout = Nanos::from_secs(20);

@@ -5,7 +5,7 @@
 //! Parties take no time to think: the clock stands still while one is stepped, and moves only
 //! when nobody has anything to do. It models streams as an application sees them, not TCP: there
 //! is no slow start and no loss, only what a socket can show. Datagrams are lost, doubled and
-//! overtaken as the link's [`Weather`] says, and dropped where nobody reads them.
+//! overtaken as the link's [`Impairments`] says, and dropped where nobody reads them.
 
 mod datagrams;
 mod ends;
@@ -24,7 +24,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::Frames;
 
 use super::{Close, Io, IoEvent, IoFault, Token, Waker};
-pub use flows::Weather;
+pub use flows::Impairments;
 pub use link::{Cut, Link, Pause};
 use state::State;
 

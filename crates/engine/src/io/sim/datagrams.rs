@@ -100,13 +100,14 @@ impl State {
     fn send_off(&mut self, from: FlowId, bytes: &[u8]) {
         let (link, is_served) = (self.flows.flows[from].link, self.flows.flows[from].is_served);
         let leaves = self.leave(link, usize::from(!is_served), bytes.len());
-        let weather = self.links[link].link.weather;
-        if self.happens(weather.lost_ppm) {
+        let impairments = self.links[link].link.impairments;
+        if self.happens(impairments.lost_ppm) {
             return;
         }
-        let copies = 1 + u32::from(self.happens(weather.doubled_ppm));
+        let copies = 1 + u32::from(self.happens(impairments.doubled_ppm));
         for _ in 0..copies {
-            let late = if self.happens(weather.late_ppm) { weather.late_by } else { Nanos(0) };
+            let late =
+                if self.happens(impairments.late_ppm) { impairments.late_by } else { Nanos(0) };
             let at = leaves + self.links[link].link.delay + self.jitter(link) + late;
             self.schedule(at, Payload::Datagram(from, bytes.to_vec()));
         }

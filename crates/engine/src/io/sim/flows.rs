@@ -1,4 +1,4 @@
-//! Flows of datagrams in the world, as data; what happens to them is in `datagrams`.
+//! Data of the flows of datagrams in the simulation; `datagrams` moves them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -7,16 +7,16 @@ use weigh_model::Nanos;
 
 use crate::io::Token;
 
-/// Payload a link does to datagrams beside carrying them; each chance is in a million.
+/// Impairments of datagrams on a link; each probability is in parts per million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Weather {
-    /// Lost on the way.
+pub struct Impairments {
+    /// Datagrams that are lost.
     pub lost_ppm: u32,
-    /// Arriving twice.
+    /// Datagrams that arrive twice.
     pub doubled_ppm: u32,
-    /// Held up by `late_by`, so that others overtake them.
+    /// Datagrams that are delayed by `late_by`, so that later ones overtake them.
     pub late_ppm: u32,
-    /// How long those are held up.
+    /// Delay of late datagrams.
     pub late_by: Nanos,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Flow {
     pub(super) queued_bytes: usize,
 }
 
-/// Payload a flow's party is to be told.
+/// Event for the party of a flow.
 #[derive(Clone, Copy)]
 pub(super) enum FlowNews {
     Connected,

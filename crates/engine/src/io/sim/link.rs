@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use weigh_model::Nanos;
 
-use super::flows::Weather;
+use super::flows::Impairments;
 
 /// The way to one listening address, shared by all connections to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub struct Link {
     pub buffer_bytes: usize,
     /// Deliver in pieces of random size, some of them in a later turn.
     pub in_pieces: bool,
-    /// Payload happens to datagrams.
-    pub weather: Weather,
+    /// Impairments of datagrams.
+    pub impairments: Impairments,
 }
 
 impl Default for Link {
@@ -33,7 +33,7 @@ impl Default for Link {
             bytes_per_s: None,
             buffer_bytes: 256 * 1024,
             in_pieces: false,
-            weather: Weather::default(),
+            impairments: Impairments::default(),
         }
     }
 }
