@@ -51,9 +51,9 @@ fn what_has_no_end_is_refused_before_memory_grows() {
     ] {
         check(&place, line, 2, parts);
     }
-    let foreseen = check(&place, "compare tcp -n 10 --reps 1000000000 --dry", 0, &[]).stdout;
-    assert!(foreseen.contains("1000000000 trials"), "{foreseen}");
-    assert!(foreseen.contains("at most more than 100 years"), "{foreseen}");
+    let predicted = check(&place, "compare tcp -n 10 --reps 1000000000 --dry", 0, &[]).stdout;
+    assert!(predicted.contains("1000000000 trials"), "{predicted}");
+    assert!(predicted.contains("at most more than 100 years"), "{predicted}");
     assert!(place.runs().is_empty(), "nothing was run");
 }
 
@@ -228,9 +228,9 @@ fn set_keys_take_the_place_of_those_of_a_plan() {
         ("cases.toml", "load.messages=9", 2),
     ] {
         let words = ["run", plan, "--dry", "--json", "--set", set];
-        let foreseen = place.weigh(&words).with(0).json();
+        let predicted = place.weigh(&words).with(0).json();
         let (key, value) = set.split_once('=').unwrap();
-        let all = foreseen["cases"].as_array().unwrap().clone();
+        let all = predicted["cases"].as_array().unwrap().clone();
         assert_eq!(all.len(), cases, "{plan} {set}: {all:?}");
         let differs = all.iter().any(|case| case[key] != *value && !case[key].is_null());
         let number: Option<f64> = value.parse().ok();

@@ -13,7 +13,7 @@ use crate::bounds::{Measured, Relevant, Trials};
 use crate::goal::{Goal, MissingFigure};
 use crate::pursuit::{Pursuit, is_reached, relative_width};
 use crate::quantity::Quantity;
-use crate::standing::{self, FORESEEN_MAX, Remaining};
+use crate::standing::{self, Remaining, SIMULATED_MAX};
 use crate::trial::{Purpose, TrialEnd, TrialRequest, TrialResult};
 
 /// A search to be done.
@@ -246,7 +246,7 @@ impl Selector {
     pub fn forecast(&self, load: f64, beside: Nanos) -> Remaining {
         let limit = load / self.search.axis.granularity();
         let mut own = Selector { stop: None, pending: None, ..self.clone() };
-        own.foresee(&vec![limit; self.search.goals.len()], beside, |_| false)
+        own.simulate(&vec![limit; self.search.goals.len()], beside, |_| false)
     }
 
     /// What is left until the answer of `goal` is proven, if the limit is where it seems to be.
@@ -256,12 +256,12 @@ impl Selector {
         let limits: Vec<f64> = (0..self.search.goals.len()).map(limit).collect();
         let beside = Nanos(self.beside.0 / self.records.len().max(1) as u64);
         let mut own = Selector { stop: None, pending: None, ..self.clone() };
-        own.foresee(&limits, beside, |own| own.is_proven(goal))
+        own.simulate(&limits, beside, |own| own.is_proven(goal))
     }
 
     /// Simulates the search as if each goal were met up to its limit, in steps, until `is_enough`
     /// or the end.
-    fn foresee(
+    fn simulate(
         &mut self,
         limits: &[f64],
         beside: Nanos,
@@ -269,7 +269,7 @@ impl Selector {
     ) -> Remaining {
         let mut left = Remaining::default();
         let lowest = limits.iter().copied().fold(f64::INFINITY, f64::min);
-        while left.trials < FORESEEN_MAX && !is_enough(self) {
+        while left.trials < SIMULATED_MAX && !is_enough(self) {
             let Some(request) = self.wanted() else { break };
             left.trials += 1;
             let time = request.duration.0.saturating_add(beside.0);
@@ -487,7 +487,7 @@ impl Selector {
                 };
                 let trials = match trials {
                     1 => "1 more trial".to_owned(),
-                    FORESEEN_MAX.. => format!("more than {FORESEEN_MAX} trials"),
+                    SIMULATED_MAX.. => format!("more than {SIMULATED_MAX} trials"),
                     _ => format!("{trials} more trials"),
                 };
                 format!("{at_least}{trials} (about {})", rough(time))

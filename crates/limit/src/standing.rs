@@ -46,4 +46,4 @@ pub(crate) fn guess(best: Relevant, first: Step, last: Step) -> f64 {
 }
 
 /// Maximum number of trials that are simulated.
-pub(crate) const FORESEEN_MAX: usize = 1_000;
+pub(crate) const SIMULATED_MAX: usize = 1_000;

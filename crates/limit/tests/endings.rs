@@ -74,7 +74,7 @@ fn the_usual_goal_is_proven_within_a_minute() {
         let minute = Some(Nanos::from_secs(60));
         let search =
             Search { budget: minute, ..Search::new(axis(100.0, 1e6), vec![Goal::minute()]) };
-        let foretold = Selector::new(search.clone()).unwrap().forecast(capacity, BESIDE);
+        let predicted = Selector::new(search.clone()).unwrap().forecast(capacity, BESIDE);
         let mut target = bucket(capacity);
         let answer = searched(search, |request| timed(&mut target, request));
         let found = &answer.goals[0];
@@ -82,8 +82,8 @@ fn the_usual_goal_is_proven_within_a_minute() {
         let truth = target.limit(1.0, 0.005);
         assert!(found.lower.unwrap().load <= truth && truth <= found.upper.unwrap().load);
         assert!(found.unproven.is_none() && found.remaining.is_none());
-        assert!(foretold.trials.abs_diff(answer.trials.len()) <= 4, "{foretold:?} {found}");
-        assert!(foretold.time <= Nanos::from_secs(60), "{foretold:?}");
+        assert!(predicted.trials.abs_diff(answer.trials.len()) <= 4, "{predicted:?} {found}");
+        assert!(predicted.time <= Nanos::from_secs(60), "{predicted:?}");
     }
 }
 

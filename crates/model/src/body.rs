@@ -222,7 +222,7 @@ impl Composer {
             in_pieces: false,
         };
         composer.check_sizes(source, largest)?;
-        composer.foresee();
+        composer.precompute();
         Ok(composer)
     }
 
@@ -385,7 +385,7 @@ impl Composer {
     }
 
     /// Computes in advance what is the same in all messages of a content.
-    fn foresee(&mut self) {
+    fn precompute(&mut self) {
         if self.template || self.sealer.is_some() {
             return;
         }

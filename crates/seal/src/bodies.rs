@@ -193,7 +193,7 @@ mod tests {
 
     /// The size of an object is known before it is made, whatever it is made of.
     #[test]
-    fn sizes_are_foreseen() {
+    fn sizes_are_predicted() {
         for recipients in [1, 2, 5, 23, 24] {
             for (is_signed, has_policy) in
                 [(false, false), (true, false), (false, true), (true, true)]

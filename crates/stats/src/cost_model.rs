@@ -35,7 +35,7 @@ use crate::quantile::interpolated;
 use crate::random::Random;
 use crate::{CONFIDENCE, Refusal};
 
-pub use held_out::{Foretold, foretell};
+pub use held_out::{Prediction, predict};
 pub use non_negative::non_negative;
 
 /// One run: its drivers and its cost.

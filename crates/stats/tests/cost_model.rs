@@ -4,7 +4,7 @@
 use nalgebra::{DMatrix, DVector};
 use serde_json::Value;
 use weigh_stats::bootstrap::Bootstrap;
-use weigh_stats::cost_model::{Coefficients, CostModel, Row, foretell, non_negative};
+use weigh_stats::cost_model::{Coefficients, CostModel, Row, non_negative, predict};
 use weigh_stats::random::Random;
 
 #[test]
@@ -86,7 +86,7 @@ fn a_missing_term_shows_where_cells_are_held_out() {
     let without: Vec<Row> =
         with.iter().map(|row| Row { drivers: row.drivers[..4].to_vec(), ..row.clone() }).collect();
     let error = |rows: &[Row]| {
-        let found = foretell(&[0.0], |_| rows.to_vec(), &groups, 3, FLOOR);
+        let found = predict(&[0.0], |_| rows.to_vec(), &groups, 3, FLOOR);
         let errors: Vec<f64> = found.iter().filter_map(|cell| cell.relative_error()).collect();
         assert!(errors.len() > 7, "{found:?}");
         (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt()

@@ -15,8 +15,8 @@ fn a_recorded_run_is_answered_line_by_line() {
     for family in &outcome.families {
         family.terms.iter().for_each(|term| println!("{term:?}"));
         for cell in family.held_out.iter().chain(&family.checked) {
-            let (measured, foretold) = (cell.measured_percent, cell.foretold_percent);
-            println!("{measured:6.2} {foretold:6.2?} {}", cell.link.cell);
+            let (measured, predicted) = (cell.measured_percent, cell.predicted_percent);
+            println!("{measured:6.2} {predicted:6.2?} {}", cell.link.cell);
         }
     }
     assert!(outcome.lanes.len() == 10 && outcome.missing.is_empty(), "{:?}", outcome.missing);
@@ -87,7 +87,7 @@ fn made_up_costs_are_found_and_put_together() {
     let outcome = carry::answer(&asked(), &runs);
     for family in &outcome.families {
         let error = family.held_out_error.expect("cells were held out");
-        assert!(family.is_foretelling && error < 0.1, "{}: {error}", family.label);
+        assert!(family.is_predictive && error < 0.1, "{}: {error}", family.label);
         assert!(family.checked_error.expect("checked") < 0.1, "{family:?}");
         let awake_s = family.awake_s.expect("wake-ups were fitted");
         assert!((1e-4..=4e-4).contains(&awake_s), "{}: {awake_s}", family.label);
@@ -130,7 +130,7 @@ fn what_the_model_does_not_have_shows_in_what_was_held_out() {
     set_costs(&mut runs, |cell| truth.cores(cell) * if many(cell) { 4.0 } else { 1.0 });
     let outcome = carry::answer(&asked(), &runs);
     for family in &outcome.families {
-        assert!(!family.is_foretelling, "{}: {:?}", family.label, family.held_out_error);
+        assert!(!family.is_predictive, "{}: {:?}", family.label, family.held_out_error);
     }
     assert!(carry::table(&outcome).contains("do not rely on it"));
 }

@@ -122,7 +122,7 @@ impl Run {
         if self.dry {
             return self.tell(&all);
         }
-        self.foretell(&all);
+        self.announce(&all);
         let begin = |texts: &StudyTexts| StudyRun::begin(&self.runs, texts, &asked, data);
         self.sit_all(all, &context, begin)
     }
@@ -151,7 +151,7 @@ impl Run {
             tool.time = Nanos(0);
         }
         let (all, context) = self.looked(vec![Ready { texts, study, parts, tools }], ground)?;
-        self.foretell(&all);
+        self.announce(&all);
         let mut kept = Some(kept);
         let again = |_: &StudyTexts| {
             kept.take().ok_or_else(|| Stop::new(Exit::Internal, "there is one study to go on with"))
@@ -314,7 +314,7 @@ impl Run {
     }
 
     /// What is about to happen, and what will not.
-    fn foretell(&self, all: &[Begun]) {
+    fn announce(&self, all: &[Begun]) {
         if !self.quiet {
             for own in all {
                 eprintln!("weigh: {}", heading(own));

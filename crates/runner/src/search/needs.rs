@@ -24,10 +24,10 @@ pub fn of(search: &Search, beside: Nanos) -> Option<Needs> {
     let selector = Selector::new(search.clone()).ok()?;
     let (min, max) = (search.axis.min(), search.axis.max());
     let limit = |place: u32| min * (max / min).powf(f64::from(place) / f64::from(PLACES));
-    let foreseen: Vec<Remaining> =
+    let predicted: Vec<Remaining> =
         (0..=PLACES).map(|place| selector.forecast(limit(place), beside)).collect();
-    let trials = || foreseen.iter().map(|own| own.trials);
-    let seconds = || foreseen.iter().map(|own| own.time.as_secs_f64());
+    let trials = || predicted.iter().map(|own| own.trials);
+    let seconds = || predicted.iter().map(|own| own.time.as_secs_f64());
     Some(Needs {
         trials: (trials().min()?, trials().max()?),
         time_s: (seconds().reduce(f64::min)?, seconds().reduce(f64::max)?),

@@ -6,33 +6,33 @@ use crate::bootstrap::Bootstrap;
 
 /// A group that was left out: its measured cost, and the prediction of a fit without it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Foretold {
+pub struct Prediction {
     /// The group's number.
     pub group: usize,
     /// The mean cost of its runs.
     pub measured: f64,
     /// The prediction for their mean drivers; `None` if it cannot be made: only this group has a
     /// driver, or without it two drivers cannot be separated.
-    pub foretold: Option<f64>,
+    pub predicted: Option<f64>,
 }
 
-impl Foretold {
+impl Prediction {
     /// Predicted minus measured, as a share of measured.
     pub fn relative_error(&self) -> Option<f64> {
-        self.foretold.map(|foretold| foretold / self.measured - 1.0)
+        self.predicted.map(|predicted| predicted / self.measured - 1.0)
     }
 }
 
 /// Leaves the groups out in `parts` parts: group `g` with part `g % parts`. `groups` has the group
 /// of each row, such as its cell; a group is always left out whole, since its runs predict each
 /// other too well. The other arguments are those of [`CostModel::fit_shaped`].
-pub fn foretell(
+pub fn predict(
     shapes: &[f64],
     rows: impl Fn(f64) -> Vec<Row>,
     groups: &[usize],
     parts: usize,
     floor: f64,
-) -> Vec<Foretold> {
+) -> Vec<Prediction> {
     let parts = parts.max(1);
     let mut numbers = groups.to_vec();
     numbers.sort_unstable();
@@ -56,7 +56,7 @@ pub fn foretell(
         let measured = own.iter().map(|row| row.cost).sum::<f64>() / n;
         let mean = |at: usize| own.iter().map(|row| row.drivers[at]).sum::<f64>() / n;
         let drivers: Vec<f64> = (0..own[0].drivers.len()).map(mean).collect();
-        Foretold { group, measured, foretold: fit.and_then(|fit| fit.cost(&drivers)) }
+        Prediction { group, measured, predicted: fit.and_then(|fit| fit.cost(&drivers)) }
     };
     numbers.into_iter().map(of_group).collect()
 }
@@ -113,10 +113,10 @@ mod tests {
     }
 
     #[test]
-    fn a_true_model_foretells_and_one_without_a_term_does_not() {
+    fn a_true_model_predicts_and_one_without_a_term_does_not() {
         let (rows, groups) = cells(|a, b| 2.0 + 0.1 * a + 4.0 * b);
         let worst = |rows: &[Row]| {
-            let found = foretell(&[0.0], |_| rows.to_vec(), &groups, 3, 1e-3);
+            let found = predict(&[0.0], |_| rows.to_vec(), &groups, 3, 1e-3);
             assert_eq!(found.len(), 9);
             found.iter().map(|f| f.relative_error().unwrap().abs()).fold(0.0, f64::max)
         };
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_other_group_shows_is_not_foretold() {
+    fn what_no_other_group_shows_is_not_predicted() {
         let (mut rows, groups) = cells(|a, _| a);
         rows.iter_mut()
             .zip(&groups)
             .filter(|(_, g)| **g != 4)
             .for_each(|(r, _)| r.drivers[2] = 0.0);
-        let found = foretell(&[0.0], |_| rows.clone(), &groups, 3, 1e-3);
-        assert_eq!(found[4].foretold, None);
-        assert!(found.iter().filter(|f| f.foretold.is_none()).count() == 1, "{found:?}");
+        let found = predict(&[0.0], |_| rows.clone(), &groups, 3, 1e-3);
+        assert_eq!(found[4].predicted, None);
+        assert!(found.iter().filter(|f| f.predicted.is_none()).count() == 1, "{found:?}");
     }
 }

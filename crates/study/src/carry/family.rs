@@ -13,7 +13,7 @@
 //! memory", 2007, section 3.3.2): here in proportion to the logarithm of the connections.
 
 use weigh_stats::bootstrap::Bootstrap;
-use weigh_stats::cost_model::{Coefficients, CostModel, Row, foretell};
+use weigh_stats::cost_model::{Coefficients, CostModel, Row, predict};
 use weigh_stats::quantile::interpolated;
 use weigh_stats::random::Random;
 
@@ -204,7 +204,7 @@ pub(super) fn weigh(
         checked: Vec::new(),
         checked_error: None,
         error_max: all.held_out_error_max,
-        is_foretelling: false,
+        is_predictive: false,
         refused: None,
         memory: None,
     };
@@ -243,21 +243,21 @@ fn tell(
     shown.terms = family.drivers.iter().enumerate().map(term).collect();
     let rows = |shape: f64| rows(fitted, &family.drivers, shape);
     let groups = groups(fitted);
-    let held = foretell(&SHAPES_S, rows, &groups, PARTS, FLOOR_CORES);
+    let held = predict(&SHAPES_S, rows, &groups, PARTS, FLOOR_CORES);
     let held = held.iter().map(|cell| HeldOutShown {
         link: fitted[cell.group].link.clone(),
         measured_percent: cell.measured * 100.0,
-        foretold_percent: cell.foretold.map(|foretold| foretold * 100.0),
+        predicted_percent: cell.predicted.map(|predicted| predicted * 100.0),
     });
     shown.held_out = held.collect();
     let by_model = |cell: &Observed| {
-        let foretold = cell.mean(|each| family.cores(&cell.load(each), &model.best));
+        let predicted = cell.mean(|each| family.cores(&cell.load(each), &model.best));
         let amounts = cell.repetitions.first().map(|each| cell.load(each));
         let is_known = amounts.is_some_and(|load| family.unknown(&load).is_none());
         HeldOutShown {
             link: cell.link.clone(),
             measured_percent: cell.mean(|each| each.cores) * 100.0,
-            foretold_percent: is_known.then_some(foretold * 100.0),
+            predicted_percent: is_known.then_some(predicted * 100.0),
         }
     };
     shown.residuals = fitted.iter().map(by_model).collect();
@@ -265,7 +265,7 @@ fn tell(
     shown.held_out_error = error(&shown.held_out);
     shown.checked_error = error(&shown.checked);
     let is_small = |error: Option<f64>| error.is_some_and(|error| error <= shown.error_max);
-    shown.is_foretelling =
+    shown.is_predictive =
         is_small(shown.held_out_error) && (checked.is_empty() || is_small(shown.checked_error));
     family.ratios = shown.held_out.iter().chain(&shown.checked).filter_map(ratio).collect();
     shown.correction = Some(family.correction());
@@ -326,7 +326,7 @@ fn groups(cells: &[Observed]) -> Vec<usize> {
 /// costs scatter alike, as a share of that.
 fn error(cells: &[HeldOutShown]) -> Option<f64> {
     let of = |cell: &HeldOutShown| {
-        let off = cell.foretold_percent? - cell.measured_percent;
+        let off = cell.predicted_percent? - cell.measured_percent;
         Some((off / cell.measured_percent.max(FLOOR_CORES * 100.0)).powi(2))
     };
     let squares: Vec<f64> = cells.iter().filter_map(of).collect();
@@ -336,9 +336,9 @@ fn error(cells: &[HeldOutShown]) -> Option<f64> {
 
 /// Measured over predicted; `None` below the floor, where a relative error has no meaning.
 fn ratio(cell: &HeldOutShown) -> Option<f64> {
-    let foretold = cell.foretold_percent.filter(|foretold| *foretold > 0.0)?;
+    let predicted = cell.predicted_percent.filter(|predicted| *predicted > 0.0)?;
     let is_told = cell.measured_percent > FLOOR_CORES * 100.0;
-    is_told.then(|| cell.measured_percent / foretold)
+    is_told.then(|| cell.measured_percent / predicted)
 }
 
 /// Memory against connections held; `None` where nothing sets them apart.

@@ -43,9 +43,9 @@ pub struct CarryOutcome {
 
 impl CarryOutcome {
     /// True if the costs of the lane's family predict as well as required.
-    pub fn foretells(&self, lane: &LaneShown) -> bool {
+    pub fn predicts(&self, lane: &LaneShown) -> bool {
         let own = self.families.iter().find(|family| family.name == lane.family);
-        own.is_some_and(|family| family.is_foretelling)
+        own.is_some_and(|family| family.is_predictive)
     }
 
     /// Limits of the measured floors, each once, with the labels of its lanes.
@@ -144,7 +144,8 @@ pub struct FamilyShown {
     /// The error up to which the prediction counts as good.
     pub error_max: f64,
     /// True if both errors are known and stay below that.
-    pub is_foretelling: bool,
+    #[serde(rename = "is_foretelling")]
+    pub is_predictive: bool,
     /// Why there is no fit; absent where there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -185,7 +186,8 @@ pub struct HeldOutShown {
     /// Percent of a core, measured.
     pub measured_percent: f64,
     /// Percent of a core, predicted; null if the other cells cannot predict it.
-    pub foretold_percent: Option<f64>,
+    #[serde(rename = "foretold_percent")]
+    pub predicted_percent: Option<f64>,
 }
 
 /// Distance of an estimate from the measured range.

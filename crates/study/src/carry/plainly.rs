@@ -49,7 +49,7 @@ fn header(outcome: &CarryOutcome) -> Vec<String> {
 }
 
 fn row(lane: &LaneShown, outcome: &CarryOutcome, columns: usize) -> Vec<String> {
-    let warning = if outcome.foretells(lane) { "" } else { " ?" };
+    let warning = if outcome.predicts(lane) { "" } else { " ?" };
     let floor = lane.floor.as_ref();
     let mut row = vec![
         lane.label.clone(),
@@ -91,7 +91,7 @@ fn rounded(units: Option<f64>) -> String {
 
 fn notes(outcome: &CarryOutcome) -> Vec<String> {
     let mut notes = of_lanes(outcome);
-    notes.extend(outcome.families.iter().map(foretold));
+    notes.extend(outcome.families.iter().map(prediction_error));
     notes.extend(outcome.missing.iter().map(|why| format!("missing: {why}")));
     notes
 }
@@ -112,7 +112,7 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
             notes.push(format!("~ {}: {}", lane.label, floor.in_words(lane)));
         }
     }
-    if outcome.lanes.iter().any(|lane| !outcome.foretells(lane)) {
+    if outcome.lanes.iter().any(|lane| !outcome.predicts(lane)) {
         notes.push("? not reliable: the model does not predict other cells well enough".to_owned());
     }
     let of_floors = outcome.reservations().into_iter();
@@ -134,7 +134,7 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
 }
 
 /// How well a family's costs predict.
-fn foretold(family: &FamilyShown) -> String {
+fn prediction_error(family: &FamilyShown) -> String {
     let label = &family.label;
     match (family.held_out_error, &family.refused) {
         (_, Some(why)) => format!("{label}: {why}"),
@@ -143,7 +143,7 @@ fn foretold(family: &FamilyShown) -> String {
             let checked = family.checked_error.map_or(String::new(), |checked| {
                 format!(", cells of other runs to {:.0} %", checked * 100.0)
             });
-            let beyond = match family.is_foretelling {
+            let beyond = match family.is_predictive {
                 true => String::new(),
                 false => {
                     format!(", more than {:.0} %: do not rely on it", family.error_max * 100.0)

@@ -125,7 +125,7 @@ impl Notes<'_> {
         let lanes = || carry.lanes.iter();
         let reaches = |reach| lanes().flat_map(|lane| &lane.carried).any(|one| one.reach == reach);
         let floors = || lanes().filter_map(|lane| Some((lane, lane.floor.as_ref()?)));
-        let is_unreliable = lanes().any(|lane| !lane.carried.is_empty() && !carry.foretells(lane));
+        let is_unreliable = lanes().any(|lane| !lane.carried.is_empty() && !carry.predicts(lane));
         let marks = [
             (true, MEASURED),
             (floors().any(|(lane, floor)| is_by_turns(lane, floor)), TURNS),
@@ -169,7 +169,7 @@ fn lane_row(lane: &LaneShown, carry: &CarryOutcome, shares: usize, notes: &Notes
             format!("<td>{units}{turns}{marks}</td><td>{devices}</td><td>{p99}</td>")
         });
     let search = searched(lane, f64::from(carry.sensors));
-    let predicts = carry.foretells(lane);
+    let predicts = carry.predicts(lane);
     let carried: String = lane.carried.iter().map(|own| carried(own, predicts)).collect();
     let refused = lane.refused.as_ref().map_or(String::new(), |why| match shares {
         // No line has an answer, and there are no columns for one.
@@ -250,7 +250,7 @@ fn costs(family: &FamilyShown) -> String {
     let error = |error: Option<f64>| {
         error.map_or("no prediction".to_owned(), |error| format!("{:.1} %", error * 100.0))
     };
-    let advice = match family.is_foretelling {
+    let advice = match family.is_predictive {
         true => "so the model may be used",
         false => "<b>so do not rely on the model</b>",
     };
@@ -300,11 +300,11 @@ fn cells(family: &FamilyShown) -> String {
             link(&cell.link, &cell.link.cell),
             percent(Some(cell.measured_percent)),
             percent(fitted),
-            percent(cell.foretold_percent)
+            percent(cell.predicted_percent)
         )
     };
     let own = family.held_out.iter().zip(&family.residuals);
-    let own = own.map(|(held, fitted)| row(held, fitted.foretold_percent));
+    let own = own.map(|(held, fitted)| row(held, fitted.predicted_percent));
     let rows: String = own.chain(family.checked.iter().map(|cell| row(cell, None))).collect();
     format!(
         "<details><summary>Every cell, measured and predicted</summary>\
