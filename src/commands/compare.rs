@@ -13,7 +13,7 @@ use crate::planning::energy::EnergyOptions;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
 use crate::planning::options::LoadOptions;
 use crate::show::terminal::Lines;
-use weigh_runner::case::background_words::beneath;
+use weigh_runner::case::background_words::with_background;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::lanes;
 use weigh_runner::case::secrets::Secrets;
@@ -101,7 +101,7 @@ impl Compare {
         options.check_topology(drafts.iter().map(|draft| &draft.load))?;
         let known = Known::new(catalogue, &Lines);
         if let Some(words) = &self.background {
-            drafts = beneath(words, drafts, &known)?;
+            drafts = with_background(words, drafts, &known)?;
         }
         patience::lengthen(&mut drafts, |_| options.has_timeout(), |draft| known.patience(draft));
         let repeat = Repeat::exactly(self.reps);

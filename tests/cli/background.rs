@@ -1,4 +1,4 @@
-//! A second workload beneath the measured one: it covers the window, its figures stand apart, and
+//! A background load: it covers the window, its figures stand apart, and
 //! where it was not there that is said.
 
 use std::io::{Read, Write};
@@ -31,7 +31,7 @@ fn of_kind<'j>(journal: &'j [Value], kind: &str) -> Vec<&'j Value> {
 /// there before the window and after it, and nothing of it in what was measured.
 #[test]
 fn every_case_is_weighed_with_it_and_without_and_its_figures_stand_apart() {
-    let place = Place::new("beneath");
+    let place = Place::new("background");
     let load = "protocol = \"mqtt\"\nload = { publishers = 20, rate = \"50/s/client\", \
                 pattern = \"publish\", size = \"64B\" }";
     plan(&place, "tcp", load, 2);
@@ -79,7 +79,7 @@ fn every_case_is_weighed_with_it_and_without_and_its_figures_stand_apart() {
 /// At the measured server itself: its own counts are of both, and say nothing of one.
 #[test]
 fn at_the_measured_target_the_ledger_stays_that_of_what_was_measured() {
-    let place = Place::new("beneath-same");
+    let place = Place::new("background-same");
     let load = "target = \"same\"\nprotocol = \"http1\"\nbaseline = false\n\
                 load = { connections = 3, rate = \"300/s\" }";
     plan(&place, "http1", load, 1);
@@ -98,7 +98,7 @@ fn at_the_measured_target_the_ledger_stays_that_of_what_was_measured() {
 /// window, which is said, and what was measured is kept.
 #[test]
 fn a_background_that_ends_early_is_a_warning() {
-    let place = Place::new("beneath-early");
+    let place = Place::new("background-early");
     let address = answers(60);
     let load = format!(
         "protocol = \"http1\"\ntarget = \"http://{address}\"\nbaseline = false\n\
@@ -119,7 +119,7 @@ fn a_background_that_ends_early_is_a_warning() {
 /// covered is told, and all of its messages are in its own ledger.
 #[test]
 fn a_background_of_so_many_messages_is_over_before_the_window() {
-    let place = Place::new("beneath-counted");
+    let place = Place::new("background-counted");
     let load = "protocol = \"http1\"\nbaseline = false\n\
                 load = { connections = 1, rate = \"200/s\", messages = 90 }";
     plan(&place, "tcp", load, 1);
@@ -173,7 +173,7 @@ fn answers(count: u32) -> SocketAddr {
 /// Nothing listens where it shall go: the trial is not done, and the reason names the background.
 #[test]
 fn a_background_that_cannot_begin_is_named() {
-    let place = Place::new("beneath-nobody");
+    let place = Place::new("background-nobody");
     plan(
         &place,
         "tcp",
@@ -189,8 +189,8 @@ fn a_background_that_cannot_begin_is_named() {
 
 /// Refused before anything starts, at its line.
 #[test]
-fn what_cannot_lie_beneath_is_refused_at_its_place() {
-    let place = Place::new("beneath-refused");
+fn an_impossible_background_is_refused_at_its_place() {
+    let place = Place::new("background-refused");
     plan(&place, "tcp", "protocol = \"mqtt\"\nmqtt.qos = 3", 1);
     place.weigh(&["run", "plan.toml"]).with(2).saying(&["plan.toml:11:", "background.mqtt.qos"]);
     plan(&place, "tcp", "protocol = \"mqtt\"\nload.pattern = \"publish\"", 1);
@@ -204,7 +204,7 @@ fn what_cannot_lie_beneath_is_refused_at_its_place() {
 /// The same in the words of a command line; what is wrong with them is told as a plan tells it.
 #[test]
 fn compare_takes_a_background_in_words() {
-    let place = Place::new("beneath-words");
+    let place = Place::new("background-words");
     let asked = |words: &str| place.weigh(&["compare", "tcp", "--dry", "--background", words]);
     let dry = asked("mqtt publishers=100 rate=10/s/client size=64B mqtt.qos=1").with(0).stdout;
     assert!(dry.contains("background=off") && dry.contains("background=on"), "{dry}");
@@ -223,7 +223,7 @@ fn compare_takes_a_background_in_words() {
 /// Ctrl-C while both run: what was measured is kept, nobody is left, and the rest is done later.
 #[test]
 fn interrupted_above_a_background_it_is_resumed() {
-    let place = Place::new("beneath-interrupted");
+    let place = Place::new("background-interrupted");
     let load = "protocol = \"http1\"\nload = { rate = \"200/s\" }";
     plan(&place, "tcp", load, 2);
     let program = place.spawn(&["run", "plan.toml", "--quiet"]);

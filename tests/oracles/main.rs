@@ -4,8 +4,8 @@
 mod accounting;
 mod across;
 mod answers;
+mod background;
 mod batching;
-mod beneath;
 mod chance;
 mod conformance;
 mod delay;

@@ -228,12 +228,12 @@ impl Setup {
         Seen { outcome, server: party.server.report(), log_hash }
     }
 
-    /// The same while `beneath` runs too, each against a server of this setup's protocol behind
+    /// The same while `background` runs too, each against a server of this setup's protocol behind
     /// its own policy; what is seen is this setup's side.
-    pub fn above(&self, beneath: &Setup, policies: [Policy; 2]) -> Seen {
+    pub fn above(&self, background: &Setup, policies: [Policy; 2]) -> Seen {
         let mut world = World::new(self.seed);
         let places = [simulated_address(), SocketAddr::from((Ipv4Addr::LOCALHOST, 8))];
-        let setups = [self, beneath];
+        let setups = [self, background];
         let mut servers: Vec<ScriptedParty> = Vec::new();
         for ((setup, policy), place) in setups.into_iter().zip(policies).zip(places) {
             world.link(place, setup.link);
@@ -242,7 +242,7 @@ impl Setup {
             let server = Scripted::new(setup.protocol.name(), (setup.host().make)(0), policy);
             servers.push(ScriptedParty { server, io });
         }
-        let shard = Shard::new(beneath.job(places[1]), 0, Box::new(|_| {}));
+        let shard = Shard::new(background.job(places[1]), 0, Box::new(|_| {}));
         let mut guest = Guest { shard, io: world.party() };
         // In the order in which the world made them.
         let mut others: Vec<&mut dyn Party> = Vec::new();

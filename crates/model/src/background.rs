@@ -360,13 +360,13 @@ mod tests {
         assert_eq!(overlap(&held, 2_000_000_000, Sought::Connections(4)), 0.0);
     }
 
-    /// Ten loops beneath ten others at one server: half as fast while both are there as alone. Most
+    /// Ten loops under ten others at one server: half as fast while both are there as alone. Most
     /// of what they do lies after a short window, when the trial waits for its messages to be
     /// counted.
     #[test]
     fn a_closed_loop_that_is_alone_before_and_after_was_there_all_the_time() {
-        let beneath = [tenths(-5, 0, 430), tenths(0, 6, 210), tenths(6, 30, 500)].concat();
-        assert_eq!(overlap(&beneath, 600_000_000, Sought::OwnRate), 1.0);
+        let background = [tenths(-5, 0, 430), tenths(0, 6, 210), tenths(6, 30, 500)].concat();
+        assert_eq!(overlap(&background, 600_000_000, Sought::OwnRate), 1.0);
         // One that ended within the window is found as before, however fast it was.
         let ended = [tenths(-5, 0, 430), tenths(0, 3, 210)].concat();
         assert_eq!(overlap(&ended, 600_000_000, Sought::OwnRate), 0.5);

@@ -10,7 +10,7 @@ use weigh_model::units::parse_duration;
 use weigh_model::{Nanos, Pattern};
 
 pub use crate::background_keys::{OFF, ON, PREFIX, STATE};
-use crate::case::{Beneath, Case, map, word};
+use crate::case::{BackgroundChoice, Case, map, word};
 
 use crate::load::LoadWords;
 use crate::problem::{Problem, Problems};
@@ -47,14 +47,14 @@ pub(crate) fn decide(
     (protocol, target): (&dyn Protocol, &str),
     world: &dyn World,
     problems: &mut Problems,
-) -> Option<Beneath> {
-    let Some(state) = row.get(STATE) else { return Some(Beneath::Unasked) };
+) -> Option<BackgroundChoice> {
+    let Some(state) = row.get(STATE) else { return Some(BackgroundChoice::Unasked) };
     if state.value.as_str() == Some(OFF) {
-        return Some(Beneath::Off);
+        return Some(BackgroundChoice::Off);
     }
     let asked = Asked { row, state, world };
     match asked.whole(protocol, target) {
-        Ok(background) => Some(Beneath::On(Box::new(background))),
+        Ok(background) => Some(BackgroundChoice::On(Box::new(background))),
         Err(wrong) => {
             wrong.into_iter().for_each(|problem| problems.add(problem));
             None
@@ -218,9 +218,9 @@ pub(crate) fn points(cases: &[Case]) -> Result<Vec<Point>, Invalid> {
     let point = |case: &Case| {
         let mut keys = Point::new();
         match &case.background {
-            Beneath::Unasked => {}
-            Beneath::Off => drop(keys.insert(STATE.to_owned(), OFF.into())),
-            Beneath::On(background) => {
+            BackgroundChoice::Unasked => {}
+            BackgroundChoice::Off => drop(keys.insert(STATE.to_owned(), OFF.into())),
+            BackgroundChoice::On(background) => {
                 keys.insert(STATE.to_owned(), ON.into());
                 let own = flat(background)?.into_iter();
                 let own = own.filter(|(key, value)| !is_shared(key, value));
@@ -236,11 +236,11 @@ pub(crate) fn points(cases: &[Case]) -> Result<Vec<Point>, Invalid> {
 ///
 /// # Errors
 /// A plan without a background, or with invalid keys of it.
-pub(crate) fn of(plan: &Plan, point: &Point) -> Result<Beneath, Invalid> {
+pub(crate) fn of(plan: &Plan, point: &Point) -> Result<BackgroundChoice, Invalid> {
     match point.get(STATE).and_then(Value::as_str) {
-        None => return Ok(Beneath::Unasked),
+        None => return Ok(BackgroundChoice::Unasked),
         Some(ON) => {}
-        Some(_) => return Ok(Beneath::Off),
+        Some(_) => return Ok(BackgroundChoice::Off),
     }
     let base = plan.background.as_ref().ok_or_else(|| {
         Invalid::new(STATE, "the plan has no background", "write [background] above its keys")
@@ -251,12 +251,12 @@ pub(crate) fn of(plan: &Plan, point: &Point) -> Result<Beneath, Invalid> {
             flat.insert(key.to_owned(), value.clone());
         }
     }
-    whole(flat).map(|whole| Beneath::On(Box::new(whole)))
+    whole(flat).map(|whole| BackgroundChoice::On(Box::new(whole)))
 }
 
 fn flats(cases: &[Case]) -> Result<Vec<Map<String, Value>>, Invalid> {
     let of = |case: &Case| match &case.background {
-        Beneath::On(background) => Some(flat(background)),
+        BackgroundChoice::On(background) => Some(flat(background)),
         _ => None,
     };
     cases.iter().filter_map(of).collect()

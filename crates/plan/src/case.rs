@@ -42,7 +42,7 @@ pub struct Case {
     pub load: Load,
     /// Its background.
     #[serde(skip)]
-    pub background: Beneath,
+    pub background: BackgroundChoice,
 }
 
 impl Case {
@@ -58,7 +58,7 @@ impl Case {
             stages: Stages::default(),
             words: Point::new(),
             load,
-            background: Beneath::default(),
+            background: BackgroundChoice::default(),
         }
     }
 
@@ -127,7 +127,7 @@ pub struct Stages {
 
 /// The background of a case.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Beneath {
+pub enum BackgroundChoice {
     /// The plan has no background.
     #[default]
     Unasked,

@@ -56,7 +56,7 @@ impl Keys {
             })
         });
         let mut keys: Vec<Key> = own.chain(of_load).chain(of_path()).chain(of_protocols).collect();
-        keys.extend(beneath(&keys, protocols));
+        keys.extend(background_keys(&keys, protocols));
         Keys { keys, protocols }
     }
 
@@ -192,10 +192,7 @@ impl Keys {
         if self.check_table(first).is_err() {
             let near = nearest(name, self.keys.iter().map(|key| key.name.as_str()));
             let fix = near.map(|near| format!("did you mean {near}?"));
-            return Wrong::new(
-                text,
-                fix.unwrap_or_else(|| "keys are written as load.size".into()),
-            );
+            return Wrong::new(text, fix.unwrap_or_else(|| "keys are written as load.size".into()));
         }
         let all = self.keys.iter().flat_map(|key| self.written(&key.name));
         let names: Vec<String> =
@@ -215,7 +212,7 @@ impl Keys {
 
 /// The keys of a background: its own, and copies of the keys for load and protocol after
 /// `background.`.
-fn beneath(keys: &[Key], protocols: &[&dyn Protocol]) -> Vec<Key> {
+fn background_keys(keys: &[Key], protocols: &[&dyn Protocol]) -> Vec<Key> {
     let own = of_background::OWN.iter().map(|(name, kind, doc)| Key {
         name: (*name).to_owned(),
         kind: *kind,

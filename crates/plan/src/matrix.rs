@@ -42,10 +42,10 @@ pub fn matrix(cases: &[Case]) -> Result<(Load, Vec<Point>), Invalid> {
         let value = without.and_then(|index| loads[index].get(key));
         base.extend(value.map(|value| (key.to_owned(), value.clone())));
     }
-    let beneath = background::points(cases)?;
-    let keys = cases.iter().zip(&loads).zip(beneath).map(|((case, load), beneath)| {
+    let background = background::points(cases)?;
+    let keys = cases.iter().zip(&loads).zip(background).map(|((case, load), background)| {
         let mut keys = keys(case, load, &varying)?;
-        keys.extend(beneath);
+        keys.extend(background);
         Ok(keys)
     });
     let keys = keys.collect::<Result<_, _>>()?;

@@ -4,7 +4,7 @@ use weigh_model::background::Background;
 use weigh_model::background::Beside;
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
-use weigh_plan::case::Beneath;
+use weigh_plan::case::BackgroundChoice;
 use weigh_plan::keys::Keys;
 use weigh_plan::{background, matrix};
 
@@ -16,9 +16,9 @@ const PLAN: &str = "protocol = \"http\"\n[background]\nprotocol = \"mqtt\"\n\
                     pattern = \"publish\", arrival = \"periodic\", size = \"64B\" }\n";
 
 /// The background of a case of a plan.
-fn beneath(plan: &Plan, point: &Point) -> Option<Background> {
+fn background_of(plan: &Plan, point: &Point) -> Option<Background> {
     match matrix::case_of(plan, point).unwrap().background {
-        Beneath::On(background) => Some(*background),
+        BackgroundChoice::On(background) => Some(*background),
         _ => None,
     }
 }
@@ -40,13 +40,13 @@ fn every_case_has_a_baseline_unless_the_plan_says_otherwise() {
 #[test]
 fn it_is_decided_like_a_load_and_has_no_end() {
     let plan = resolved(PLAN).plan;
-    let found = beneath(&plan, &plan.cases[1]).unwrap();
+    let found = background_of(&plan, &plan.cases[1]).unwrap();
     assert_eq!((found.protocol.as_str(), found.target.as_str()), ("mqtt", "mosquitto"));
     assert_eq!((found.beside, found.lead), (Beside::Target, background::LEAD));
     assert_eq!((found.load.connections, found.load.duration, found.load.warmup.0), (1000, None, 0));
     assert_eq!(found.settings["mqtt"]["qos"].as_i64(), Some(1));
     assert_eq!(found.offered_per_s(), Some(10_000.0));
-    assert_eq!(beneath(&plan, &plan.cases[0]), None);
+    assert_eq!(background_of(&plan, &plan.cases[0]), None);
 }
 
 /// Two rates and two connections: four loaded cases, and two baselines that both rates share.
@@ -59,7 +59,7 @@ fn an_axis_below_it_multiplies_the_loaded_cases_and_no_baseline() {
     assert_eq!(given.iter().filter(|line| line.starts_with("background=off")).count(), 2);
     let plan = resolved(text).plan;
     let rate = |case| {
-        let found = beneath(&plan, case);
+        let found = background_of(&plan, case);
         found.map(|own| own.offered_per_s().unwrap())
     };
     let rates: Vec<Option<f64>> = plan.cases.iter().map(rate).collect();

@@ -120,7 +120,7 @@ fn sections(
         sections.push(section("case", "One case in detail", &place));
     }
     if !summary.interference.is_empty() {
-        sections.push(section("beneath", "Under a background", &beneath(summary)));
+        sections.push(section("backgrounds", "Under a background", &backgrounds(summary)));
     }
     if !summary.comparisons.is_empty() {
         sections.push(section("verdicts", "Verdicts", &overview::verdicts(summary, matrix)));
@@ -140,7 +140,7 @@ fn sections(
 }
 
 /// Effect of backgrounds on the cases.
-fn beneath(summary: &Summary) -> String {
+fn backgrounds(summary: &Summary) -> String {
     let mut html = "<p>A case with a background minus the same case without, over pairs of \
                     repetitions in turn; ± the interval at 95 %.</p>\n"
         .to_owned();

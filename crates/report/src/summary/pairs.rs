@@ -50,15 +50,15 @@ pub(crate) fn pairs(cells: &[Cell]) -> Vec<Pair> {
 
 /// The place of a point: along the axes, and its background.
 fn place(point: &Point, axes: &BTreeSet<&str>) -> String {
-    let beneath = point.keys().map(String::as_str).filter(|key| is_beneath(key));
-    split(point, &axes.iter().copied().chain(beneath).collect()).0
+    let background = point.keys().map(String::as_str).filter(|key| is_background_key(key));
+    split(point, &axes.iter().copied().chain(background).collect()).0
 }
 
 /// Every cell with a background, and the one that differs only in having none.
 pub(crate) fn baselines(cells: &[Cell]) -> Vec<Pair> {
     let state = |cell: &Cell| cell.point.get(BACKGROUND).and_then(Value::as_str).map(str::to_owned);
     let rest = |cell: &Cell| -> Point {
-        let keys = cell.point.iter().filter(|(key, _)| !is_beneath(key));
+        let keys = cell.point.iter().filter(|(key, _)| !is_background_key(key));
         keys.map(|(key, value)| (key.clone(), value.clone())).collect()
     };
     let of_state = |word: &'static str| {
@@ -75,7 +75,7 @@ pub(crate) fn baselines(cells: &[Cell]) -> Vec<Pair> {
 }
 
 /// True for a key of a background.
-fn is_beneath(key: &str) -> bool {
+fn is_background_key(key: &str) -> bool {
     key == BACKGROUND || key.starts_with("background.")
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn below(table: &str, summary: &Summary, style: Style) -> String {
         energy::notes(summary),
         losses(summary, style.is_ascii),
         stalled(summary, style),
-        beneath(summary, style),
+        backgrounds(summary, style),
         differences(summary),
         not_compared(summary),
         thresholds(summary, style),
@@ -213,7 +213,7 @@ fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a 
 }
 
 /// Effects of backgrounds on cases.
-fn beneath(summary: &Summary, style: Style) -> Vec<String> {
+fn backgrounds(summary: &Summary, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for (heading, sentences) in interference::blocks(summary, style.is_ascii) {
         lines.push(heading);

@@ -76,7 +76,7 @@ fn the_difference_is_over_pairs_of_one_round() {
 }
 
 #[test]
-fn what_lay_beneath_is_told_beside_it() {
+fn a_background_is_reported_with_its_case() {
     let summary = Summary::from_events(&run()).unwrap();
     let [told] = &summary.interference[..] else { panic!("{:?}", summary.interference) };
     assert_eq!(told.overlap_ratio, 0.75, "the least of all repetitions");

@@ -3,7 +3,7 @@
 use weigh_model::background::Background;
 use weigh_plan::Case;
 use weigh_plan::background::PREFIX;
-use weigh_plan::case::Beneath;
+use weigh_plan::case::BackgroundChoice;
 use weigh_plan::keys::Keys;
 use weigh_plan::kind::Wrong;
 use weigh_protocols as registry;
@@ -15,13 +15,17 @@ use crate::exit::Stop;
 ///
 /// # Errors
 /// An invalid word, as a plan would report it.
-pub fn beneath(words: &str, drafts: Vec<Case>, known: &Known<'_>) -> Result<Vec<Case>, Stop> {
+pub fn with_background(
+    words: &str,
+    drafts: Vec<Case>,
+    known: &Known<'_>,
+) -> Result<Vec<Case>, Stop> {
     let mut all = Vec::new();
     for draft in drafts {
         let asked = of_words(words, &draft, known)
             .map_err(|said| Stop::usage(format!("--background {words:?}: {said}")))?;
-        all.push(Case { background: Beneath::Off, ..draft.clone() });
-        all.push(Case { background: Beneath::On(Box::new(asked)), ..draft });
+        all.push(Case { background: BackgroundChoice::Off, ..draft.clone() });
+        all.push(Case { background: BackgroundChoice::On(Box::new(asked)), ..draft });
     }
     Ok(all)
 }

@@ -11,7 +11,7 @@ use weigh_model::trial::Point;
 use weigh_model::units::Bytes;
 use weigh_model::{Guarantee, Load, Pattern, Protocol, Trial};
 use weigh_plan::Case;
-use weigh_plan::case::Beneath;
+use weigh_plan::case::BackgroundChoice;
 use weigh_plan::load::BODY_BYTES_MAX;
 use weigh_plan::patience::Patience;
 use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
@@ -167,7 +167,7 @@ impl World for Known<'_> {
         check_stall(&lane, &case.load)?;
         path_of(&case.words)?;
         TargetShare::of(&case.share)?;
-        if let Beneath::On(asked) = &case.background {
+        if let BackgroundChoice::On(asked) = &case.background {
             let secrets = Secrets::default();
             let has_hosts = path_of(&case.words)?.is_some();
             BackgroundCase::of(asked, (&lane, has_hosts), self.catalogue, &secrets)?;

@@ -25,7 +25,7 @@ use weigh_model::plan::Plan;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
 use weigh_plan::Case as PlanCase;
-use weigh_plan::case::{Beneath, Offload};
+use weigh_plan::case::{BackgroundChoice, Offload};
 use weigh_plan::keys::OFFLOAD;
 use weigh_plan::matrix::case_of;
 use weigh_protocols as registry;
@@ -93,9 +93,9 @@ pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<V
             let offloads = offloads_of(asked.offload, path.as_ref(), has_hosts)?;
             let share = TargetShare::of(&asked.share)?;
             let background = match &asked.background {
-                Beneath::On(beneath) => {
+                BackgroundChoice::On(background) => {
                     let beside = (&lane, has_hosts);
-                    Some(Arc::new(BackgroundCase::of(beneath, beside, catalogue, secrets)?))
+                    Some(Arc::new(BackgroundCase::of(background, beside, catalogue, secrets)?))
                 }
                 _ => None,
             };
@@ -124,9 +124,10 @@ impl Case {
             if given.is_empty() { String::new() } else { format!(" {}", given.join(" ")) };
         let relay = if self.has_relay { " behind a relay" } else { "" };
         let (protocol, target) = (self.lane.protocol.name(), self.lane.against.name());
-        let beneath = self.background.as_ref();
-        let beneath = beneath.map_or(String::new(), |own| format!(" under {}", own.asked.words()));
-        format!("{protocol}{settings} ({target}{relay}){beneath}")
+        let background = self.background.as_ref();
+        let background =
+            background.map_or(String::new(), |own| format!(" under {}", own.asked.words()));
+        format!("{protocol}{settings} ({target}{relay}){background}")
     }
 }
 

@@ -28,8 +28,8 @@ pub struct Forecast<'f> {
 impl<'f> Forecast<'f> {
     /// Makes the forecast of a plan with these cases.
     pub fn of(plan: &'f Plan, cases: &'f [Case], catalogue: &Catalogue) -> Forecast<'f> {
-        let beneath = cases.iter().filter_map(|case| case.background.as_ref());
-        let lanes = cases.iter().map(|case| &case.lane).chain(beneath.map(|own| &own.lane));
+        let background = cases.iter().filter_map(|case| case.background.as_ref());
+        let lanes = cases.iter().map(|case| &case.lane).chain(background.map(|own| &own.lane));
         let against: BTreeMap<String, &Against> =
             lanes.map(|lane| (lane.against.name(), &lane.against)).collect();
         let targets =

@@ -28,8 +28,8 @@ use crate::watcher::Watcher;
 /// # Errors
 /// A remote host without permission (`is_allowed`); an unknown host.
 pub fn may_load(cases: &[Case], is_allowed: bool) -> Result<(), Stop> {
-    let beneath = cases.iter().filter_map(|case| case.background.as_ref());
-    let lanes = cases.iter().map(|case| &case.lane).chain(beneath.map(|own| &own.lane));
+    let background = cases.iter().filter_map(|case| case.background.as_ref());
+    let lanes = cases.iter().map(|case| &case.lane).chain(background.map(|own| &own.lane));
     let mut seen = BTreeSet::new();
     for lane in lanes {
         let Against::Foreign(endpoint) = &lane.against else { continue };

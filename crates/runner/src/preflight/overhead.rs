@@ -64,13 +64,13 @@ fn beside(case: &Case, is_heard: bool, catalogue: &Catalogue, counted: Nanos) ->
         let closing = if is_heard { HEARD_TRIPS } else { 0 };
         sum = sum + times(round_trip(path), opening_trips(case) + closing);
     }
-    if let Some(beneath) = &case.background {
-        let own = if beneath.asked.is_at_same() {
+    if let Some(background) = &case.background {
+        let own = if background.asked.is_at_same() {
             Nanos(0)
         } else {
-            started(&beneath.lane.against, catalogue, counted)
+            started(&background.lane.against, catalogue, counted)
         };
-        sum = sum + beneath.asked.lead + own + BACKGROUND;
+        sum = sum + background.asked.lead + own + BACKGROUND;
     }
     sum
 }

@@ -90,7 +90,7 @@ struct Staged {
     /// Drops of the reference broker before the trial.
     dropped: Option<u64>,
     /// True if a background, which does not end on its own, uses the same stages.
-    is_beneath: bool,
+    has_background: bool,
     is_loaded_on: bool,
     tag: u16,
     timeout: Nanos,
@@ -132,7 +132,7 @@ impl Staged {
             departures: server.folder().join(format!("{}.departures", trial.trial.id)),
             has_broker: server.assembly().entry == HopStage::Gateway,
             dropped: beside.is_none().then(|| dropped(server)),
-            is_beneath: beside.is_some(),
+            has_background: beside.is_some(),
             is_loaded_on: beside.is_some_and(|own| own.load.messages.is_none()),
             tag: trial.trial.tag(),
             timeout: trial.trial.load.timeout,
@@ -161,7 +161,7 @@ impl Staged {
             // A short gap in the background is not a sign of rest, since rows are counted after it;
             // and a background never rests.
             Some(_) if self.is_loaded_on => false,
-            Some(Written { is_at_rest: true }) if !self.is_beneath => true,
+            Some(Written { is_at_rest: true }) if !self.has_background => true,
             _ => !interrupts.are_urgent() && self.await_files(),
         };
         let known = self.dropped.filter(|_| self.has_broker);

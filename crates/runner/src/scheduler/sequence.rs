@@ -276,8 +276,8 @@ fn planned(plan: &Plan, point: &Point) -> Option<Nanos> {
     let duration = of_point("load.duration").or(plan.load.duration)?;
     let warmup = of_point("load.warmup").unwrap_or(plan.load.warmup);
     let idle = plan.observe.idle_each();
-    let is_beneath = point.get("background").and_then(|state| state.as_str()) == Some("on");
-    let lead = plan.background.as_ref().filter(|_| is_beneath).map_or(Nanos(0), |own| own.lead);
+    let has_background = point.get("background").and_then(|state| state.as_str()) == Some("on");
+    let lead = plan.background.as_ref().filter(|_| has_background).map_or(Nanos(0), |own| own.lead);
     Some(plan.repeat.cool_down + idle + idle + lead + warmup + duration)
 }
 

@@ -15,9 +15,9 @@ use crate::scripted::Policy;
 /// Mean service time: the server does 1,000 messages a second.
 const SERVICE_NS: f64 = 1e6;
 
-/// What was measured, and what lay beneath it, as shares of what the server can do.
+/// The measured load and its background, as shares of what the server can do.
 const MEASURED: f64 = 0.3;
-const BENEATH: f64 = 0.5;
+const BACKGROUND: f64 = 0.5;
 
 /// An exponential server that whoever has a copy of this shares.
 type Busy = Arc<Mutex<Nanos>>;
@@ -45,15 +45,15 @@ fn stream(share: f64, seconds: f64, seed: u64) -> Setup {
 fn means(seed: u64) -> [f64; 3] {
     let measured = stream(MEASURED, SECONDS, 100 + seed);
     // It lasts longer than what is measured.
-    let beneath = stream(BENEATH, 1.05 * SECONDS, 500 + seed);
+    let background = stream(BACKGROUND, 1.05 * SECONDS, 500 + seed);
     let of = |outcome: &weigh_engine::outcome::Outcome| {
         outcome.shards.recorder.response.mean().unwrap() / SERVICE_NS
     };
     let alone = measured.scripted_on_virtual_time(server(&Busy::default(), seed));
     let busy = Busy::default();
-    let shared = measured.above(&beneath, [server(&busy, seed), server(&busy, seed + 1)]);
+    let shared = measured.above(&background, [server(&busy, seed), server(&busy, seed + 1)]);
     let apart = [server(&Busy::default(), seed), server(&Busy::default(), seed + 1)];
-    let apart = measured.above(&beneath, apart);
+    let apart = measured.above(&background, apart);
     for seen in [&alone, &shared, &apart] {
         assert_eq!(seen.ledger().delivered, measured.load.messages);
     }
@@ -65,7 +65,7 @@ fn means(seed: u64) -> [f64; 3] {
 #[test]
 fn half_a_server_taken_away_shifts_the_mean_as_the_sum_of_rates_says() {
     let runs: Vec<[f64; 3]> = (0..RUNS).map(means).collect();
-    let (alone, loaded) = (1.0 / (1.0 - MEASURED), 1.0 / (1.0 - MEASURED - BENEATH));
+    let (alone, loaded) = (1.0 / (1.0 - MEASURED), 1.0 / (1.0 - MEASURED - BACKGROUND));
     let pairs = |place: usize| runs.iter().map(|run| (run[place], run[0])).collect::<Vec<_>>();
     let found = Paired::of(&pairs(1)).unwrap();
     let [low, high] = [found.difference.low.unwrap(), found.difference.high.unwrap()];
