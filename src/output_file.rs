@@ -38,7 +38,7 @@ impl OutputFile {
         let there = match fs::metadata(path) {
             Ok(there) => there,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return OutputFile::beside(&followed(path)?, mode.unwrap_or(0o666));
+                return OutputFile::partial(&followed(path)?, mode.unwrap_or(0o666));
             }
             Err(error) => return Err(error),
         };
@@ -51,7 +51,7 @@ impl OutputFile {
             let old = OpenOptions::new().write(true).open(path)?;
             let place = fs::canonicalize(path)?;
             let kept = mode.unwrap_or(there.mode() & 0o7777);
-            return match OutputFile::beside(&place, kept) {
+            return match OutputFile::partial(&place, kept) {
                 Ok(output) => output.keep(&there, kept),
                 // The file may be written and its folder may not: then in its place.
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -76,7 +76,7 @@ impl OutputFile {
     }
 
     /// A new file in the folder of `place`.
-    fn beside(place: &Path, mode: u32) -> io::Result<OutputFile> {
+    fn partial(place: &Path, mode: u32) -> io::Result<OutputFile> {
         let Some(name) = place.file_name() else {
             return Err(io::Error::new(ErrorKind::InvalidInput, "it names no file"));
         };

@@ -80,7 +80,7 @@ impl Audit {
     fn of_files(&self) -> Result<(Findings, Abouts), Stop> {
         let sources: Vec<Source> =
             self.files.iter().map(|file| source(file)).collect::<Result<_, _>>()?;
-        let audit = weigh_study::audit::audit(&sources, &self.beside()?).map_err(Stop::usage)?;
+        let audit = weigh_study::audit::audit(&sources, &self.facts()?).map_err(Stop::usage)?;
         Ok((audit, Abouts::new()))
     }
 
@@ -99,9 +99,9 @@ impl Audit {
             let name = format!("{}/published.csv", texts.place);
             let source = Source { name, text: texts.published.clone() };
             let facts = texts.facts.as_deref().unwrap_or_default();
-            let beside = facts::read(&format!("{}/facts.toml", texts.place), facts);
-            let beside = beside.map_err(Stop::usage)?;
-            let audit = weigh_study::audit::audit(&[source], &beside).map_err(Stop::usage)?;
+            let facts = facts::read(&format!("{}/facts.toml", texts.place), facts);
+            let facts = facts.map_err(Stop::usage)?;
+            let audit = weigh_study::audit::audit(&[source], &facts).map_err(Stop::usage)?;
             let about = question(&texts.study);
             abouts.extend(audit.studies.iter().map(|body| (body.name.clone(), about.clone())));
             together.add(audit);
@@ -131,7 +131,7 @@ impl Audit {
         command + &format!(" --page {}", page.unwrap_or_default())
     }
 
-    fn beside(&self) -> Result<Vec<Fact>, Stop> {
+    fn facts(&self) -> Result<Vec<Fact>, Stop> {
         let Some(path) = &self.facts else { return Ok(Vec::new()) };
         let source = source(&path.to_string_lossy())?;
         facts::read(&source.name, &source.text).map_err(Stop::usage)

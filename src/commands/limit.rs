@@ -112,9 +112,9 @@ impl Limit {
         let runner = self.run_options.runner(&catalogue)?;
         let experiment = runner.search(self.run_options.searched(plan)?, &secrets, largest)?;
         if self.run_options.is_dry() {
-            let beside = |case: &Case| overhead::beside_in_search(case, &catalogue);
-            let beside: Vec<Nanos> = experiment.cases.iter().map(beside).collect();
-            return self.tell(&wanted, &beside);
+            let overhead = |case: &Case| overhead::in_search(case, &catalogue);
+            let overheads: Vec<Nanos> = experiment.cases.iter().map(overhead).collect();
+            return self.tell(&wanted, &overheads);
         }
         self.run_options.show(experiment.run_with(
             move |experiment: &_, folder: &_, interrupts: &_, chronicle: &mut _| {
@@ -198,20 +198,21 @@ impl Limit {
     }
 
     /// What would be searched.
-    fn tell(&self, wanted: &[Wanted], beside: &[Nanos]) -> Result<Exit, Stop> {
+    fn tell(&self, wanted: &[Wanted], overheads: &[Nanos]) -> Result<Exit, Stop> {
         if self.run_options.is_json() {
-            let lanes = wanted.iter().zip(beside).map(|(Wanted { lane, load, search }, beside)| {
-                let (protocol, target) = (lane.protocol.name(), lane.against.name());
-                let settings: BTreeMap<_, _> = lane.shown().collect();
-                json!({ "protocol": protocol, "target": target, "settings": settings,
+            let lanes =
+                wanted.iter().zip(overheads).map(|(Wanted { lane, load, search }, overhead)| {
+                    let (protocol, target) = (lane.protocol.name(), lane.against.name());
+                    let settings: BTreeMap<_, _> = lane.shown().collect();
+                    json!({ "protocol": protocol, "target": target, "settings": settings,
                         "load": load, "search": search,
-                        "needs": needs::of(search, *beside) })
-            });
+                        "needs": needs::of(search, *overhead) })
+                });
             let document = json!({ "lanes": lanes.collect::<Vec<_>>() });
             return output::put(&format!("{document:#}\n")).map(|()| Exit::Done);
         }
         let mut text = String::new();
-        for (Wanted { lane, load, search }, beside) in wanted.iter().zip(beside) {
+        for (Wanted { lane, load, search }, overhead) in wanted.iter().zip(overheads) {
             let (axis, unit) = (search.axis, search.axis.kind().unit());
             let settings: String =
                 lane.shown().map(|(key, value)| format!(" {key}={value}")).collect();
@@ -238,7 +239,7 @@ impl Limit {
                     goal.duration_sum.as_secs_f64(),
                 );
             }
-            text += &needs::text(search, *beside);
+            text += &needs::text(search, *overhead);
         }
         output::put(&text).map(|()| Exit::Done)
     }

@@ -37,7 +37,8 @@ pub struct GroupReport {
     /// With levels it stands on the means of the outermost one that is repeated.
     pub interval: Bounds,
     /// The studentised bootstrap interval, where it should be looked at too.
-    pub beside: Option<Bounds>,
+    #[serde(rename = "beside")]
+    pub bootstrap: Option<Bounds>,
     pub standard_deviation: f64,
     pub median: f64,
     pub median_interval: Bounds,
@@ -240,7 +241,7 @@ impl GroupReport {
             n: runs.n,
             mean: runs.mean,
             interval: Bounds::of(runs.interval),
-            beside: runs.beside.map(|interval| Bounds::of(Ok(interval))),
+            bootstrap: runs.bootstrap.map(|interval| Bounds::of(Ok(interval))),
             standard_deviation: runs.deviation,
             median: runs.median,
             median_interval: Bounds::of(runs.median_interval),
@@ -261,7 +262,7 @@ impl GroupReport {
 
     /// Puts what rests on the highest level in the place of what takes all values for runs.
     fn stand_on_levels(&mut self, rows: &[Row<'_>], level_names: &[String], costs: &[f64]) {
-        (self.beside, self.normality_p, self.skewness) = (None, None, None);
+        (self.bootstrap, self.normality_p, self.skewness) = (None, None, None);
         self.outliers.clear();
         self.quantiles.clear();
         self.median_interval = Bounds::none();

@@ -9,7 +9,7 @@ use weigh_runner::discharges::report::{
     DischargeReport, ENOUGH, Figure, LaneComparison, LaneFigure, LaneReport,
 };
 
-use crate::numbers::text::{at, beside, significant};
+use crate::numbers::text::{at, significant, with_deviation};
 
 /// The whole report, ending in a line break.
 pub fn render(report: &Report) -> String {
@@ -70,7 +70,7 @@ fn of_figure(figure: &LaneFigure) -> String {
         }
         (Some(low), Some(high)) => {
             let half = (high - low) / 2.0;
-            let (value, method) = (beside(figure.value, low, high), &figure.method);
+            let (value, method) = (with_deviation(figure.value, low, high), &figure.method);
             format!("{value} ({} … {}, {method})", at(low, half), at(high, half))
         }
         _ if is_time => format!("{} (no interval: {})", time(figure.value), figure.method),
@@ -83,7 +83,7 @@ fn of_pair(pair: &LaneComparison) -> String {
     let times = match (pair.ratio, pair.low, pair.high) {
         (Some(ratio), Some(low), Some(high)) => {
             let half = (high - low) / 2.0;
-            let value = beside(ratio, low, high);
+            let value = with_deviation(ratio, low, high);
             format!("{left} is {value} times {right} ({} … {})", at(low, half), at(high, half))
         }
         (Some(ratio), ..) => format!("{left} is {} times {right}", significant(ratio)),

@@ -23,8 +23,8 @@ fn of_group(group: &GroupReport) -> String {
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
     line("mean", with_bounds(group.mean, &group.interval));
-    if let Some(beside) = &group.beside {
-        line("  beside it", in_words(beside));
+    if let Some(bootstrap) = &group.bootstrap {
+        line("  beside it", in_words(bootstrap));
     }
     if group.is_flat() {
         line("sd", significant(group.standard_deviation));
@@ -114,7 +114,7 @@ fn of_pair(pair: &PairReport) -> String {
     let mut text = match (pair.ratio, pair.interval.low, pair.interval.high) {
         (Some(ratio), Some(low), Some(high)) => {
             let half = (high - low) / 2.0;
-            let times = beside(ratio, low, high);
+            let times = with_deviation(ratio, low, high);
             format!("{left} is {times} times {right} ({} … {})", at(low, half), at(high, half))
         }
         (Some(ratio), ..) => format!("{left} is {} times {right}", significant(ratio)),
@@ -141,7 +141,7 @@ fn of_pair(pair: &PairReport) -> String {
 fn with_bounds(value: f64, bounds: &Bounds) -> String {
     match (bounds.low, bounds.high) {
         (Some(low), Some(high)) => {
-            format!("{} ({})", beside(value, low, high), in_words(bounds))
+            format!("{} ({})", with_deviation(value, low, high), in_words(bounds))
         }
         _ => format!("{} ({})", significant(value), in_words(bounds)),
     }
@@ -160,7 +160,7 @@ fn in_words(bounds: &Bounds) -> String {
 
 /// The value, and ± the longer side of its interval where the two are about equal; where they are
 /// not, the ends say more than any one number.
-pub fn beside(value: f64, low: f64, high: f64) -> String {
+pub fn with_deviation(value: f64, low: f64, high: f64) -> String {
     let (below, above) = (value - low, high - value);
     let is_lopsided = (above - below).abs() > LOPSIDED * (high - low);
     if is_lopsided { at(value, (high - low) / 2.0) } else { plus_minus(value, below.max(above)) }
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn the_longer_side_stands_for_both_unless_they_differ() {
-        assert_eq!(beside(100.0, 98.48, 101.56), "100.0 ± 1.6");
-        assert_eq!(beside(100.0, 98.44, 101.52), "100.0 ± 1.6");
-        assert_eq!(beside(10.0, 9.0, 14.0), "10.0");
+        assert_eq!(with_deviation(100.0, 98.48, 101.56), "100.0 ± 1.6");
+        assert_eq!(with_deviation(100.0, 98.44, 101.52), "100.0 ± 1.6");
+        assert_eq!(with_deviation(10.0, 9.0, 14.0), "10.0");
     }
 }

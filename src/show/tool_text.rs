@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use weigh_report::figures::three_digits;
-use weigh_study::tools::{ToolBeside, ToolFigure, ToolShown};
+use weigh_study::tools::{ToolCompared, ToolFigure, ToolShown};
 
 /// A block for every program that was run; empty where none was.
 pub fn tools(all: &[ToolShown]) -> String {
@@ -16,8 +16,8 @@ pub fn tools(all: &[ToolShown]) -> String {
             let name = figure.name.replace('_', " ");
             let own = interval(figure.mean, (figure.low, figure.high), &figure.unit);
             let _ = writeln!(text, "  {name}: {own}, n = {}", figure.n);
-            for beside in &figure.beside {
-                let _ = writeln!(text, "    {}", compared(beside, &figure.unit));
+            for own in &figure.compared_with {
+                let _ = writeln!(text, "    {}", compared(own, &figure.unit));
             }
         }
         for why in &tool.failures {
@@ -32,20 +32,20 @@ pub fn tools(all: &[ToolShown]) -> String {
 
 /// Figures that are compared, and what a message costs the program.
 fn is_shown(figure: &ToolFigure) -> bool {
-    !figure.beside.is_empty() || figure.name == "cpu_s_per_message"
+    !figure.compared_with.is_empty() || figure.name == "cpu_s_per_message"
 }
 
 /// `weigh like autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)`.
-fn compared(beside: &ToolBeside, unit: &str) -> String {
-    let what = &beside.what;
-    let Some(value) = beside.value else { return format!("{what}: {}", beside.reason) };
-    let value = interval(value, (beside.low, beside.high), unit);
-    let difference = match beside.difference {
+fn compared(own: &ToolCompared, unit: &str) -> String {
+    let what = &own.what;
+    let Some(value) = own.value else { return format!("{what}: {}", own.reason) };
+    let value = interval(value, (own.low, own.high), unit);
+    let difference = match own.difference {
         Some(difference) => {
-            let ends = (beside.difference_low, beside.difference_high);
+            let ends = (own.difference_low, own.difference_high);
             format!("difference {}", interval(difference, ends, unit))
         }
-        None => beside.reason.clone(),
+        None => own.reason.clone(),
     };
     format!("{what}: {value}; {difference}")
 }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_difference_stands_with_its_interval() {
-        let beside = ToolBeside {
+        let own = ToolCompared {
             what: "weigh like autocannon".to_owned(),
             value: Some(10_000.0),
             low: None,
@@ -86,8 +86,8 @@ mod tests {
             reason: String::new(),
         };
         let text = "weigh like autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)";
-        assert_eq!(compared(&beside, "1/s"), text);
-        let absent = ToolBeside { value: None, reason: "not run".to_owned(), ..beside };
+        assert_eq!(compared(&own, "1/s"), text);
+        let absent = ToolCompared { value: None, reason: "not run".to_owned(), ..own };
         assert_eq!(compared(&absent, "1/s"), "weigh like autocannon: not run");
         assert_eq!(interval(0.0024, (Some(0.002), Some(0.003)), "s"), "2.40 ms (2.00 to 3.00)");
     }

@@ -23,7 +23,7 @@ fn a_complete_table_ends_with_0_and_a_fault_with_99() {
 }
 
 #[test]
-fn what_is_known_beside_a_figure_is_taken_from_a_file() {
+fn facts_about_a_figure_are_read_from_a_file() {
     let place = Place::new("audit-facts");
     place.write("wrk.txt", WRK);
     let text = place.weigh(&["audit", "wrk.txt"]).with(99).stdout;

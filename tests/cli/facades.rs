@@ -14,7 +14,7 @@ fn metric(summary: &Value, name: &str) -> f64 {
 /// 200 requests take milliseconds, and the tool would tell of a second; the exact time stands
 /// beside.
 #[test]
-fn autocannon_tells_its_own_second_beside_the_exact_time() {
+fn autocannon_reports_its_own_second_and_the_exact_time() {
     let place = Place::new("autocannon");
     let server = Server::start(&place, &["http"]);
     let words = [
@@ -225,7 +225,7 @@ fn nobody_is_loaded_without_leave_and_whoever_has_no_server_is_helped() {
 /// A target that weigh starts has cores that can be looked at: a short run is shown as part of a
 /// window, and the record says what that rests on.
 #[test]
-fn figures_of_other_tools_stand_beside_the_exact_ones_of_a_plan() {
+fn figures_of_other_tools_are_compared_with_the_exact_ones_of_a_plan() {
     let place = Place::new("emulate");
     place.write(
         "burst.toml",

@@ -37,7 +37,7 @@ fn groups_of(pid: u32) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_machine_is_beside_the_target_and_its_share_is_told() {
+fn the_machine_is_measured_with_the_target_and_its_share_is_reported() {
     let place = Place::new("share");
     let ended = place.compare(&["tcp", "--target-cores", "1", "-d", "600ms", "-Q"]).with(0);
     let summary = place.summary();

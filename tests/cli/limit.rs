@@ -87,7 +87,7 @@ fn read_request(requests: &mut BufReader<TcpStream>) -> Option<()> {
 }
 
 /// What pauses of a busy machine may take from a bound.
-const BESIDE_OTHERS: f64 = 0.8;
+const WITH_OTHER_LOAD: f64 = 0.8;
 
 const CAPACITY: f64 = 3_000.0;
 const QUEUE: f64 = 50.0;
@@ -135,7 +135,7 @@ fn bounds_around_a_known_limit() {
     let place = Place::new("bucket");
     let url = server(Beyond::Refuses);
     let limit = search(&place, &url, &[]);
-    holds_the_truth(&limit, BESIDE_OTHERS);
+    holds_the_truth(&limit, WITH_OTHER_LOAD);
     assert_eq!(limit["point"]["target"], url.as_str());
     let ended = limit["goals"][0]["ended_by"]["sentence"].as_str().unwrap();
     assert!(ended.contains("the target sets itself: messages answered with errors"), "{ended}");
@@ -172,7 +172,7 @@ fn queue_without_end() {
     let place = Place::new("queue");
     let url = server(Beyond::Waits);
     let limit = search(&place, &url, &[]);
-    holds_the_truth(&limit, BESIDE_OTHERS);
+    holds_the_truth(&limit, WITH_OTHER_LOAD);
     let missed =
         limit["trials"].as_array().unwrap().iter().filter_map(|trial| trial["missed"][0].as_str());
     assert!(missed.into_iter().all(|why| why.contains("backlog_ratio")), "{limit}");

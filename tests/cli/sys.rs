@@ -102,11 +102,11 @@ fn what_others_do_at_the_same_broker_is_not_attributed() {
     let place = Place::new("sys-others");
     let Some(broker) = Foreign::mosquitto(&place) else { return };
     let url = broker.url("mqtt");
-    let beside = Place::new("sys-beside");
+    let other_place = Place::new("sys-beside");
     let load = ["-q", "0", "-R", "50/s", "-d", "60s", "--reps", "1", "--warmup", "0s"];
-    let other = beside.spawn(&[&["compare", &*url, "--sys", "off", "-Q"], &load[..]].concat());
+    let other = other_place.spawn(&[&["compare", &*url, "--sys", "off", "-Q"], &load[..]].concat());
     until("the other one has begun", || {
-        beside.runs().first().is_some_and(|run| run.join("journal.jsonl").exists())
+        other_place.runs().first().is_some_and(|run| run.join("journal.jsonl").exists())
     });
     std::thread::sleep(std::time::Duration::from_secs(2));
     let words = [&["compare", &*url], &STALLED[..], &["--json", "-Q"]].concat();

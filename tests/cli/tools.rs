@@ -57,7 +57,7 @@ fn tools_alone(place: &Place, more: &[&str]) -> Ended {
 /// curl against the reference server: what it used is counted, a claim may rest on it, and its
 /// packets are on the page.
 #[test]
-fn a_real_program_is_run_beside_the_plans() {
+fn a_real_program_is_run_with_the_plans() {
     if !has("curl") {
         return;
     }
@@ -101,7 +101,7 @@ fn a_real_program_is_run_beside_the_plans() {
 
 /// The same command line made by the real program and by weigh, in every repetition.
 #[test]
-fn a_real_tool_stands_beside_its_emulation() {
+fn a_real_tool_is_compared_with_its_emulation() {
     if !has("autocannon") {
         return;
     }

@@ -3,7 +3,7 @@
 //! it.
 
 use weigh_engine::io::sim::{Cut, Impairments, Link};
-use weigh_engine::record::{Beside, put_together};
+use weigh_engine::record::{Observations, put_together};
 use weigh_model::connection::{Connection, Outbox};
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::{Role, Seat, Transport};
@@ -231,10 +231,10 @@ fn what_full_receive_queues_drop_has_a_cause() {
     let seen = setup.on_virtual_time();
     let dropped = seen.server.dropped[weigh_model::server::RECEIVE_QUEUE_FULL];
     assert!(dropped > 0 && seen.server.unique + dropped == 1_000, "{:#?}", seen.server);
-    let mut beside = Beside::unwatched(protocol.guarantee(&setup.table()), "oracle");
-    beside.server = Some(seen.server);
+    let mut observed = Observations::unwatched(protocol.guarantee(&setup.table()), "oracle");
+    observed.server = Some(seen.server);
     let trial = setup.job(simulated_address()).trial.clone();
-    let record = put_together(&trial, seen.outcome, beside, *protocol);
+    let record = put_together(&trial, seen.outcome, observed, *protocol);
     assert_eq!(record.ledger.causes, [(Cause::ReceiveQueueFull, dropped)].into());
     assert_eq!(record.ledger.contradiction(), None);
 }

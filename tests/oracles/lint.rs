@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weigh_engine::io::sim::Link;
 use weigh_engine::outcome::Outcome;
-use weigh_engine::record::{Beside, put_together};
+use weigh_engine::record::{Observations, put_together};
 use weigh_model::event::{Event, HostFacts, JOURNAL_SCHEMA, RunStarted, TrialFinished};
 use weigh_model::load::{Load, Pattern};
 use weigh_model::plan::{Observe, Plan, Repeat};
@@ -285,9 +285,9 @@ fn trial(
         ("protocol".to_owned(), trial.protocol.as_str().into()),
         ("target".to_owned(), cell.into()),
     ]);
-    let mut beside = Beside::unwatched(Guarantee::AtLeastOnce, cell);
-    beside.server = Some(seen.server);
-    put_together(&trial, seen.outcome, beside, setup.protocol)
+    let mut observed = Observations::unwatched(Guarantee::AtLeastOnce, cell);
+    observed.server = Some(seen.server);
+    put_together(&trial, seen.outcome, observed, setup.protocol)
 }
 
 /// The rules that any cell breaks.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use weigh_engine::record::{Beside, put_together};
+use weigh_engine::record::{Observations, put_together};
 use weigh_model::event::TrialFinished;
 use weigh_model::protocol::Guarantee;
 use weigh_model::{Nanos, Pattern, Topology};
@@ -153,12 +153,12 @@ fn a_load_below_the_service_rate_leaves_nothing_behind() {
     }
 }
 
-fn record(setup: &Setup, seen: Seen, with: impl Fn(&mut Beside)) -> TrialFinished {
+fn record(setup: &Setup, seen: Seen, with: impl Fn(&mut Observations)) -> TrialFinished {
     let job = setup.job(crate::rig::simulated_address());
-    let mut beside = Beside::unwatched(Guarantee::AtLeastOnce, "oracle");
-    beside.confirms = job.dial.confirms;
-    with(&mut beside);
-    put_together(&job.trial, seen.outcome, beside, setup.protocol)
+    let mut observed = Observations::unwatched(Guarantee::AtLeastOnce, "oracle");
+    observed.confirms = job.dial.confirms;
+    with(&mut observed);
+    put_together(&job.trial, seen.outcome, observed, setup.protocol)
 }
 
 /// Those of a trial's doubts that speak of its rate.

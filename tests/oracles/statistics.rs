@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use weigh_engine::record::{Beside, put_together};
+use weigh_engine::record::{Observations, put_together};
 use weigh_model::event::{Event, HostFacts, JOURNAL_SCHEMA, RunStarted, TrialFinished};
 use weigh_model::ledger::Ledger;
 use weigh_model::load::Pattern;
@@ -205,9 +205,9 @@ fn simulated(lane: &str, repetition: u32, seed: u64, factor: f64) -> TrialFinish
         ("protocol".to_owned(), trial.protocol.as_str().into()),
         ("target".to_owned(), lane.into()),
     ]);
-    let mut beside = Beside::unwatched(Guarantee::AtLeastOnce, lane);
-    beside.server = Some(seen.server);
-    put_together(&trial, seen.outcome, beside, setup.protocol)
+    let mut observed = Observations::unwatched(Guarantee::AtLeastOnce, lane);
+    observed.server = Some(seen.server);
+    put_together(&trial, seen.outcome, observed, setup.protocol)
 }
 
 /// Enough messages for a p99, evenly spaced, over TCP frames that are acknowledged.

@@ -141,8 +141,8 @@ impl Modules {
                 (Some(self.read_module(&tokens[at + 3..end - 1], inner)), end)
             }
             _ => {
-                let beside = place.folder.join(format!("{name}.rs"));
-                let path = if beside.is_file() { beside } else { folder.join("mod.rs") };
+                let sibling = place.folder.join(format!("{name}.rs"));
+                let path = if sibling.is_file() { sibling } else { folder.join("mod.rs") };
                 (self.read_file(&path, Some(this)), at + 3)
             }
         };

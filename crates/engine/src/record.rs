@@ -20,7 +20,7 @@ use crate::trace::Piece;
 
 /// What was seen beside the generator's own record.
 #[derive(Clone, Debug)]
-pub struct Beside {
+pub struct Observations {
     /// What the protocol promises under the trial's settings.
     pub guarantee: Guarantee,
     /// What the target is.
@@ -53,10 +53,10 @@ pub struct Beside {
     pub target_bytes: Option<(u64, u64)>,
 }
 
-impl Beside {
+impl Observations {
     /// Nothing seen: a target whose processor, memory and counts nobody watched.
-    pub fn unwatched(guarantee: Guarantee, target: &str) -> Beside {
-        Beside {
+    pub fn unwatched(guarantee: Guarantee, target: &str) -> Observations {
+        Observations {
             guarantee,
             target: target.to_owned(),
             carries: true,
@@ -113,26 +113,26 @@ pub struct HostUse {
 pub fn put_together(
     trial: &Trial,
     mut outcome: Outcome,
-    beside: Beside,
+    observed: Observations,
     protocol: &dyn Protocol,
 ) -> TrialFinished {
     let load = &trial.load;
     let mut warnings = Vec::new();
-    reconcile(&mut outcome, &beside, trial, &mut warnings);
-    warnings.extend(beside.target_ended.clone().map(Warning::TargetDied));
-    warnings.extend(outcome.warnings(load, beside.confirms, &|code| protocol.error(code)));
-    if beside.shared_cores {
+    reconcile(&mut outcome, &observed, trial, &mut warnings);
+    warnings.extend(observed.target_ended.clone().map(Warning::TargetDied));
+    warnings.extend(outcome.warnings(load, observed.confirms, &|code| protocol.error(code)));
+    if observed.shared_cores {
         warnings.push(Warning::SharedCores);
     }
     let mut metrics = outcome.metrics(load);
-    add_usage(&mut metrics, beside.usage.as_ref(), &outcome, load.copies());
-    warnings.extend(disturbance(&outcome, &beside));
-    add_hold_memory(&mut metrics, &beside, &outcome, trial);
+    add_usage(&mut metrics, observed.usage.as_ref(), &outcome, load.copies());
+    warnings.extend(disturbance(&outcome, &observed));
+    add_hold_memory(&mut metrics, &observed, &outcome, trial);
     if outcome.shards.recorder.late_ns_max > 0 {
         metrics.insert("late_time_ns.max".to_owned(), outcome.shards.recorder.late_ns_max as f64);
     }
-    add_stall(&mut metrics, &beside, load);
-    let counters = beside.counters.iter();
+    add_stall(&mut metrics, &observed, load);
+    let counters = observed.counters.iter();
     metrics.extend(counters.map(|(name, value)| (format!("counter.{name}"), *value)));
     let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
     let mut quantile_warnings = Vec::new();
@@ -143,7 +143,7 @@ pub fn put_together(
     }
     metrics.extend(lag_share::of(&outcome, load));
     warnings.extend(worst_quantiles(quantile_warnings));
-    for (what, asked) in &beside.asked_terms {
+    for (what, asked) in &observed.asked_terms {
         if let Some(granted) =
             outcome.shards.granted.get(*what).filter(|granted| **granted < *asked)
         {
@@ -155,15 +155,15 @@ pub fn put_together(
         point: trial.point.clone(),
         repetition: trial.repetition,
         seed: trial.seed,
-        guarantee: beside.guarantee,
-        target: beside.target,
+        guarantee: observed.guarantee,
+        target: observed.target,
         metrics,
         samples,
         ledger: outcome.ledger,
         warnings: warnings.iter().map(Warning::record).collect(),
         granted: outcome.shards.granted,
-        server: beside.server,
-        counters: beside.counters,
+        server: observed.server,
+        counters: observed.counters,
         scene: BTreeMap::new(),
         histograms,
     };
@@ -173,14 +173,19 @@ pub fn put_together(
 
 /// Puts the server's own counts beside the ledger: an unconfirmed publish becomes known, losses
 /// without a cause get one, and a difference becomes a doubt.
-fn reconcile(outcome: &mut Outcome, beside: &Beside, trial: &Trial, warnings: &mut Vec<Warning>) {
+fn reconcile(
+    outcome: &mut Outcome,
+    observed: &Observations,
+    trial: &Trial,
+    warnings: &mut Vec<Warning>,
+) {
     let ledger = &mut outcome.ledger;
-    if let Some(report) = &beside.server {
+    if let Some(report) = &observed.server {
         let counts_identities =
-            outcome.is_marked && trial.load.pattern != Pattern::Hold && beside.carries;
+            outcome.is_marked && trial.load.pattern != Pattern::Hold && observed.carries;
         if ledger.delivered.is_none() && counts_identities {
             let lost = ledger.sent.saturating_sub(report.unique);
-            outcome.delivered_within = beside.taken_within;
+            outcome.delivered_within = observed.taken_within;
             outcome.delivered_since = Some(report.unique);
             ledger.delivered = Some(report.unique);
             ledger.lost = Some(lost);
@@ -203,7 +208,7 @@ fn reconcile(outcome: &mut Outcome, beside: &Beside, trial: &Trial, warnings: &m
         attribute_server_drops(ledger, report.dropped.values().sum::<u64>() - unseen);
         attribute_queue_drops(ledger, unseen);
     }
-    if let Some(dropped) = beside.counters.get("dropped") {
+    if let Some(dropped) = observed.counters.get("dropped") {
         attribute_server_drops(ledger, *dropped as u64);
     }
 }
@@ -240,7 +245,7 @@ fn add_usage(
 
 fn add_hold_memory(
     metrics: &mut BTreeMap<String, f64>,
-    beside: &Beside,
+    observed: &Observations,
     outcome: &Outcome,
     trial: &Trial,
 ) {
@@ -248,20 +253,24 @@ fn add_hold_memory(
         return;
     }
     let held = outcome.shards.held as f64;
-    if let Some((before, end)) = beside.target_bytes {
+    if let Some((before, end)) = observed.target_bytes {
         let each = end.saturating_sub(before) as f64 / held;
         metrics.insert("target_memory_bytes_per_connection".to_owned(), each);
     }
-    if let Some(grown) = beside.generator_bytes {
+    if let Some(grown) = observed.generator_bytes {
         metrics.insert("generator_memory_bytes_per_connection".to_owned(), grown as f64 / held);
     }
 }
 
 /// How long subscribers read nothing, and what the target had in memory before.
-fn add_stall(metrics: &mut BTreeMap<String, f64>, beside: &Beside, load: &weigh_model::Load) {
+fn add_stall(
+    metrics: &mut BTreeMap<String, f64>,
+    observed: &Observations,
+    load: &weigh_model::Load,
+) {
     let Some(lasts) = load.stall else { return };
     metrics.insert("subscriber_stall_s".to_owned(), lasts.as_secs_f64());
-    if let Some((before, _)) = beside.target_bytes {
+    if let Some((before, _)) = observed.target_bytes {
         metrics.insert("target_memory_bytes.before".to_owned(), before as f64);
     }
 }
@@ -337,9 +346,9 @@ fn worst_quantiles(warnings: Vec<Warning>) -> Vec<Warning> {
 }
 
 /// What neither target nor generator used of the host's processors was used by others.
-fn disturbance(outcome: &Outcome, beside: &Beside) -> Option<Warning> {
-    let usage = beside.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
-    let ours = if usage.is_elsewhere { 0 } else { outcome.shards.cpu.0 + beside.aside_cpu_ns };
+fn disturbance(outcome: &Outcome, observed: &Observations) -> Option<Warning> {
+    let usage = observed.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
+    let ours = if usage.is_elsewhere { 0 } else { outcome.shards.cpu.0 + observed.aside_cpu_ns };
     let own_ns = usage.cpu_ns + ours;
     let foreign_ns = usage.host.busy_ns.saturating_sub(own_ns);
     let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;

@@ -115,7 +115,7 @@ pub struct Selector {
     records: Vec<TrialRecord>,
     time_used: Nanos,
     /// Time that trials took beyond their duration.
-    beside: Nanos,
+    overhead: Nanos,
     target_is_dead: bool,
     /// Loads whose trials had too few messages: the duration of the next one, and how often it
     /// grew.
@@ -141,7 +141,7 @@ impl Selector {
             stop: None,
             records: Vec::new(),
             time_used: Nanos(0),
-            beside: Nanos(0),
+            overhead: Nanos(0),
             target_is_dead: false,
             lengthened: BTreeMap::new(),
             capped: None,
@@ -197,7 +197,7 @@ impl Selector {
         }
         self.pending = None;
         self.time_used = self.time_used + result.elapsed;
-        self.beside = self.beside + result.elapsed.since(result.duration);
+        self.overhead = self.overhead + result.elapsed.since(result.duration);
         self.target_is_dead = matches!(result.end, TrialEnd::TargetDied(_));
         if let TrialEnd::Invalid(why) = &result.end {
             self.go_no_higher(why);
@@ -241,12 +241,12 @@ impl Selector {
         }
     }
 
-    /// The number of trials left, and their time with `beside` each, if the limit of every goal is
+    /// The number of trials left, and their time with `overhead` each, if the limit of every goal is
     /// `load`: the need of a search before it begins.
-    pub fn forecast(&self, load: f64, beside: Nanos) -> Remaining {
+    pub fn forecast(&self, load: f64, overhead: Nanos) -> Remaining {
         let limit = load / self.search.axis.granularity();
         let mut own = Selector { stop: None, pending: None, ..self.clone() };
-        own.simulate(&vec![limit; self.search.goals.len()], beside, |_| false)
+        own.simulate(&vec![limit; self.search.goals.len()], overhead, |_| false)
     }
 
     /// What is left until the answer of `goal` is proven, if the limit is where it seems to be.
@@ -254,9 +254,9 @@ impl Selector {
         let axis = &self.search.axis;
         let limit = |index: usize| standing::guess(self.best(index), axis.first(), axis.last());
         let limits: Vec<f64> = (0..self.search.goals.len()).map(limit).collect();
-        let beside = Nanos(self.beside.0 / self.records.len().max(1) as u64);
+        let overhead = Nanos(self.overhead.0 / self.records.len().max(1) as u64);
         let mut own = Selector { stop: None, pending: None, ..self.clone() };
-        own.simulate(&limits, beside, |own| own.is_proven(goal))
+        own.simulate(&limits, overhead, |own| own.is_proven(goal))
     }
 
     /// Simulates the search as if each goal were met up to its limit, in steps, until `is_enough`
@@ -264,7 +264,7 @@ impl Selector {
     fn simulate(
         &mut self,
         limits: &[f64],
-        beside: Nanos,
+        overhead: Nanos,
         is_enough: impl Fn(&Selector) -> bool,
     ) -> Remaining {
         let mut left = Remaining::default();
@@ -272,7 +272,7 @@ impl Selector {
         while left.trials < SIMULATED_MAX && !is_enough(self) {
             let Some(request) = self.wanted() else { break };
             left.trials += 1;
-            let time = request.duration.0.saturating_add(beside.0);
+            let time = request.duration.0.saturating_add(overhead.0);
             left.time = Nanos(left.time.0.saturating_add(time));
             let step = self.search.axis.nearest(request.load) as f64;
             let fails = |limit: &f64| step > *limit;
@@ -402,8 +402,8 @@ impl Selector {
 
     fn would_take(&self, request: &TrialRequest) -> Nanos {
         let trials = self.records.len().max(1) as u64;
-        let beside = self.beside.0 / trials;
-        Nanos(self.time_used.0.saturating_add(request.duration.0).saturating_add(beside))
+        let overhead = self.overhead.0 / trials;
+        Nanos(self.time_used.0.saturating_add(request.duration.0).saturating_add(overhead))
     }
 
     fn best(&self, goal: usize) -> Relevant {

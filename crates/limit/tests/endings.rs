@@ -19,12 +19,12 @@ fn bucket(capacity: f64) -> Bucket {
 }
 
 /// What trials on sockets take beside their load: a warm-up, a fresh target, its end.
-const BESIDE: Nanos = Nanos::from_millis(700);
+const OVERHEAD: Nanos = Nanos::from_millis(700);
 
 /// The result of a bucket, after which so much time was spent beside.
 fn timed(bucket: &mut Bucket, request: &TrialRequest) -> TrialResult {
     let (taken, refused) = bucket.offer(request.load, request.duration.as_secs_f64());
-    TrialResult { elapsed: request.duration + BESIDE, ..result(request, taken, refused) }
+    TrialResult { elapsed: request.duration + OVERHEAD, ..result(request, taken, refused) }
 }
 
 /// Whatever ends a search after its first trial, its sentence names what passed and what failed.
@@ -74,7 +74,7 @@ fn the_usual_goal_is_proven_within_a_minute() {
         let minute = Some(Nanos::from_secs(60));
         let search =
             Search { budget: minute, ..Search::new(axis(100.0, 1e6), vec![Goal::minute()]) };
-        let predicted = Selector::new(search.clone()).unwrap().forecast(capacity, BESIDE);
+        let predicted = Selector::new(search.clone()).unwrap().forecast(capacity, OVERHEAD);
         let mut target = bucket(capacity);
         let answer = searched(search, |request| timed(&mut target, request));
         let found = &answer.goals[0];
@@ -125,7 +125,7 @@ fn a_generator_that_is_full_beyond_the_limit_changes_nothing() {
 
 /// The generator gives up between what passed and what failed: both are said, and why.
 #[test]
-fn an_invalid_trial_between_both_ends_is_said_beside_them() {
+fn an_invalid_trial_between_both_ends_is_reported_with_them() {
     let mut target = bucket(40_000.0);
     let mut count = 0;
     let answer = searched(Search::new(axis(100.0, 1e6), vec![Goal::minute()]), |request| {

@@ -169,18 +169,18 @@ proptest! {
 
     /// A budget is never overdrawn, whatever trials take beside their duration.
     #[test]
-    fn a_budget_of_time_is_kept(goal in goals(), budget in 0..400u64, beside in 0..5000u64) {
+    fn a_budget_of_time_is_kept(goal in goals(), budget in 0..400u64, overhead in 0..5000u64) {
         let axis = Axis::new(AxisKind::Rate, 10.0, 100_000.0, 1.0).unwrap();
         let budget = Nanos::from_secs(budget);
         let search = Search { budget: Some(budget), ..Search::new(axis, vec![goal]) };
         let answer = searched(search, |request| {
             let lost = if request.load > 2500.0 { 100 } else { 0 };
-            let elapsed = request.duration + Nanos::from_millis(beside);
+            let elapsed = request.duration + Nanos::from_millis(overhead);
             weigh_limit::TrialResult { elapsed, ..result(request, 900, lost) }
         });
         assert_sound(&answer, &axis)?;
         // What the first trial takes beside its duration is not known before it.
-        let first = Nanos::from_millis(beside);
+        let first = Nanos::from_millis(overhead);
         prop_assert!(answer.time_used <= budget + first);
         if answer.stop == Stop::Budget {
             prop_assert_eq!(&answer.goals[0].outcome, &Outcome::Undecided);

@@ -19,9 +19,9 @@ pub struct Background {
     pub protocol: String,
     /// [`SAME`], `reference`, the name of a real server, or a URL without its secrets.
     pub target: String,
-    /// Where its own target runs.
-    #[serde(default)]
-    pub beside: Beside,
+    /// The cores of its own target.
+    #[serde(rename = "beside", default)]
+    pub target_cores: TargetCores,
     /// Time that it runs at least before the measured window begins, warm-up included.
     pub lead: Nanos,
     /// Its load, without a duration and a warm-up.
@@ -32,10 +32,10 @@ pub struct Background {
     pub settings: BTreeMap<String, Point>,
 }
 
-/// Where the target of a background runs, if it has its own.
+/// The cores on which the own target of a background runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Beside {
+pub enum TargetCores {
     /// On the cores of the measured target: both compete for the same processor.
     #[default]
     Target,
@@ -43,7 +43,7 @@ pub enum Beside {
     Apart,
 }
 
-impl Beside {
+impl TargetCores {
     /// The words of a plan.
     pub const NAMES: [&str; 2] = ["target", "apart"];
 }

@@ -109,7 +109,7 @@ impl Endpoint {
     }
 
     /// The same without the port where it is the `usual` one of the scheme (section 4.2.3).
-    pub fn authority_beside(&self, usual: u16) -> String {
+    pub fn authority_omitting(&self, usual: u16) -> String {
         if self.port == usual { self.url_host() } else { self.authority() }
     }
 }
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!((endpoint.host.as_str(), endpoint.path.as_str()), ("::1", "/a/b"));
         assert_eq!(endpoint.to_string(), "http://[::1]:8080/a/b");
         assert_eq!(endpoint.authority(), "[::1]:8080");
-        assert_eq!(endpoint.authority_beside(8080), "[::1]");
+        assert_eq!(endpoint.authority_omitting(8080), "[::1]");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use weigh_model::Protocol;
-use weigh_model::background::{Background, Beside, SAME};
+use weigh_model::background::{Background, SAME, TargetCores};
 use weigh_model::plan::Plan;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
@@ -74,9 +74,9 @@ impl Asked<'_> {
         let (protocol, target) = self.party(lane, lane_target).map_err(|one| vec![one])?;
         let load = self.load(protocol)?;
         let text = |key: &str| self.row.get(key).and_then(|given| given.value.as_str());
-        let beside = match text("background.beside") {
-            Some("apart") => Beside::Apart,
-            _ => Beside::Target,
+        let target_cores = match text("background.beside") {
+            Some("apart") => TargetCores::Apart,
+            _ => TargetCores::Target,
         };
         let lead = text("background.lead").and_then(|text| parse_duration(text).ok());
         let settings = self.settings(protocol).map_err(|one| vec![one])?;
@@ -86,7 +86,7 @@ impl Asked<'_> {
         };
         let lead = lead.unwrap_or(LEAD);
         let protocol = protocol.name().to_owned();
-        Ok(Background { protocol, target, beside, lead, load, settings })
+        Ok(Background { protocol, target, target_cores, lead, load, settings })
     }
 
     /// Its protocol, and the name of its target.

@@ -1,7 +1,7 @@
 //! The background's own keys, and their values. Its other keys are those of the measured load after
 //! `background.`, see [`crate::keys`].
 
-use weigh_model::background::{Beside, LASTING};
+use weigh_model::background::{LASTING, TargetCores};
 
 use crate::kind::Kind;
 
@@ -51,7 +51,7 @@ pub(crate) const OWN: &[(&str, Kind, &str)] = &[
     ),
     (
         "background.beside",
-        Kind::Choice(&Beside::NAMES),
+        Kind::Choice(&TargetCores::NAMES),
         "Where a target of its own runs: target (the default) on the cores of the measured one, \
          apart on others.",
     ),

@@ -28,13 +28,13 @@ pub struct Expected<'l> {
     /// The path between generator and target, if any.
     pub path: Option<&'l Path>,
     /// Duration of a trial besides its load: before the load starts, and after it has ended.
-    pub beside: Nanos,
+    pub overhead: Nanos,
 }
 
 impl Expected<'_> {
     /// Duration of a trial without losses.
     pub fn trial(&self) -> Nanos {
-        self.sends().unwrap_or_default() + self.load.warmup + self.beside
+        self.sends().unwrap_or_default() + self.load.warmup + self.overhead
     }
 
     /// Minimum duration of the load; `None` if unknown.
@@ -161,7 +161,7 @@ mod tests {
     }
 
     fn expected(load: &Load) -> Expected<'_> {
-        Expected { load, path: None, beside: START }
+        Expected { load, path: None, overhead: START }
     }
 
     fn path(text: &str) -> Path {

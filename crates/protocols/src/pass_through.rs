@@ -156,8 +156,8 @@ impl<T> PassThroughs<T> {
     }
 
     /// The engine's side for whatever else is done meanwhile.
-    pub fn beside<'p>(&'p mut self, out: &'p mut dyn Outboxes) -> Beside<'p, T> {
-        Beside { passages: self, out }
+    pub fn outboxes<'p>(&'p mut self, out: &'p mut dyn Outboxes) -> PassThroughOutboxes<'p, T> {
+        PassThroughOutboxes { passages: self, out }
     }
 
     /// Waiting senders may try again.
@@ -167,12 +167,12 @@ impl<T> PassThroughs<T> {
 }
 
 /// The engine's side while messages pass: output to their listeners is kept.
-pub struct Beside<'p, T> {
+pub struct PassThroughOutboxes<'p, T> {
     passages: &'p mut PassThroughs<T>,
     out: &'p mut dyn Outboxes,
 }
 
-impl<T> Outboxes for Beside<'_, T> {
+impl<T> Outboxes for PassThroughOutboxes<'_, T> {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         match self.passages.listeners.get_mut(&to) {
             Some((_, kept)) => kept,

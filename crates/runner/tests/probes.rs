@@ -158,7 +158,7 @@ impl Probe for Borders {
 }
 
 #[test]
-fn a_probe_that_is_added_stands_in_the_record_beside_the_others() {
+fn a_probe_that_is_added_is_in_the_record_with_the_others() {
     let mut entries = PROBES.to_vec();
     entries.push(entry("added", fresh::<Borders>, ADDED));
     let weighed = weighed(&entries);

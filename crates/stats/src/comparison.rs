@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_stand_beside_the_ratio() {
+    fn ranks_are_given_with_the_ratio() {
         let comparison = Comparison::of(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.5]);
         let rank = comparison.rank.unwrap();
         assert!((rank.p - 2.0 / 70.0).abs() < 1e-12 && rank.shift < -3.9, "{rank:?}");

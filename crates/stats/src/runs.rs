@@ -21,8 +21,8 @@ pub struct RunsMean {
     /// The interval of the mean, by [`mean_interval`]; refused for fewer than three runs.
     pub interval: Result<Interval, Refusal>,
     /// The studentised bootstrap interval of the mean, if it should be checked too: below
-    /// [`BESIDE_BELOW`] runs, or with skewness among up to a thousand. It needs five runs.
-    pub beside: Option<Interval>,
+    /// [`BOOTSTRAP_BELOW`] runs, or with skewness among up to a thousand. It needs five runs.
+    pub bootstrap: Option<Interval>,
     /// The median.
     pub median: f64,
     /// The interval of the median from order statistics, which skewness does not affect; needs six
@@ -48,7 +48,7 @@ impl RunsMean {
             mean: sample.mean,
             deviation: sample.standard_deviation(),
             interval: mean_interval(values),
-            beside: beside(values),
+            bootstrap: bootstrap_interval(values),
             median: average::median(values).unwrap_or(f64::NAN),
             median_interval: quantile_interval(&sorted, 0.5).map(|found| found.interval),
             normality: Normality::of(values).ok(),
@@ -87,10 +87,10 @@ pub fn mean_interval(values: &[f64]) -> Result<Interval, Refusal> {
 }
 
 /// The studentised bootstrap interval, if it should be checked too.
-fn beside(values: &[f64]) -> Option<Interval> {
+fn bootstrap_interval(values: &[f64]) -> Option<Interval> {
     let bootstrap = Bootstrap { resamples: RESAMPLES, ..Bootstrap::default() };
-    let is_wanted = values.len() < BESIDE_BELOW || is_skewed(values);
-    let is_possible = (bootstrap::RUNS_MIN..=BESIDE_MOST).contains(&values.len());
+    let is_wanted = values.len() < BOOTSTRAP_BELOW || is_skewed(values);
+    let is_possible = (bootstrap::RUNS_MIN..=BOOTSTRAP_MOST).contains(&values.len());
     (is_wanted && is_possible).then(|| bootstrap.studentised_mean(values).ok()).flatten()
 }
 
@@ -124,13 +124,13 @@ fn is_skewed(values: &[f64]) -> bool {
 }
 
 /// With fewer runs the bootstrap interval is given with the t interval.
-pub const BESIDE_BELOW: usize = 10;
+pub const BOOTSTRAP_BELOW: usize = 10;
 
 /// The skewness of three values is meaningless.
 pub const CORRECTED_FROM: usize = 4;
 
 /// With more values than this, skewness no longer moves the interval of a mean.
-const BESIDE_MOST: usize = 1000;
+const BOOTSTRAP_MOST: usize = 1000;
 /// A report has thousands of these means: this number of resamples leaves 2 % of the width to
 /// chance.
 const RESAMPLES: usize = 2_000;
@@ -145,14 +145,14 @@ mod tests {
     fn few_runs_show_two_intervals_and_very_few_none() {
         let six = RunsMean::of(&[10.0, 10.4, 9.8, 10.1, 9.9, 10.2]).unwrap();
         let interval = six.interval.unwrap();
-        assert!(interval.contains(six.mean) && six.beside.unwrap().contains(six.mean));
+        assert!(interval.contains(six.mean) && six.bootstrap.unwrap().contains(six.mean));
         assert_eq!((interval.method, six.outliers.len()), (Method::SkewnessCorrectedT, 0));
         assert!(six.median_interval.is_ok());
         let three = RunsMean::of(&[10.0, 10.1, 14.0]).unwrap();
-        assert_eq!((three.interval.unwrap().method, three.beside), (Method::TOverRuns, None));
+        assert_eq!((three.interval.unwrap().method, three.bootstrap), (Method::TOverRuns, None));
         let two = RunsMean::of(&[10.0, 10.4]).unwrap();
         assert_eq!(two.interval, Err(Refusal::TooFew { have: 2, needed: 3 }));
-        assert_eq!((two.beside, two.normality), (None, None));
+        assert_eq!((two.bootstrap, two.normality), (None, None));
         assert_eq!(RunsMean::of(&[]), Err(Refusal::NoValues));
     }
 
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(weighed.outliers, [9]);
         let (interval, t) = (weighed.interval.unwrap(), plain_t(&Sample::of(&values).unwrap()));
         assert!(interval.low == t.low && interval.high > t.high + 1.0, "{interval:?} {t:?}");
-        assert!(weighed.beside.unwrap().high > 15.0 && weighed.mean > 12.0);
+        assert!(weighed.bootstrap.unwrap().high > 15.0 && weighed.mean > 12.0);
         assert!(weighed.median_interval.unwrap().high < 11.0);
         let alone = t_interval(&values);
         assert!(matches!(alone, Err(Refusal::TooSkewed { n: 10, .. })), "{alone:?}");
@@ -188,6 +188,6 @@ mod tests {
     fn equal_values_have_a_sharp_interval() {
         let weighed = RunsMean::of(&[3.0; 12]).unwrap();
         let interval = weighed.interval.unwrap();
-        assert_eq!((interval.low, interval.high, weighed.beside), (3.0, 3.0, None));
+        assert_eq!((interval.low, interval.high, weighed.bootstrap), (3.0, 3.0, None));
     }
 }

@@ -26,9 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(folder.join("published.csv"))?;
-        let beside = fs::read_to_string(folder.join("facts.toml")).unwrap_or_default();
+        let facts = fs::read_to_string(folder.join("facts.toml")).unwrap_or_default();
         let source = Source { name: format!("{name}/published.csv"), text };
-        together.add(audit(&[source], &facts::read("facts.toml", &beside)?)?);
+        together.add(audit(&[source], &facts::read("facts.toml", &facts)?)?);
     }
     let page = Audited { about: &[], audit: &together };
     fs::write(audited, audit_page::page(&page, "weigh audit --study all --page audit.html"))?;

@@ -127,13 +127,13 @@ fn audit(texts: &StudyTexts, problems: &mut StudyProblems) -> Audit {
         wrong.add(Problem::missing(format!("{file}: {text}"), fix));
         problems.add(file, wrong);
     };
-    let beside = texts.facts.as_deref().map_or(Ok(Vec::new()), |text| facts::read(FACTS, text));
-    let beside = beside.unwrap_or_else(|unreadable| {
+    let facts = texts.facts.as_deref().map_or(Ok(Vec::new()), |text| facts::read(FACTS, text));
+    let facts = facts.unwrap_or_else(|unreadable| {
         tell(FACTS, unreadable.to_string());
         Vec::new()
     });
     let source = Source { name: PUBLISHED.to_owned(), text: texts.published.clone() };
-    crate::audit::audit(&[source], &beside).unwrap_or_else(|unreadable| {
+    crate::audit::audit(&[source], &facts).unwrap_or_else(|unreadable| {
         // The reader of the figures tells the same at its line.
         if problems.is_empty() {
             let mut wrong = Problems::default();

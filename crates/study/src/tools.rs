@@ -20,7 +20,7 @@ use crate::scale::Scale;
 pub use figures::{EMULATED, unit_of};
 pub use journal::{TOOL_JOURNAL, TOOL_SCHEMA, ToolBegun, ToolLine, ToolMade, ToolRepetition};
 pub use printed::figures_in;
-pub use shown::{ToolBeside, ToolFigure, ToolShown};
+pub use shown::{ToolCompared, ToolFigure, ToolShown};
 
 pub(crate) use crate::slips::no_figure;
 pub(crate) use reading::{alone, complete, read};

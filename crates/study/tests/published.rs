@@ -179,8 +179,8 @@ fn audited(name: &str, is_all: bool) -> Audit {
     let text: Vec<String> =
         read("published.csv").lines().filter(is_own).map(|line| format!("{line}\n")).collect();
     let source = Source { name: "published.csv".to_owned(), text: text.concat() };
-    let beside = facts::read("facts.toml", &read("facts.toml")).unwrap();
-    audit(&[source], if is_all { &beside } else { &[] }).unwrap()
+    let facts = facts::read("facts.toml", &read("facts.toml")).unwrap();
+    audit(&[source], if is_all { &facts } else { &[] }).unwrap()
 }
 
 fn codes(audit: &Audit) -> String {

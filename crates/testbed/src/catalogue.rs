@@ -113,11 +113,11 @@ impl Catalogue {
     fn put(
         &mut self,
         target: Target,
-        beside: impl FnOnce(&str) -> Result<String, String>,
+        read: impl FnOnce(&str) -> Result<String, String>,
     ) -> Result<(), TargetError> {
         self.abilities.remove(&target.name);
         if let Some(file) = target.abilities.clone() {
-            let text = beside(&file)
+            let text = read(&file)
                 .map_err(|error| TargetError::Unreadable { file: file.clone(), error })?;
             self.abilities.insert(target.name.clone(), (file, text));
         }

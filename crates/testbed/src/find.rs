@@ -26,7 +26,7 @@ pub fn find(target: &Target) -> Option<Found> {
         Some(package) if !package.system => Some(folder_of(target)?),
         _ => None,
     };
-    if !target.find.beside.iter().all(|path| path.exists()) {
+    if !target.find.companions.iter().all(|path| path.exists()) {
         return None;
     }
     let path = search(target, package.as_deref())?;

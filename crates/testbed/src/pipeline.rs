@@ -538,8 +538,8 @@ const HOPS: &str = "hops";
 /// Removes files that a killed attempt may have left in a stage's folder: its rows would be
 /// counted as well.
 fn forget(folder: &Path) -> io::Result<()> {
-    let beside = ["-wal", "-shm"].map(|end| format!("{DATABASE}{end}"));
-    let names = [HOPS, DATABASE, beside[0].as_str(), beside[1].as_str()];
+    let journals = ["-wal", "-shm"].map(|end| format!("{DATABASE}{end}"));
+    let names = [HOPS, DATABASE, journals[0].as_str(), journals[1].as_str()];
     for left in names.map(|name| folder.join(name)) {
         match std::fs::remove_file(left) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -114,8 +114,8 @@ pub struct Find {
     #[serde(default)]
     pub folders: Vec<PathBuf>,
     /// Files that must exist too, if the program is not the server's alone.
-    #[serde(default)]
-    pub beside: Vec<PathBuf>,
+    #[serde(rename = "beside", default)]
+    pub companions: Vec<PathBuf>,
     /// How it reports its version; left out where a package says it.
     #[serde(default)]
     pub version: Option<Version>,

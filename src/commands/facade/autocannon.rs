@@ -68,7 +68,7 @@ URL | required | The server: a URL, or reference for one that weigh starts
     load: &[("pattern", "request"), ("warmup", "0s")],
     emulate: &[Emulation::Autocannon],
     decide,
-    account: Account::Beside(|left, _| autocannon::beside(left)),
+    account: Account::Emulated(|left, _| autocannon::compare(left)),
 };
 
 fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {

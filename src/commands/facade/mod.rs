@@ -106,8 +106,8 @@ impl Words {
             return ended;
         }
         match &tool.account {
-            Account::Beside(beside) => {
-                output::put(&account(&finished, &asked, |left| beside(left, &given))?)?;
+            Account::Emulated(compare) => {
+                output::put(&account(&finished, &asked, |left| compare(left, &given))?)?;
                 run_options.ended(finished)
             }
             Account::Measured(sentence) => {
@@ -159,7 +159,7 @@ impl Tool {
 fn account(
     finished: &Finished,
     asked: &Asked,
-    beside: impl FnOnce(&Left<'_>) -> Comparison,
+    compare: impl FnOnce(&Left<'_>) -> Comparison,
 ) -> Result<String, Stop> {
     let cell = &finished.summary.cells[0];
     let events = finished.folder.read_journal().map_err(not_recorded)?.events;
@@ -167,8 +167,8 @@ fn account(
     let (trial, intervals) = comparison::one_trial(events).ok_or_else(no_result)?;
     let load = &finished.summary.run.plan.load;
     let left = Left { load, finished: &trial, intervals: &intervals };
-    let beside = beside(&left);
-    let mut text = format!("{} on {}\n\n{}", asked.name, cell.target, beside.text());
+    let comparison = compare(&left);
+    let mut text = format!("{} on {}\n\n{}", asked.name, cell.target, comparison.text());
     for warning in cell.warnings.iter().filter(|warning| warning.severity != Severity::Warning) {
         text += &format!("\ninvalid: {}; {}\n", warning.text, warning.advice);
     }

@@ -54,7 +54,7 @@ pub const TOOL: Tool = Tool {
     load: &[("pattern", "deliver"), ("topology", "pairs"), ("warmup", "0s"), ("writes", "single")],
     emulate: &[Emulation::MqttStresser],
     decide,
-    account: Account::Beside(|left, _| mqtt_stresser::beside(left)),
+    account: Account::Emulated(|left, _| mqtt_stresser::compare(left)),
 };
 
 fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {

@@ -47,7 +47,7 @@ pub struct Tool {
 /// What is printed of a run with a tool's flags.
 pub enum Account {
     /// The figures that the tool would have printed, each with the exact one.
-    Beside(fn(&Left<'_>, &Given) -> Comparison),
+    Emulated(fn(&Left<'_>, &Given) -> Comparison),
     /// The measured table, and this sentence: how the tool computes its figures is not known well
     /// enough to emulate them.
     Measured(&'static str),

@@ -41,12 +41,12 @@ URL | required | The server: a URL, or reference for one that weigh starts
     ],
     emulate: &[],
     decide,
-    account: Account::Beside(|left, given| {
+    account: Account::Emulated(|left, given| {
         let asked = wrk::Asked {
             threads: given.count("threads"),
             is_detailed: given.0.get_flag("latency"),
         };
-        wrk::beside(left, asked)
+        wrk::compare(left, asked)
     }),
 };
 

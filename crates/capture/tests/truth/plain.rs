@@ -30,12 +30,12 @@ fn sessions_and_transfers_agree_with_every_witness() {
     });
 }
 
-fn one_size(port: u16, (request, answer): (usize, usize), beside_dumpcap: bool) {
+fn one_size(port: u16, (request, answer): (usize, usize), with_dumpcap: bool) {
     let file = Scratch::new(&format!("{port}.pcapng"));
     let foreign = Scratch::new(&format!("{port}.dumpcap"));
     let settings = Settings { filter: Filter::port(port), ..Settings::default() };
     let options = Options { file: Some(file.0.clone()), ..Options::new("lo", settings.clone()) };
-    let dumpcap = beside_dumpcap.then(|| Dumpcap::start(&foreign.0, port)).flatten();
+    let dumpcap = with_dumpcap.then(|| Dumpcap::start(&foreign.0, port)).flatten();
     let watch = KernelWatch::start(&[port], None).unwrap();
     let capture = Capture::start(options).unwrap();
     let before = segments_of_the_namespace();

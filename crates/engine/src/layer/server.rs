@@ -46,11 +46,11 @@ impl<S: Session> LayeredServer<S> {
         let is_new = stands && !line.is_accepted;
         line.is_accepted |= stands;
         if is_new {
-            self.inner.accepted(connection, now, &mut self.lines.beside(out));
+            self.inner.accepted(connection, now, &mut self.lines.outboxes(out));
         }
         let mut inner = Ok(());
         if scratch.heard.len() > carried {
-            let mut outboxes = self.lines.beside(out);
+            let mut outboxes = self.lines.outboxes(out);
             match self.inner.receive(connection, &scratch.heard, now, &mut outboxes) {
                 Ok(taken) => drop(scratch.heard.drain(..taken.min(scratch.heard.len()))),
                 Err(fault) => {
@@ -98,7 +98,7 @@ impl<S: Session + Send> Server for LayeredServer<S> {
     }
 
     fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        self.inner.drained(connection, now, &mut self.lines.beside(out));
+        self.inner.drained(connection, now, &mut self.lines.outboxes(out));
         self.lines.settle(out);
     }
 
@@ -109,13 +109,13 @@ impl<S: Session + Send> Server for LayeredServer<S> {
                 // It is counted; whose fault it is, the client knows.
                 let _ = line.session.cut_off();
             }
-            self.inner.closed(connection, now, &mut self.lines.beside(out));
+            self.inner.closed(connection, now, &mut self.lines.outboxes(out));
             self.lines.settle(out);
         }
     }
 
     fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
-        let next = self.inner.wake(now, &mut self.lines.beside(out));
+        let next = self.inner.wake(now, &mut self.lines.outboxes(out));
         self.lines.settle(out);
         next
     }
@@ -125,7 +125,7 @@ impl<S: Session + Send> Server for LayeredServer<S> {
     }
 
     fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
-        self.inner.notified(now, &mut self.lines.beside(out));
+        self.inner.notified(now, &mut self.lines.outboxes(out));
         self.lines.settle(out);
     }
 
@@ -190,8 +190,8 @@ impl<S: Session> Lines<S> {
         self.lines.get_mut(of.0 as usize)?.take()
     }
 
-    fn beside<'l>(&'l mut self, out: &'l mut dyn Outboxes) -> Beside<'l, S> {
-        Beside { lines: self, out }
+    fn outboxes<'l>(&'l mut self, out: &'l mut dyn Outboxes) -> LayerOutboxes<'l, S> {
+        LayerOutboxes { lines: self, out }
     }
 
     /// Wraps what was staged, and closes what was to be closed.
@@ -220,12 +220,12 @@ impl<S: Session> Lines<S> {
 }
 
 /// The engine's side as the inner server sees it.
-struct Beside<'l, S> {
+struct LayerOutboxes<'l, S> {
     lines: &'l mut Lines<S>,
     out: &'l mut dyn Outboxes,
 }
 
-impl<S: Session> Beside<'_, S> {
+impl<S: Session> LayerOutboxes<'_, S> {
     fn mark(&mut self, which: ConnectionId) {
         if let Some(line) = self.lines.line(which)
             && !line.is_dirty
@@ -236,7 +236,7 @@ impl<S: Session> Beside<'_, S> {
     }
 }
 
-impl<S: Session> Outboxes for Beside<'_, S> {
+impl<S: Session> Outboxes for LayerOutboxes<'_, S> {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         self.mark(to);
         let Lines { lines, nowhere, .. } = &mut *self.lines;

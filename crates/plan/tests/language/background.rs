@@ -1,7 +1,7 @@
 //! The second workload of a plan: twins, axes below it, what is refused, and that it comes back.
 
 use weigh_model::background::Background;
-use weigh_model::background::Beside;
+use weigh_model::background::TargetCores;
 use weigh_model::plan::Plan;
 use weigh_model::trial::Point;
 use weigh_plan::case::BackgroundChoice;
@@ -42,7 +42,7 @@ fn it_is_decided_like_a_load_and_has_no_end() {
     let plan = resolved(PLAN).plan;
     let found = background_of(&plan, &plan.cases[1]).unwrap();
     assert_eq!((found.protocol.as_str(), found.target.as_str()), ("mqtt", "mosquitto"));
-    assert_eq!((found.beside, found.lead), (Beside::Target, background::LEAD));
+    assert_eq!((found.target_cores, found.lead), (TargetCores::Target, background::LEAD));
     assert_eq!((found.load.connections, found.load.duration, found.load.warmup.0), (1000, None, 0));
     assert_eq!(found.settings["mqtt"]["qos"].as_i64(), Some(1));
     assert_eq!(found.offered_per_s(), Some(10_000.0));

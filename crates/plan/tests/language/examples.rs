@@ -21,9 +21,9 @@ fn every_example_resolves_and_begins_with_three_lines_of_why() {
         assert!(plan.question.is_some(), "{path:?} has no question");
         let loads: Vec<_> =
             plan.cases.iter().map(|case| matrix::case_of(&plan, case).unwrap().load).collect();
-        let beside = weigh_model::Nanos::from_millis(100);
+        let overhead = weigh_model::Nanos::from_millis(100);
         let cases: Vec<_> =
-            loads.iter().map(|load| Expected { load, path: None, beside }).collect();
+            loads.iter().map(|load| Expected { load, path: None, overhead }).collect();
         let seconds = forecast(&plan, &cases).time_least.as_secs_f64();
         assert!(seconds <= 60.0, "{path:?} takes {seconds} s, too long for a check");
     }

@@ -237,7 +237,7 @@ pub(super) fn fields(trial: &Trial, is_kept: bool, has_body: bool) -> Result<Str
     let (settings, endpoint) = (&trial.settings, endpoint(trial)?);
     let mut text = String::new();
     // RFC 9112, section 3.2: as in the URL, without the scheme's own port.
-    add_field(&mut text, "Host", &endpoint.authority_beside(80));
+    add_field(&mut text, "Host", &endpoint.authority_omitting(80));
     if !is_kept {
         add_field(&mut text, "Connection", "close");
     }

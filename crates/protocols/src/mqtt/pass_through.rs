@@ -133,7 +133,7 @@ impl Broker {
                     return Ok(used);
                 }
             }
-            used += self.beside(now, hub, out, |own, hub, turn| {
+            used += self.turn(now, hub, out, |own, hub, turn| {
                 own.take_all(id, &input[used..], hub, turn)
             })?;
             let rest = &input[used..];
@@ -158,7 +158,7 @@ impl Broker {
     }
 
     /// Runs `action` while messages may pass: output to their listeners is kept.
-    pub(super) fn beside<T>(
+    pub(super) fn turn<T>(
         &mut self,
         now: Nanos,
         hub: &mut BrokerState,
@@ -170,7 +170,7 @@ impl Broker {
             return action(self, hub, &mut Turn { out, now, shard });
         }
         let mut passages = std::mem::take(&mut self.passages);
-        let result = action(self, hub, &mut Turn { out: &mut passages.beside(out), now, shard });
+        let result = action(self, hub, &mut Turn { out: &mut passages.outboxes(out), now, shard });
         self.passages = passages;
         result
     }

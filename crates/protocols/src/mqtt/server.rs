@@ -387,7 +387,7 @@ impl Server for Broker {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
         self.passages.drained(connection, out);
-        self.beside(now, &mut hub, out, |own, hub, turn| {
+        self.turn(now, &mut hub, out, |own, hub, turn| {
             if let Some(party) = own.party(connection, hub) {
                 hub.drained(party.key, turn);
             }
@@ -398,7 +398,7 @@ impl Server for Broker {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
         self.end_passage(connection, &mut hub, out);
-        self.beside(now, &mut hub, out, |own, hub, turn| {
+        self.turn(now, &mut hub, out, |own, hub, turn| {
             if let Some(party) = own.party(connection, hub) {
                 hub.detach(party.key, now);
                 hub.settle(turn);
@@ -412,7 +412,7 @@ impl Server for Broker {
     fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
-        let next = self.beside(now, &mut hub, out, |own, hub, turn| {
+        let next = self.turn(now, &mut hub, out, |own, hub, turn| {
             let silent = own.end_silent(hub, turn);
             silent.min(hub.wake(turn))
         });
@@ -422,7 +422,7 @@ impl Server for Broker {
     fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
-        self.beside(now, &mut hub, out, |own, hub, turn| {
+        self.turn(now, &mut hub, out, |own, hub, turn| {
             for mail in hub.take_mail(own.shard) {
                 match mail {
                     Mail::Pump(key) => hub.pump(key, turn),

@@ -117,7 +117,7 @@ impl TcpServer {
     }
 
     /// Handles input while messages may be passing through.
-    fn take_beside(
+    fn take_frame(
         &mut self,
         from: ConnectionId,
         frame: Frame<'_>,
@@ -127,7 +127,7 @@ impl TcpServer {
             return self.take(from, frame, out);
         }
         let mut passages = std::mem::take(&mut self.passages);
-        let result = self.take(from, frame, &mut passages.beside(out));
+        let result = self.take(from, frame, &mut passages.outboxes(out));
         self.passages = passages;
         result
     }
@@ -309,7 +309,7 @@ impl Server for TcpServer {
                 }
             }
             while let Some((frame, bytes)) = codec::read(&input[taken..], self.frame_bytes_max)? {
-                self.take_beside(connection, frame, out)?;
+                self.take_frame(connection, frame, out)?;
                 taken += bytes;
             }
             match self.begin_passage(connection, &input[taken..], out) {
@@ -342,7 +342,7 @@ impl Server for TcpServer {
         let mut passages = std::mem::take(&mut self.passages);
         let mut rest = &taken[..];
         while let Ok(Some((frame, bytes))) = codec::read(rest, usize::MAX) {
-            self.forward(frame.id, frame.body, &mut passages.beside(out));
+            self.forward(frame.id, frame.body, &mut passages.outboxes(out));
             rest = &rest[bytes..];
         }
         self.passages = passages;

@@ -78,7 +78,7 @@ pub fn time_with_lag(nanoseconds: f64, lag: f64, is_ascii: bool) -> String {
 pub fn between(value: f64, ends: Option<(f64, f64)>) -> String {
     let Some((low, high)) = ends else { return three_digits(value) };
     let (below, above) = (value - low, high - value);
-    let decimals = decimals_beside(value, below.min(above));
+    let decimals = decimals_for(value, below.min(above));
     let text = |number: f64| fixed(number, decimals);
     if let Some(longer) = longer_side(value, low, high) {
         return format!("{} ± {}", text(value), text(longer));
@@ -97,7 +97,7 @@ pub(crate) fn longer_side(value: f64, low: f64, high: f64) -> Option<f64> {
 
 /// Number of decimals: three digits of the value, or one digit of the interval, but at most two
 /// more.
-fn decimals_beside(value: f64, distance: f64) -> usize {
+fn decimals_for(value: f64, distance: f64) -> usize {
     let places = |digits: i32, number: f64| digits - number.abs().log10().floor() as i32;
     let of_value = if value == 0.0 { 0 } else { places(2, value).clamp(0, DECIMALS_MAX) };
     let of_distance = if distance == 0.0 { 0 } else { places(0, distance) };
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_stand_beside_in_the_same_unit_and_with_the_same_decimals() {
+    fn intervals_have_the_unit_and_the_decimals_of_the_value() {
         let time = |value, low, high| time_between(value, Some((low, high)), false);
         assert_eq!(time(1.234e6, 1.194e6, 1.274e6), "1.23 ± 0.04 ms");
         assert_eq!(time(200_000.0, 199_700.0, 200_300.0), "200.0 ± 0.3 µs");

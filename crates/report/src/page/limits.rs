@@ -31,7 +31,7 @@ pub(crate) fn table(summary: &Summary) -> String {
         html.push_str(UNPROVEN);
     }
     for limit in &summary.limits {
-        for said in beside(limit) {
+        for said in further_results(limit) {
             let _ = writeln!(html, "<p>{}: {}.</p>", escape(&limit.title()), escape(&said));
         }
     }
@@ -76,7 +76,7 @@ fn row(html: &mut String, limit: &Limit, goal: &LimitGoal) {
 }
 
 /// Further results of the search, and why it ended before it was complete.
-fn beside(limit: &Limit) -> Vec<String> {
+fn further_results(limit: &Limit) -> Vec<String> {
     let mut said: Vec<String> =
         limit.goals.iter().filter_map(|goal| Some(goal.burst.as_ref()?.sentence.clone())).collect();
     said.extend(limit.second_generator.as_ref().map(|moved| moved.sentence.clone()));

@@ -61,11 +61,11 @@ fn how(metric: &Metric, hows: &mut Vec<String>) -> Value {
         hows.len() - 1
     });
     let apart: Vec<usize> = metric.outlier_places();
-    let beside = metric.beside.as_ref().map(|b| json!([lean(b.low), lean(b.high)]));
+    let bootstrap = metric.bootstrap.as_ref().map(|b| json!([lean(b.low), lean(b.high)]));
     let figure = |value: Option<f64>| value.map_or(Value::Null, lean);
     let median = metric.median.as_ref();
     let median = median.map(|m| json!([lean(m.value), figure(m.low), figure(m.high)]));
-    let mut how = vec![json!(number), json!(apart), json!(beside), json!(median)];
+    let mut how = vec![json!(number), json!(apart), json!(bootstrap), json!(median)];
     let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     while how.last().is_some_and(is_empty) {
         how.pop();

@@ -78,7 +78,7 @@ impl<'e> Energies<'e> {
                 metric.low = Some((value - (value - low).hypot(reach)).max(floor));
                 metric.high = Some(value + (high - value).hypot(reach));
                 metric.method = metric.method.take().map(|method| method + WIDENED);
-                metric.beside = None;
+                metric.bootstrap = None;
             }
             metric.budget.extend(spread(metric));
             metric.budget.extend(lines);

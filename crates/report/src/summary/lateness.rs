@@ -65,7 +65,7 @@ pub fn lag_ns(cell: &Cell, metric: &str) -> Option<f64> {
     if let Some(lag) = cell.metrics.get(&recorded) {
         return lag.value;
     }
-    if let Some(lag) = beside(cell, &recorded) {
+    if let Some(lag) = lag_of_neighbours(cell, &recorded) {
         return Some(lag);
     }
     let nothing_waited = value("held_up_ratio") == Some(0.0) && !cell.metrics.contains_key("polls");
@@ -75,7 +75,7 @@ pub fn lag_ns(cell: &Cell, metric: &str) -> Option<f64> {
 
 /// The lateness of a quantile that is not kept: the larger one of the kept quantiles on either side
 /// of it, if those are known.
-fn beside(cell: &Cell, recorded: &str) -> Option<f64> {
+fn lag_of_neighbours(cell: &Cell, recorded: &str) -> Option<f64> {
     let (time, part) = recorded.split_once('.')?;
     let q = quantile_of(recorded).filter(|_| part.starts_with('p'))?;
     let of = |part: &str| cell.metrics.get(&format!("{time}.{part}"))?.value;

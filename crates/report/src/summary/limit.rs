@@ -8,7 +8,7 @@ use serde_json::Value;
 use weigh_model::trial::Point;
 
 use super::ladder::HoldShown;
-use super::limit_beside::{BurstShown, Moved};
+use super::limit_checks::{BurstShown, Moved};
 use super::limit_curve::Described;
 
 /// The result of the search in one lane.

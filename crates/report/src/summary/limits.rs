@@ -20,8 +20,8 @@ use weigh_model::units::Nanos;
 use super::cell::COUNTERS_ASKED;
 use super::ladder::HoldShown;
 use super::limit::{Capacity, EndedBy, Limit, LimitGoal, LimitTrial};
-use super::limit_beside::BurstShown;
-use super::{limit_beside, limit_curve};
+use super::limit_checks::BurstShown;
+use super::{limit_checks, limit_curve};
 
 /// The limits of the run with these events, in the order in which their searches began. A damaged
 /// journal ends a search at the damage.
@@ -64,7 +64,7 @@ fn limit(lane: &Point, search: Search, events: &[Event]) -> Limit {
         time_used_s: answer.time_used.as_secs_f64(),
         described: limit_curve::describe(axis.kind(), &curve(&told)),
         curve: seen(&told),
-        second_generator: limit_beside::moved(lane, axis.kind(), events),
+        second_generator: limit_checks::moved(lane, axis.kind(), events),
     }
 }
 
@@ -163,7 +163,7 @@ fn burst(found: &GoalAnswer, answer: &Answer, told: &[Told<'_>]) -> Option<Burst
     let trial = told.iter().rev().find(|told| told.result.load == load)?.finished?;
     let is_at_once = !trial.metrics.contains_key("window_s")
         || trial.point.get("load.arrival").is_some_and(|arrival| arrival == "burst");
-    limit_beside::burst(trial, is_at_once, bounds)
+    limit_checks::burst(trial, is_at_once, bounds)
 }
 
 /// The limiting resource: from the last trial that missed the goal at the upper bound, or the one

@@ -211,11 +211,11 @@ fn groups(cells: &[Cell], axis: Option<&Axis>) -> Vec<Group> {
             cells: numbers,
         });
     }
-    let beside: Vec<usize> = (0..cells.len())
+    let others: Vec<usize> = (0..cells.len())
         .filter(|cell| groups.iter().all(|group| !group.cells.contains(cell)))
         .collect();
-    if !beside.is_empty() {
-        groups.push(Group { name: format!("no {}", Matrix::short(&axis.key)), cells: beside });
+    if !others.is_empty() {
+        groups.push(Group { name: format!("no {}", Matrix::short(&axis.key)), cells: others });
     }
     groups
 }

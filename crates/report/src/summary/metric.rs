@@ -41,8 +41,8 @@ pub struct Metric {
     pub refused: Option<String>,
     /// A second interval, if one should be checked: with fewer than 10 repetitions, and with skewed
     /// ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Bounds>,
+    #[serde(rename = "beside", default, skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<Bounds>,
     /// The unit of all values.
     pub unit: String,
     /// Number of repetitions with a value.
@@ -142,8 +142,8 @@ impl Metric {
                 let floor = floor(name, &plain);
                 let Bounds { low, high, method } = Bounds::of(&interval).not_below(floor);
                 (metric.low, metric.high, metric.method) = (Some(low), Some(high), Some(method));
-                let beside = weighed.beside.as_ref().map(Bounds::of);
-                metric.beside = beside.map(|bounds| bounds.not_below(floor));
+                let bootstrap = weighed.bootstrap.as_ref().map(Bounds::of);
+                metric.bootstrap = bootstrap.map(|bounds| bounds.not_below(floor));
             }
             Err(refusal) => metric.refused = Some(refusal.to_string()),
         }
@@ -220,7 +220,7 @@ mod tests {
     fn an_interval_says_how_it_was_made_or_why_there_is_none() {
         let five = Metric::new("response_time_ns.p50", &[10.0, 11.0, 9.5, 10.4, 10.1]);
         assert_eq!(five.method.as_deref(), Some("t over runs, corrected for skewness"));
-        assert_eq!(five.beside.unwrap().method, "studentised bootstrap over runs");
+        assert_eq!(five.bootstrap.unwrap().method, "studentised bootstrap over runs");
         assert!(five.refused.is_none() && five.median.unwrap().low.is_none());
         let two = Metric::new("response_time_ns.p50", &[10.0, 11.0]);
         assert!(two.refused.unwrap().contains("at least 3 repetitions"));
@@ -234,7 +234,7 @@ mod tests {
         for name in ["response_time_ns.p50", "throughput_out_per_s", "acceptance_ratio"] {
             let metric = of(name);
             assert_eq!(metric.low, Some(0.0), "{name}");
-            assert!(metric.beside.unwrap().low >= 0.0, "{name}");
+            assert!(metric.bootstrap.unwrap().low >= 0.0, "{name}");
         }
         let signed = of("one_way_time_ns.p50");
         assert!(signed.low.unwrap() < 0.0, "two clocks");

@@ -18,7 +18,7 @@ pub mod judging;
 pub mod ladder;
 pub mod lateness;
 pub mod limit;
-pub(crate) mod limit_beside;
+pub(crate) mod limit_checks;
 pub(crate) mod limit_curve;
 mod limits;
 pub mod lint;

@@ -206,7 +206,7 @@ fn put(cell: &mut Cell, answer: &Answer) {
                 high: Some(high),
                 method: Some(METHOD.to_owned()),
                 refused: None,
-                beside: None,
+                bootstrap: None,
                 ..of_runs
             },
             None => of_runs,

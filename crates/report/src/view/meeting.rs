@@ -362,7 +362,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_verdict_that_does_not_stand_has_its_mark_beside_it() {
+    fn a_verdict_that_does_not_stand_is_marked() {
         let seen = vec![place(0.5, true), place(0.5, true), place(2.0, false)];
         let all = meeting(["a", "b"], seen, 0);
         assert!(all.words("service_time_ns.p50").ends_with("times faster than a at 1 ?"));

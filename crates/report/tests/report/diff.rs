@@ -280,7 +280,7 @@ fn a_value_is_held_against_the_figure_of_b() {
 }
 
 #[test]
-fn what_differs_beside_the_figures_is_said() {
+fn differences_other_than_figures_are_reported() {
     let b = told(2, &[PLAIN], 5, |started| {
         started.host.cpu = "another".to_owned();
         started.host.cores = 64;

@@ -111,7 +111,7 @@ fn of_several_attempts_the_last_whole_one_counts() {
 }
 
 #[test]
-fn decisions_stand_beside_the_cells_that_they_are_about() {
+fn decisions_are_listed_with_their_cells() {
     let told = Told::new("http1", None, "reference");
     let mut events = vec![started("constant")];
     events.extend(told.events());

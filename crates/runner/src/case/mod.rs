@@ -94,8 +94,8 @@ pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<V
             let share = TargetShare::of(&asked.share)?;
             let background = match &asked.background {
                 BackgroundChoice::On(background) => {
-                    let beside = (&lane, has_hosts);
-                    Some(Arc::new(BackgroundCase::of(background, beside, catalogue, secrets)?))
+                    let measured = (&lane, has_hosts);
+                    Some(Arc::new(BackgroundCase::of(background, measured, catalogue, secrets)?))
                 }
                 _ => None,
             };

@@ -30,7 +30,7 @@ pub(crate) fn figures(told: &TrialFacts<'_>) -> BTreeMap<&'static str, f64> {
 }
 
 /// Compares its lines with the exact figures.
-pub fn beside(left: &Left<'_>) -> Comparison {
+pub fn compare(left: &Left<'_>) -> Comparison {
     let exact = left.times("response_time_ns");
     let told = Counts::of(&left.times("service_time_ns"), MS_NS)
         .and(&Counts::of(&left.times("error_time_ns"), MS_NS));
@@ -225,7 +225,7 @@ mod tests {
 
     /// 200 answers of 40 µs within 5 ms: its second, its mean, no latency at all, and why.
     #[test]
-    fn its_lines_stand_beside_the_exact_ones() {
+    fn each_line_is_compared_with_the_exact_figure() {
         let load = load(&json!({ "messages": 200 }));
         let mut times = Histogram::new();
         times.record_n(40_000, 200);
@@ -235,7 +235,7 @@ mod tests {
         });
         let trial = finished(metrics, &times);
         let intervals = tenths(&[200]);
-        let told = beside(&Left { load: &load, finished: &trial, intervals: &intervals });
+        let told = compare(&Left { load: &load, finished: &trial, intervals: &intervals });
         let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
         let (median, rate) = (row("Latency 50%"), row("Req/Sec Avg"));
         assert_eq!((&*median.tool, &*median.exact), ("0 ms", "0.04 ms"));

@@ -68,7 +68,7 @@ impl Printed {
 }
 
 /// Compares its lines with the exact figures.
-pub fn beside(left: &Left<'_>) -> Comparison {
+pub fn compare(left: &Left<'_>) -> Comparison {
     let ledger = &left.finished.ledger;
     let clients = left.load.connections;
     let shown = |name: &str| left.metric(name).map_or_else(|| NOTHING.to_owned(), number);
@@ -191,7 +191,7 @@ mod tests {
         (trial.ledger.scheduled, trial.ledger.sent) = (200, 200);
         (trial.ledger.delivered, trial.ledger.lost) = (Some(30), Some(170));
         let rows = |trial: &TrialFinished| {
-            beside(&Left { load: &load, finished: trial, intervals: &[] }).rows
+            compare(&Left { load: &load, finished: trial, intervals: &[] }).rows
         };
         let row = |rows: &[Row], name: &str| {
             let row = rows.iter().find(|row| row.name == name).unwrap();

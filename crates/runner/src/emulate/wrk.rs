@@ -25,7 +25,7 @@ pub struct Asked {
 }
 
 /// Compares its lines with the exact figures.
-pub fn beside(left: &Left<'_>, asked: Asked) -> Comparison {
+pub fn compare(left: &Left<'_>, asked: Asked) -> Comparison {
     let is_paced = left.load.rate.is_some();
     // Every answer has its time there, whatever its status; errors have the time since sending.
     let errors = Counts::of(&left.times("error_time_ns"), US_NS);
@@ -264,14 +264,14 @@ mod tests {
 
     /// Four connections, 1 ms each, one stall of 100 ms in a second: what is added, and why.
     #[test]
-    fn its_lines_stand_beside_the_exact_ones() {
+    fn each_line_is_compared_with_the_exact_figure() {
         let load = load(&json!({ "duration": "1s" }));
         let mut times = Histogram::new();
         times.record_n(1_000_000, 3_990);
         times.record_n(100_000_000, 10);
         let trial = finished(json!({ "window_s": 1.0 }), &times);
         let left = Left { load: &load, finished: &trial, intervals: &[] };
-        let told = beside(&left, Asked { threads: 2, is_detailed: true });
+        let told = compare(&left, Asked { threads: 2, is_detailed: true });
         let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
         assert_eq!((&*row("Req/Sec Avg").tool, &*row("Requests/sec").tool), ("2,000", "4,000"));
         assert_eq!((&*row("Latency 50%").tool, &*row("Latency 50%").exact), ("1 ms", "1 ms"));
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(&*high.exact, "1 ms");
         assert_ne!(high.tool, high.exact, "980 values were added to 4,000");
         assert!(told.why.contains("latencies that it did not measure"), "{}", told.why);
-        let plain = beside(&left, Asked { threads: 2, is_detailed: false });
+        let plain = compare(&left, Asked { threads: 2, is_detailed: false });
         assert!(plain.rows.len() < told.rows.len());
     }
 
@@ -293,7 +293,7 @@ mod tests {
         let told = |duration: &str, intervals: &[Interval]| {
             let load = load(&json!({ "duration": duration, "arrival": "constant", "rate": "9/s" }));
             let left = Left { load: &load, finished: &trial, intervals };
-            let told = beside(&left, Asked { threads: 2, is_detailed: true });
+            let told = compare(&left, Asked { threads: 2, is_detailed: true });
             let row = |name: &str| {
                 let row = told.rows.iter().find(|row| row.name == name).unwrap();
                 (row.tool.clone(), row.exact.clone())
@@ -324,7 +324,7 @@ mod tests {
         let mut trial = finished(json!({ "window_s": 1.0 }), &Histogram::new());
         trial.histograms.insert("error_time_ns".to_owned(), times.to_base64());
         let left = Left { load: &load, finished: &trial, intervals: &[] };
-        let told = beside(&left, Asked { threads: 2, is_detailed: true });
+        let told = compare(&left, Asked { threads: 2, is_detailed: true });
         let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap();
         let (median, all) = (row("Latency 50%"), row("requests"));
         assert_eq!((&*median.tool, &*median.exact, &*all.tool), ("2 ms", "-", "100"));
@@ -347,7 +347,7 @@ mod tests {
         let trial = finished(json!({ "window_s": 0.3 }), &times);
         let intervals = tenths(&[40, 60, 0]);
         let left = Left { load: &load, finished: &trial, intervals: &intervals };
-        let told = beside(&left, Asked { threads: 1, is_detailed: false });
+        let told = compare(&left, Asked { threads: 1, is_detailed: false });
         let row = |name: &str| told.rows.iter().find(|row| row.name == name).unwrap().tool.clone();
         assert_eq!((row("Req/Sec Stdev"), row("Req/Sec Max")), ("141".into(), "600".into()));
         assert_eq!(row("Req/Sec +/- Stdev"), "100.00 %");

@@ -14,23 +14,23 @@ use crate::case::lanes::Against;
 /// captured.
 pub fn expected<'c>(case: &'c Case, is_heard: bool, catalogue: &Catalogue) -> Expected<'c> {
     let path = case.path.as_ref();
-    Expected { load: &case.load, path, beside: beside(case, is_heard, catalogue, COUNTED) }
+    Expected { load: &case.load, path, overhead: of_trial(case, is_heard, catalogue, COUNTED) }
 }
 
 /// Time of a trial of a search besides its load, warm-up included. Counters are awaited only after
 /// losses.
-pub fn beside_in_search(lane: &Case, catalogue: &Catalogue) -> Nanos {
-    beside(lane, false, catalogue, MANAGED) + lane.load.warmup
+pub fn in_search(lane: &Case, catalogue: &Catalogue) -> Nanos {
+    of_trial(lane, false, catalogue, MANAGED) + lane.load.warmup
 }
 
 /// Duration of a search in this lane: the usual number of loads, or its budget if that is less.
 pub fn search(lane: &Case, search: &Search, catalogue: &Catalogue) -> Nanos {
-    let beside = beside_in_search(lane, catalogue);
+    let overhead = in_search(lane, catalogue);
     let of = |goal: &Goal| {
         let loads = loads(search.axis.max() / search.axis.min(), goal.width).ceil() as u64;
         // Most loads need only short trials to be on one side; the two bounds need full ones.
         let more = goal.duration_sum.0.div_ceil(goal.final_trial_duration.0.max(1)) - 1;
-        times(goal.final_trial_duration + beside, loads + BOUNDS * more)
+        times(goal.final_trial_duration + overhead, loads + BOUNDS * more)
     };
     let longest = search.goals.iter().map(of).max().unwrap_or_default();
     search.budget.map_or(longest, |budget| budget.min(longest))
@@ -46,7 +46,7 @@ fn loads(span: f64, width: f64) -> f64 {
 }
 
 /// `counted` is the time of a server that publishes its counters in topics.
-fn beside(case: &Case, is_heard: bool, catalogue: &Catalogue, counted: Nanos) -> Nanos {
+fn of_trial(case: &Case, is_heard: bool, catalogue: &Catalogue, counted: Nanos) -> Nanos {
     let mut sum = started(&case.lane.against, catalogue, counted) + opened(case);
     if case.load.delivers() {
         sum = sum + LINGERING;

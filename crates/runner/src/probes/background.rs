@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use weigh_engine::outcome::Outcome;
-use weigh_model::background::{self, BackgroundRan, Beside, Sent, Sought};
+use weigh_model::background::{self, BackgroundRan, Sent, Sought, TargetCores};
 use weigh_model::endpoint::Credentials;
 use weigh_model::energy::Span;
 use weigh_model::event::{Event, Interval, TrialFinished};
@@ -141,9 +141,9 @@ impl Asked {
 
     /// The cores of its own target.
     fn target_cores<'s>(&self, options: &'s TrialOptions<'_>) -> &'s CoreSet {
-        match self.case.asked.beside {
-            Beside::Target => &options.pinning.target,
-            Beside::Apart => &options.pinning.aside,
+        match self.case.asked.target_cores {
+            TargetCores::Target => &options.pinning.target,
+            TargetCores::Apart => &options.pinning.aside,
         }
     }
 
@@ -177,7 +177,7 @@ impl Asked {
         let plan = Plan {
             name: "background".to_owned(),
             question: None,
-            seed: seed_beside(trial),
+            seed: background_seed(trial),
             thresholds: Vec::new(),
             load,
             repeat: Repeat::exactly(1),
@@ -397,7 +397,7 @@ fn sent(told: &BackgroundReport, window: Span, stopped_ns: u64) -> Vec<Sent> {
 }
 
 /// A seed of its own: with the trial's seed, marks of both loads would be equal.
-fn seed_beside(trial: &Trial) -> u64 {
+fn background_seed(trial: &Trial) -> u64 {
     let tag = |seed: u64| Trial { seed, ..trial.clone() }.tag();
     // TOML holds whole numbers below 2^63.
     let seed = trial.seed >> 2;

@@ -87,8 +87,8 @@ pub fn troubles(finished: &TrialFinished) -> Vec<Warning> {
 }
 
 /// Two generators on one core delay each other, which would look like an effect on the target.
-fn crowded(shares_core: bool, own: Option<f64>, beside: Option<f64>) -> Option<Warning> {
-    let together = own? + beside?;
+fn crowded(shares_core: bool, own: Option<f64>, other: Option<f64>) -> Option<Warning> {
+    let together = own? + other?;
     (shares_core && together >= CROWDED_PERCENT).then(|| {
         Warning::Background(
             "background-shares-core",

@@ -60,7 +60,7 @@ impl Probe for Counters {
         }
         // After an urgent interrupt, no server is awaited.
         trial.found.counted = if is_urgent { None } else { count(trial, outcome) };
-        trial.beside.taken_within = self.taken_within(trial, outcome);
+        trial.observed.taken_within = self.taken_within(trial, outcome);
     }
 
     fn record(&mut self, trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
@@ -78,7 +78,7 @@ impl Probe for Counters {
 
 impl Counters {
     fn taken_within(&self, trial: &TrialContext<'_>, outcome: &Outcome) -> Option<u64> {
-        let all = trial.beside.server.as_ref()?.unique;
+        let all = trial.observed.server.as_ref()?.unique;
         let (begin, end) = outcome.window_between()?;
         let at = |moment: Nanos| Nanos(trial.monotonic_ns(moment));
         self.taken.as_ref()?.within(&trial.lease.before.report, (at(begin), at(end)), all)
@@ -96,7 +96,7 @@ fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
         Running::Reference(running) => {
             let report = settled_report(running, trial.trial, outcome, &lease.before.report);
             let own = report.as_ref().filter(|_| !is_mixed);
-            trial.beside.server = own.map(|report| report.since(&lease.before.report));
+            trial.observed.server = own.map(|report| report.since(&lease.before.report));
             report.map(|report| Counted { report, ..Counted::default() })
         }
         // Without losses nothing was dropped, so a search need not wait for the counters.
@@ -108,14 +108,14 @@ fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
             let all = counters::read_settled(running, own, scene, trial.targets.vault(), say);
             let is_known = running.counters().iter().all(|own| all.contains_key(&own.name));
             if !is_mixed {
-                trial.beside.counters = counters::since(running, &all, &lease.before.counters);
+                trial.observed.counters = counters::since(running, &all, &lease.before.counters);
             }
             is_known.then(|| Counted { counters: all, ..Counted::default() })
         }
         // Its stages report arrivals themselves.
         Running::Pipeline(_) => Some(Counted::default()),
         Running::Foreign(_) => {
-            trial.beside.counters = std::mem::take(&mut lease.told.counters);
+            trial.observed.counters = std::mem::take(&mut lease.told.counters);
             Some(Counted::default())
         }
     }

@@ -56,11 +56,11 @@ impl Probe for Cpu {
         let usage =
             target_usage::usage(recording.as_ref(), outcome, epoch_ns, (window.from, window.to));
         let is_elsewhere = self.sighted.is_elsewhere;
-        trial.beside.usage = usage.map(|(usage, host)| target_use(&usage, &host, is_elsewhere));
+        trial.observed.usage = usage.map(|(usage, host)| target_use(&usage, &host, is_elsewhere));
         let (before, end) = self.memory;
         // Memory that an earlier trial freed is reused without a visible increase.
         let is_known = recording.is_some() && !trial.lease.is_used;
-        trial.beside.target_bytes = before.zip(end).filter(|_| is_known);
+        trial.observed.target_bytes = before.zip(end).filter(|_| is_known);
         Ok(())
     }
 

@@ -29,7 +29,7 @@ impl Probe for Host {
 
     fn settle(&mut self, trial: &mut TrialContext<'_>, _out: &mut Outcome) -> Result<(), Stop> {
         let (before, end) = self.memory;
-        trial.beside.generator_bytes =
+        trial.observed.generator_bytes =
             before.zip(end).map(|(before, end)| end.saturating_sub(before));
         Ok(())
     }

@@ -114,7 +114,7 @@ impl Staged {
     /// Starts to sample the stages of a pipeline; `None` for other targets. Drops of a broker are
     /// counted only if no background publishes there.
     fn begin(trial: &mut TrialContext<'_>) -> Option<Staged> {
-        let beside = trial.options.mixed();
+        let background = trial.options.mixed();
         let (cores, every) =
             (trial.options.pinning.target.count(), target_usage::sample_every(trial.load()));
         let Running::Pipeline(server) = &mut trial.lease.target.running else { return None };
@@ -131,9 +131,9 @@ impl Staged {
             hops: hops.collect(),
             departures: server.folder().join(format!("{}.departures", trial.trial.id)),
             has_broker: server.assembly().entry == HopStage::Gateway,
-            dropped: beside.is_none().then(|| dropped(server)),
-            has_background: beside.is_some(),
-            is_loaded_on: beside.is_some_and(|own| own.load.messages.is_none()),
+            dropped: background.is_none().then(|| dropped(server)),
+            has_background: background.is_some(),
+            is_loaded_on: background.is_some_and(|own| own.load.messages.is_none()),
             tag: trial.trial.tag(),
             timeout: trial.trial.load.timeout,
         })

@@ -20,12 +20,12 @@ pub struct Needs {
 
 /// Forecast with this overhead of each trial. The search is simulated for limits over its whole
 /// axis, in virtual time.
-pub fn of(search: &Search, beside: Nanos) -> Option<Needs> {
+pub fn of(search: &Search, overhead: Nanos) -> Option<Needs> {
     let selector = Selector::new(search.clone()).ok()?;
     let (min, max) = (search.axis.min(), search.axis.max());
     let limit = |place: u32| min * (max / min).powf(f64::from(place) / f64::from(PLACES));
     let predicted: Vec<Remaining> =
-        (0..=PLACES).map(|place| selector.forecast(limit(place), beside)).collect();
+        (0..=PLACES).map(|place| selector.forecast(limit(place), overhead)).collect();
     let trials = || predicted.iter().map(|own| own.trials);
     let seconds = || predicted.iter().map(|own| own.time.as_secs_f64());
     Some(Needs {
@@ -36,9 +36,9 @@ pub fn of(search: &Search, beside: Nanos) -> Option<Needs> {
 }
 
 /// The forecast as text.
-pub fn text(search: &Search, beside: Nanos) -> String {
+pub fn text(search: &Search, overhead: Nanos) -> String {
     let mut text = String::new();
-    let Some(needs) = of(search, beside) else { return text };
+    let Some(needs) = of(search, overhead) else { return text };
     let (fewest, most) = needs.trials;
     let (shortest, longest) = needs.time_s;
     let _ = writeln!(

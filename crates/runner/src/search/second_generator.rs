@@ -137,12 +137,12 @@ impl Together<'_> {
         let cores = &experiment.pinning.target;
         let lease = targets.lease(&self.case.lane, &loopback, cores, "target")?;
         let endpoint = lease.target.running.endpoint().clone();
-        let outs = self.beside(count, run, &endpoint);
+        let outs = self.run_all(count, run, &endpoint);
         targets.give_back(lease, None);
         outs
     }
 
-    fn beside(
+    fn run_all(
         &self,
         count: usize,
         run: u64,

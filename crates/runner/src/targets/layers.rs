@@ -121,7 +121,7 @@ impl Counted {
 fn choice(settings: &Settings, subprotocol: &str, endpoint: &Endpoint, seed: u64) -> ClientChoice {
     let usual = if urls::is_secure(endpoint) { 443 } else { 80 };
     ClientChoice {
-        host: endpoint.authority_beside(usual),
+        host: endpoint.authority_omitting(usual),
         path: settings.text(websocket::PATH.key).to_owned(),
         subprotocol: subprotocol.to_owned(),
         seed,

@@ -253,9 +253,9 @@ impl Targets {
         let host = host.map_err(|error| Stop::new(Exit::Internal, error))?;
         let enclosure = if lane.is_foreign() { None } else { stage.share.enclose(cores) };
         let site = Placement { cores: Some(cores), host, enclosure: enclosure.as_ref() };
-        let beside = (&*folder, &self.vault);
+        let keeping = (&*folder, &self.vault);
         let running =
-            Running::start(&self.program, lane, &self.catalogue, &site, self.shards, beside)?;
+            Running::start(&self.program, lane, &self.catalogue, &site, self.shards, keeping)?;
         let mut relay = None;
         if stage.has_relay {
             let to = addresses::resolve(running.endpoint())?;

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weigh_engine::message_log::MessageLog;
-use weigh_engine::record::Beside;
+use weigh_engine::record::Observations;
 use weigh_model::background::Background;
 use weigh_model::body::Composer;
 use weigh_model::energy::Span;
@@ -83,7 +83,7 @@ pub struct TrialContext<'t> {
     /// is done.
     pub window: Window,
     /// Inputs of the engine's record.
-    pub beside: Beside,
+    pub observed: Observations,
     /// Findings of the probes so far.
     pub found: Findings,
 }
@@ -167,7 +167,7 @@ impl TrialContext<'_> {
 
     /// True if the server confirms messages.
     pub fn confirms(&self) -> bool {
-        self.client.dial.as_ref().map_or(self.beside.confirms, |dial| dial.confirms)
+        self.client.dial.as_ref().map_or(self.observed.confirms, |dial| dial.confirms)
     }
 
     /// A moment of the trial on the monotonic clock, nanoseconds.

@@ -9,7 +9,7 @@ use weigh_engine::job::{Failure, Job, Progress, Shared};
 use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::Outcome;
 use weigh_engine::pace;
-use weigh_engine::record::{self, Beside};
+use weigh_engine::record::{self, Observations};
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::headroom::Observed;
 use weigh_model::{Arrival, Endpoint, Nanos, Trial, Warning};
@@ -109,12 +109,12 @@ fn context<'t>(
     lease: &'t mut Lease,
 ) -> Result<TrialContext<'t>, Stop> {
     let client = Client::of(lane, trial)?;
-    let mut beside = Beside::unwatched(lane.protocol.guarantee(&lane.settings), "");
-    beside.carries = lane.protocol.carries(&lane.settings);
-    beside.shared_cores = options.pinning.shared;
-    beside.asked_terms = lane.protocol.asks(&lane.settings);
+    let mut observed = Observations::unwatched(lane.protocol.guarantee(&lane.settings), "");
+    observed.carries = lane.protocol.carries(&lane.settings);
+    observed.shared_cores = options.pinning.shared;
+    observed.asked_terms = lane.protocol.asks(&lane.settings);
     let window = trial.load.window.map(|window| ("receive_maximum", u64::from(window)));
-    beside.asked_terms.extend(window);
+    observed.asked_terms.extend(window);
     Ok(TrialContext {
         lane,
         trial,
@@ -124,7 +124,7 @@ fn context<'t>(
         clock: Clock::start(),
         client,
         window: Window::default(),
-        beside,
+        observed,
         found: Findings::default(),
     })
 }
@@ -171,13 +171,13 @@ fn weigh(
 /// Assembles the record of the trial: the engine's own, and the probes' findings.
 fn put_together(trial: &mut TrialContext<'_>, outcome: Outcome, probes: &Probes) -> TrialFinished {
     let running = &mut trial.lease.target.running;
-    let beside = Beside {
+    let observed = Observations {
         target: running.title(trial.lane),
         target_ended: running.ended(),
         aside_cpu_ns: trial.found.aside_cpu_ns,
-        ..trial.beside.clone()
+        ..trial.observed.clone()
     };
-    let mut finished = record::put_together(trial.trial, outcome, beside, trial.lane.protocol);
+    let mut finished = record::put_together(trial.trial, outcome, observed, trial.lane.protocol);
     probes.each(Phase::Record, |probe| probe.record(trial, &mut finished));
     finished.warnings.extend(trial.found.warnings.iter().map(Warning::record));
     // Only now the load of the path is known.
@@ -198,7 +198,7 @@ fn job(
     let client = &mut trial.client;
     let taken = client.dial.take().zip(client.composer.take());
     let (dial, composer) = taken.ok_or_else(|| Stop::new(Exit::Internal, "no client"))?;
-    trial.beside.confirms = dial.confirms;
+    trial.observed.confirms = dial.confirms;
     Ok(Job {
         object,
         sources: sources(trial.trial, client.address),

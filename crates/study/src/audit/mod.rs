@@ -22,11 +22,11 @@ pub use source::{Source, Unreadable};
 use figure::{Evidence, Fact};
 
 /// Audits files together: studies of the same name, or of a name that begins with it, are one body
-/// of evidence; `beside` is what is known of them from elsewhere.
+/// of evidence; `facts` is what is known of them from elsewhere.
 ///
 /// # Errors
 /// If a file has no figures, an unknown format, or is damaged.
-pub fn audit(sources: &[Source], beside: &[Fact]) -> Result<Audit, Unreadable> {
+pub fn audit(sources: &[Source], facts: &[Fact]) -> Result<Audit, Unreadable> {
     let mut audit = Audit::default();
     let mut bodies: Vec<Evidence> = Vec::new();
     for source in sources {
@@ -51,7 +51,7 @@ pub fn audit(sources: &[Source], beside: &[Fact]) -> Result<Audit, Unreadable> {
     }
     let mut unasked: Option<Vec<_>> = None;
     for mut body in bodies {
-        body.facts.extend_from_slice(beside);
+        body.facts.extend_from_slice(facts);
         body.sort_into_cells();
         let (findings, not) = rules::check(&body);
         audit.findings.extend(findings);

@@ -99,14 +99,14 @@ pub(super) fn anchors(asked: &Asked, families: &[(Family, FamilyShown)]) -> Vec<
         let factor = ours.filter(|ours| *ours > 0.0).map(|ours| anchor.us_per_message / ours);
         let sentence = match (ours, factor) {
             (Some(ours), Some(factor)) => {
-                let beside = match (0.5..=2.0).contains(&factor) {
+                let times = match (0.5..=2.0).contains(&factor) {
                     true => ": within a factor of 2.".to_owned(),
                     false => format!(", a factor of {factor:.1}: {}", anchor.differs),
                 };
                 let (theirs, rate) = (anchor.us_per_message, count(rate as u64));
                 format!(
                     "at {rate} messages a second on a core: {ours:.1} µs per message here, \
-                    {theirs} µs there{beside}"
+                    {theirs} µs there{times}"
                 )
             }
             _ => "The cost of a message was not fitted here.".to_owned(),

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beside_an_axis_are_short_and_have_no_unit() {
+    fn numbers_of_an_axis_are_short_and_have_no_unit() {
         for (value, text) in [
             (0.0, "0"),
             (0.5, "0.5"),

@@ -7,7 +7,7 @@ use weigh_report::page::document::escape;
 use super::numbers::{in_unit, with_interval};
 use crate::outcome::Outcome;
 use crate::runs::NOT_ASKED;
-use crate::tools::{ToolBeside, ToolFigure, ToolShown};
+use crate::tools::{ToolCompared, ToolFigure, ToolShown};
 
 /// A table of the programs that were run, and the reasons why others were not; empty where the
 /// study has none.
@@ -45,8 +45,9 @@ pub(super) fn section(outcome: &Outcome) -> String {
 
 /// The figures of a tool that are compared, and its processor time and packets a message.
 fn rows(tool: &ToolShown) -> String {
-    let is_shown =
-        |figure: &&ToolFigure| !figure.beside.is_empty() || SHOWN.contains(&figure.name.as_str());
+    let is_shown = |figure: &&ToolFigure| {
+        !figure.compared_with.is_empty() || SHOWN.contains(&figure.name.as_str())
+    };
     let mut rows = Vec::new();
     for figure in tool.figures.iter().filter(is_shown) {
         let value = with_interval(figure.mean, (figure.low, figure.high), &figure.unit);
@@ -56,10 +57,10 @@ fn rows(tool: &ToolShown) -> String {
             escape(&value),
             figure.n,
         );
-        if figure.beside.is_empty() {
+        if figure.compared_with.is_empty() {
             rows.push(format!("{own}<td class=\"text\">–</td><td>–</td><td>–</td>"));
         }
-        let compared = figure.beside.iter().map(|beside| compared(beside, &figure.unit));
+        let compared = figure.compared_with.iter().map(|own| compared(own, &figure.unit));
         rows.extend(compared.map(|compared| format!("{own}{compared}")));
     }
     if rows.is_empty() {
@@ -69,21 +70,21 @@ fn rows(tool: &ToolShown) -> String {
     format!("<tbody>\n<tr>{head}{}</tr>\n</tbody>\n", rows.join("</tr>\n<tr>"))
 }
 
-fn compared(beside: &ToolBeside, unit: &str) -> String {
-    let what = escape(&beside.what);
-    let Some(value) = beside.value else {
-        let reason = escape(&beside.reason);
+fn compared(own: &ToolCompared, unit: &str) -> String {
+    let what = escape(&own.what);
+    let Some(value) = own.value else {
+        let reason = escape(&own.reason);
         return format!(
             "<td class=\"text\">{what}</td><td class=\"text\" colspan=\"2\">{reason}</td>"
         );
     };
-    let value = with_interval(value, (beside.low, beside.high), unit);
-    let difference = match (beside.difference, beside.difference_low, beside.difference_high) {
+    let value = with_interval(value, (own.low, own.high), unit);
+    let difference = match (own.difference, own.difference_low, own.difference_high) {
         (Some(value), Some(low), Some(high)) => {
             format!("{} ({} to {})", signed(value, unit), signed(low, unit), signed(high, unit))
         }
         (Some(value), ..) => signed(value, unit),
-        _ => beside.reason.clone(),
+        _ => own.reason.clone(),
     };
     format!(
         "<td class=\"text\">{what}</td><td>{}</td><td>{}</td>",

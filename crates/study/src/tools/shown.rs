@@ -63,14 +63,14 @@ pub struct ToolFigure {
     /// Repetitions behind it.
     pub n: usize,
     /// What it is compared with.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<ToolBeside>,
+    #[serde(rename = "beside", default, skip_serializing_if = "Vec::is_empty")]
+    pub compared_with: Vec<ToolCompared>,
 }
 
 /// A figure of Weighbridge, or a published one, beside a figure of a tool. Values have the unit of
 /// the tool's figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ToolBeside {
+pub struct ToolCompared {
     /// What it is.
     pub what: String,
     /// Its value; null where there is none.
@@ -136,17 +136,17 @@ fn figures(tool: &Tool, made: &ToolMade, evidence: &Evidence<'_>) -> Vec<ToolFig
     let own = own.filter(|name| known.contains(name.as_str()));
     own.map(|name| {
         let quantity = of_tool(tool, &name);
-        let mut beside = Vec::new();
+        let mut comparisons = Vec::new();
         let emulated = format!("{EMULATED}{name}");
         if known.contains(emulated.as_str()) {
             let other = of_tool(tool, &emulated);
             let pair = [("a", &quantity), ("b", &other)];
-            beside.push(compared(tool.emulation_name(), pair, 1.0, evidence));
+            comparisons.push(compared(tool.emulation_name(), pair, 1.0, evidence));
         }
         for compare in tool.compares.iter().filter(|compare| compare.figure == name) {
             let ToolCompare { what, with, factor, .. } = compare;
             let pair = [("a", &quantity), ("b", with)];
-            beside.push(compared(what.clone(), pair, *factor, evidence));
+            comparisons.push(compared(what.clone(), pair, *factor, evidence));
         }
         let values = made.values(&name);
         let plain = values.iter().sum::<f64>() / values.len() as f64;
@@ -157,7 +157,15 @@ fn figures(tool: &Tool, made: &ToolMade, evidence: &Evidence<'_>) -> Vec<ToolFig
             Err(_) => (plain, (None, None)),
         };
         let unit = unit_of(&name).to_owned();
-        ToolFigure { name, unit, mean, low: ends.0, high: ends.1, n: values.len(), beside }
+        ToolFigure {
+            name,
+            unit,
+            mean,
+            low: ends.0,
+            high: ends.1,
+            n: values.len(),
+            compared_with: comparisons,
+        }
     })
     .collect()
 }
@@ -172,8 +180,8 @@ fn compared(
     [own, other]: [(&str, &Quantity); 2],
     factor: f64,
     evidence: &Evidence<'_>,
-) -> ToolBeside {
-    let mut beside = ToolBeside {
+) -> ToolCompared {
+    let mut result = ToolCompared {
         what,
         value: None,
         low: None,
@@ -185,22 +193,22 @@ fn compared(
     };
     match valued(&[other], &|values| values[0] * factor, evidence) {
         Ok(valued) => {
-            beside.value = finite(valued.estimate);
+            result.value = finite(valued.estimate);
             let is_exact = valued.ends.0 == valued.ends.1;
-            beside.low = finite(valued.ends.0).filter(|_| !is_exact);
-            beside.high = finite(valued.ends.1).filter(|_| !is_exact);
+            result.low = finite(valued.ends.0).filter(|_| !is_exact);
+            result.high = finite(valued.ends.1).filter(|_| !is_exact);
         }
-        Err(reason) => return ToolBeside { reason, ..beside },
+        Err(reason) => return ToolCompared { reason, ..result },
     }
     match valued(&[own, other], &|values| values[0] - values[1] * factor, evidence) {
         Ok(valued) => {
-            beside.difference = finite(valued.estimate);
-            beside.difference_low = finite(valued.ends.0);
-            beside.difference_high = finite(valued.ends.1);
+            result.difference = finite(valued.estimate);
+            result.difference_low = finite(valued.ends.0);
+            result.difference_high = finite(valued.ends.1);
         }
-        Err(reason) => beside.reason = reason,
+        Err(reason) => result.reason = reason,
     }
-    beside
+    result
 }
 
 /// What is made of these quantities, by all occasions that have them.

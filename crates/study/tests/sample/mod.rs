@@ -12,7 +12,7 @@ use weigh_study::outcome::{
 };
 use weigh_study::published::Published;
 use weigh_study::study::{Environment, Experiment, Flag, Paper, Study};
-use weigh_study::tools::{ToolBeside, ToolFigure, ToolShown};
+use weigh_study::tools::{ToolCompared, ToolFigure, ToolShown};
 use weigh_study::{Outcome, Printed, Replayed, Scale, Way, Why};
 
 /// The study.
@@ -132,7 +132,7 @@ fn tool() -> ToolShown {
             low: Some(0.011),
             high: Some(0.013),
             n: 5,
-            beside: vec![ToolBeside {
+            compared_with: vec![ToolCompared {
                 what: "Weighbridge's client".to_owned(),
                 value: Some(0.002),
                 low: None,

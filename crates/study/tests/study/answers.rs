@@ -58,7 +58,7 @@ fn a_sentence_says_what_the_words_of_a_condition_say() {
 }
 
 #[test]
-fn a_cause_is_shown_beside_the_claim() {
+fn a_cause_is_shown_with_the_claim() {
     let outcome = judged(|_| ());
     let claim = claim(&outcome, "C02");
     assert_eq!((claim.replays[0].answer, claim.why), (Replayed::Reproduced, Why::CauseShown));

@@ -46,7 +46,7 @@ fn read(enclosure: &ControlGroup, file: &str) -> String {
 }
 
 #[test]
-fn version_two_has_one_group_beside_ours() {
+fn version_two_has_one_group_next_to_the_own_one() {
     let stand = Stand::new(
         "two",
         &[

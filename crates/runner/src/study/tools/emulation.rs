@@ -27,7 +27,7 @@ pub fn figures(words: &[String], runs: &Path) -> Result<Vec<(&'static str, f64)>
     let ms = |name: &str| metric(name).map(|ns| ns / 1e6);
     let found = match words.first().map(String::as_str) {
         Some("autocannon") => {
-            let rows = autocannon::beside(&left).rows;
+            let rows = autocannon::compare(&left).rows;
             vec![
                 ("reported_messages", Some(trial.ledger.acknowledged as f64)),
                 ("reported_time_s", metric("autocannon_time_s")),

@@ -213,12 +213,12 @@ pub(super) fn clients(bench: &mut Bench<'_>) {
             }
         }
         let Some((first, one)) = sides.first() else { continue };
-        let is_beside = |other: &&Figure| other.subjects != first.subjects;
-        let mut beside = sides.iter().filter(|(other, _)| is_beside(other)).peekable();
-        if beside.peek().is_some() {
+        let is_other = |other: &&Figure| other.subjects != first.subjects;
+        let mut others = sides.iter().filter(|(other, _)| is_other(other)).peekable();
+        if others.peek().is_some() {
             bench.ask(Rule::L16);
         }
-        if let Some((second, other)) = beside.find(|(_, other)| other != one) {
+        if let Some((second, other)) = others.find(|(_, other)| other != one) {
             let seen = format!(
                 "{} is {} of {} clients at once, {} is {} of {}",
                 first.printed,

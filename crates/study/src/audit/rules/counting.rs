@@ -255,8 +255,8 @@ pub(super) fn quantiles(bench: &mut Bench<'_>) {
 
 /// The number that a percentage is of, and what it is called.
 fn denominator<'e>(evidence: &'e Evidence, figure: &'e Figure) -> Option<(f64, &'static str)> {
-    let beside = |quantity| evidence.cell_of(figure).find(|other| other.quantity == quantity);
-    let counted = beside(Quantity::Expected).or_else(|| beside(Quantity::Count));
+    let in_cell = |quantity| evidence.cell_of(figure).find(|other| other.quantity == quantity);
+    let counted = in_cell(Quantity::Expected).or_else(|| in_cell(Quantity::Count));
     let total = match counted {
         Some(counted) => (counted.value, "the counted"),
         None => (count(figure.keys.get("messages")?)?, "the stated"),

@@ -57,12 +57,12 @@ fn order(bench: &mut Bench<'_>) {
         })
         .collect();
     let place = |figure: &Figure| format!("{}{:?}", figure.place.table, figure.keys);
-    let mut beside: HashMap<String, Vec<(&Figure, f64)>> = HashMap::new();
+    let mut by_place: HashMap<String, Vec<(&Figure, f64)>> = HashMap::new();
     for (figure, by_law, _) in &sides {
-        beside.entry(place(figure)).or_default().push((figure, *by_law));
+        by_place.entry(place(figure)).or_default().push((figure, *by_law));
     }
     for (figure, by_law, _) in sides.iter().filter(|(.., is_wrong)| *is_wrong) {
-        let others = beside.get(&place(figure)).into_iter().flatten();
+        let others = by_place.get(&place(figure)).into_iter().flatten();
         let reversed = others
             .copied()
             .find(|(other, other_by_law)| other.value > figure.value && other_by_law < by_law);

@@ -73,11 +73,11 @@ pub(super) fn setting(bench: &mut Bench<'_>) {
             let mut own = evidence.results().filter(rates).filter(of_subjects);
             own.any(|other| self::offered(evidence, other).is_some())
         };
-        let beside = evidence
+        let compared = evidence
             .results()
             .filter(rates)
             .find(|other| other.subjects != figure.subjects && !is_set(&other.subjects));
-        let claimed = match beside {
+        let claimed = match compared {
             _ if figure.is_limit => "and it is called a capacity".to_owned(),
             Some(other) => {
                 format!("and it is compared with the {} of {}", other.printed, other.named())

@@ -60,9 +60,9 @@ pub(super) fn connections(bench: &mut Bench<'_>) {
             ["false", "new"].contains(&value) || words == ["per", "message"]
         };
         let is_said = known.is_some_and(|known| known.is_said && is_renewed(known.value));
-        let beside = |quantity| evidence.cell_of(figure).find(|other| other.quantity == quantity);
-        let messages = beside(Quantity::Count).or_else(|| beside(Quantity::Expected));
-        let counted = beside(Quantity::Connections).zip(messages);
+        let in_cell = |quantity| evidence.cell_of(figure).find(|other| other.quantity == quantity);
+        let messages = in_cell(Quantity::Count).or_else(|| in_cell(Quantity::Expected));
+        let counted = in_cell(Quantity::Connections).zip(messages);
         if known.is_none() && counted.is_none() {
             continue;
         }
