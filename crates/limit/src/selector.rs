@@ -241,8 +241,8 @@ impl Selector {
         }
     }
 
-    /// The number of trials left, and their time with `overhead` each, if the limit of every goal is
-    /// `load`: the need of a search before it begins.
+    /// The number of trials left, and their time with `overhead` each, if the limit of every goal
+    /// is `load`: the need of a search before it begins.
     pub fn forecast(&self, load: f64, overhead: Nanos) -> Remaining {
         let limit = load / self.search.axis.granularity();
         let mut own = Selector { stop: None, pending: None, ..self.clone() };
