@@ -198,7 +198,7 @@ fn what_contradicts_itself_is_refused_before_anything_starts() {
         (&["mqtt", "--cacert", "nonsense.pem"][..], "--cacert: nothing is weighed inside TLS"),
         (&["mqtt", "--insecure"], "--insecure: nothing is weighed inside TLS"),
         (&["mqtts://localhost:1", "--tls", "off"], "uses TLS"),
-        (&["mqtts://localhost:1", "--cacert", "nonsense.pem"], "holds no certificate"),
+        (&["mqtts://localhost:1", "--cacert", "nonsense.pem"], "contains no certificate"),
         (&["mqtts://localhost:1", "--cacert", "missing.pem"], "missing.pem: cannot be read"),
         (&["tcp", "--set", "tcp.tls_ca=a.pem"], "tcp.tls_ca: there is no TLS"),
         (&["tcp", "--tls", "on", "--set", "tcp.tls_cert=a.pem"], "belong together"),

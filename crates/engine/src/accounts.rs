@@ -8,7 +8,7 @@ use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::tally::{Bits, Tally};
 use weigh_model::{Ledger, Load, Nanos, Topology};
 
-/// What one producer did in the measured window, by sequence number where it matters.
+/// Counts of one producer in the measured window, by sequence number if that matters.
 #[derive(Clone, Debug, Default)]
 pub struct ProducerAccount {
     /// Index over all shards.
@@ -17,34 +17,34 @@ pub struct ProducerAccount {
     pub warmup_sent: u64,
     /// Messages handed to the transport: numbers 0 to `sent - 1`.
     pub sent: u64,
-    /// When the first and the last of them were; `None` before the first.
+    /// Times at which the first and the last of them were sent; `None` before the first.
     pub sent_between: Option<(Nanos, Nanos)>,
-    /// When the last one was confirmed.
+    /// Time at which the last one was confirmed.
     pub last_confirmed: Option<Nanos>,
     /// Messages confirmed in time.
     pub confirmed: u64,
     /// Messages confirmed after Tmax.
     pub confirmed_late: u64,
-    /// Messages confirmed with the word that nobody subscribes.
+    /// Messages confirmed with the information that no client subscribes.
     pub no_subscriber: u64,
     /// Messages that were lost on the way to the server, by cause.
     pub failed: BTreeMap<Cause, u64>,
-    /// Which were confirmed; kept only where consumers tell what arrived.
+    /// Numbers of confirmed messages; kept only if consumers report what arrived.
     pub confirmed_bits: Bits,
-    /// Which failed and why; kept only where consumers tell what arrived.
+    /// Numbers of failed messages with their cause; kept only if consumers report what arrived.
     pub failed_numbers: BTreeMap<u64, Cause>,
-    /// Numbers sent over connections that were lost, of which nobody can say how far they got.
+    /// Numbers sent over connections that were lost; it is unknown how far these messages got.
     pub cut: Vec<Range<u64>>,
 }
 
-/// What one consumer got.
+/// Messages that one consumer received.
 #[derive(Clone, Debug, Default)]
 pub struct ConsumerAccount {
     /// Index over all shards.
     pub index: u32,
     /// Everything that arrived, by identity.
     pub tally: Tally,
-    /// When the last message that was not here before arrived.
+    /// Time at which the last message arrived that had not arrived before.
     pub last_arrived: Option<Nanos>,
     /// True if its connection was lost before the end.
     pub was_disconnected: bool,
@@ -111,7 +111,8 @@ impl Accounts {
         }
     }
 
-    /// Where every message went. `confirms` tells whether the protocol confirms messages.
+    /// Returns the ledger: the place where every message ended. `confirms` is true if the protocol
+    /// confirms messages.
     pub fn settle(&self, load: &Load, confirms: bool) -> Ledger {
         let mut ledger = self.handed_over(load);
         match load.delivers() {
@@ -123,14 +124,15 @@ impl Accounts {
         ledger
     }
 
-    /// The same where `stored`, which is no consumer of ours, tells what arrived.
+    /// Returns the ledger for messages that are stored: `stored` reports what arrived, in place of
+    /// a consumer of the generator.
     pub fn settle_kept(&self, load: &Load, stored: &ConsumerAccount) -> Ledger {
         let mut ledger = self.handed_over(load);
         self.settle_by(load, std::slice::from_ref(stored), &mut ledger);
         ledger
     }
 
-    /// What is known of the messages without knowing what became of them.
+    /// Returns the part of the ledger that is known without knowing where the messages ended.
     fn handed_over(&self, load: &Load) -> Ledger {
         let not_sent: u64 = self.not_sent.values().sum();
         let sent: u64 = self.producers.iter().map(|producer| producer.sent).sum();
@@ -197,7 +199,7 @@ impl Accounts {
         self.settle_by(load, consumers, ledger);
     }
 
-    /// The same by what `consumers` got.
+    /// Returns the ledger by what `consumers` received.
     fn settle_by(&self, load: &Load, consumers: &[ConsumerAccount], ledger: &mut Ledger) {
         let mut delivered = 0;
         for consumer in consumers {
@@ -265,7 +267,7 @@ pub fn attribute_server_drops(ledger: &mut Ledger, dropped: u64) {
     attribute(ledger, &[Cause::Unknown], Cause::ServerDropped, dropped);
 }
 
-/// Gives up to `dropped` of the losses that only silence tells of to full receive queues.
+/// Attributes up to `dropped` of the losses without any other sign to full receive queues.
 pub fn attribute_queue_drops(ledger: &mut Ledger, dropped: u64) {
     attribute(ledger, &[Cause::Unknown, Cause::Timeout], Cause::ReceiveQueueFull, dropped);
 }

@@ -1,4 +1,4 @@
-//! What the codecs of a trial counted on each connection, where somebody listens on the wire.
+//! Bytes that the codecs of a trial counted on each connection, for trials with packet capture.
 
 use std::net::SocketAddr;
 
@@ -17,16 +17,16 @@ pub struct Contents {
     pub connections_untold: u64,
 }
 
-/// What the codec of one connection counted.
+/// Counts of the codec of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionContent {
-    /// Its own end; `None` where the kernel did not say, and on virtual time.
+    /// Local address; `None` if the kernel did not report it, and on virtual time.
     pub local: Option<SocketAddr>,
-    /// What it was for.
+    /// Role of the connection.
     pub role: Role,
     /// Index of its seat among those of its role.
     pub index: u32,
-    /// When it was asked for, on the trial's clock: a port may be used again.
+    /// Time at which it was requested, on the trial's clock: a port may be used again.
     pub opened_at: Nanos,
     /// Both directions.
     pub counts: StreamCounts,

@@ -9,12 +9,12 @@ use crate::recorder::Sending;
 /// A message that was handed to the transport and has not ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
-    /// When it was due.
+    /// Due time.
     pub due: Nanos,
-    /// When it was handed to the transport.
+    /// Time at which it was handed to the transport.
     pub sent: Nanos,
-    /// How much of the time between the two was the generator's own lateness; the rest waited for
-    /// the window or for a connection.
+    /// Part of the time between the two that was the generator's own lateness; for the remainder
+    /// the message waited for the window or for a connection.
     pub own_lag: Nanos,
     /// Its number at its producer, of the measured or of the warm-up messages.
     pub number: u64,
@@ -36,7 +36,7 @@ impl Flight {
         Flight { due, sent, own_lag, number, copies, batch, warmup, is_expired: false }
     }
 
-    /// When it left, and why not before.
+    /// Returns the send time, and the causes of a delay.
     pub(crate) fn sending(&self) -> Sending {
         Sending { due: self.due, sent: self.sent, own_lag: self.own_lag }
     }
@@ -211,11 +211,11 @@ impl SlotsByNumber {
 /// An exchange of several messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Batch {
-    /// When the first of them was due.
+    /// Due time of the first of them.
     pub due: Nanos,
-    /// How many of them have not ended.
+    /// Number of them that have not ended.
     pub left: u32,
-    /// How many of those that ended were not confirmed.
+    /// Number of those that ended without a confirmation.
     pub failed: u32,
     /// True if a message of the warm-up is among them.
     pub warmup: bool,

@@ -19,7 +19,7 @@ use crate::job::{Failure, Job, Progress, Shared};
 use crate::outcome::{Outcome, ShardOutcome};
 use crate::shard::{Phase, Shard};
 
-/// What the caller wants done at moments of a trial, in the thread of a shard.
+/// Calls of the generator to its user at moments of a trial, in the thread of a shard.
 pub trait TrialObserver: Send + Sync {
     /// A shard's thread has started: the place to pin it.
     fn thread_started(&self, _shard: u32) {}
@@ -148,7 +148,7 @@ impl WindowNotifier {
         let _ = self.news.send(news);
     }
 
-    /// Waits until everything has been told.
+    /// Waits until everything has been reported.
     fn finish(self) {
         drop(self.news);
         // A panic there has been printed; the trial's record does not depend on it.
@@ -156,8 +156,8 @@ impl WindowNotifier {
     }
 }
 
-/// Lets the other shards close their connections when the first has told that the window ended,
-/// or is gone.
+/// Lets the other shards close their connections when the first shard has reported the end of the
+/// window, or has ended.
 struct ClosePermit<'a>(&'a Shared);
 
 impl Drop for ClosePermit<'_> {

@@ -26,7 +26,7 @@ impl IntervalTimes {
         self.send_lag.saturating_record(lag_ns);
     }
 
-    /// What was counted so far; from here on it counts anew in the same memory.
+    /// Returns the counts so far and starts again from zero in the same memory.
     pub(crate) fn take(&mut self) -> IntervalTimes {
         let taken = self.clone();
         self.response.reset();
@@ -64,7 +64,7 @@ fn quantile(times: &Histogram<u32>, q: f64, values_min: u64) -> Option<u64> {
     (times.len() >= values_min).then(|| times.value_at_quantile(q))
 }
 
-/// The longest time that is told apart, nanoseconds: one hour, as in the recorded times.
+/// Longest time that is distinguished, nanoseconds: one hour, as in the recorded times.
 const TIME_NS_MAX: u64 = 3_600_000_000_000;
 
 /// Significant digits: buckets are at most 1/128 wide, and a histogram takes 18 KB.

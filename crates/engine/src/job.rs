@@ -1,4 +1,5 @@
-//! What all shards of a trial share: the trial itself, and the few numbers they tell each other.
+//! State that all shards of a trial share: the trial itself, and the few numbers that they
+//! exchange.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -18,13 +19,13 @@ use crate::socket_host::SocketHost;
 pub struct Job {
     /// The trial.
     pub trial: Trial,
-    /// How its clients are made.
+    /// How to connect its clients.
     pub dial: Dial,
     /// Makes its bodies.
     pub composer: Composer,
     /// The file that bodies are read from piece by piece.
     pub object: Option<ObjectFile>,
-    /// Where the target listens.
+    /// Address of the target.
     pub address: SocketAddr,
     /// Local addresses to connect from, in turn; empty leaves the choice to the kernel.
     pub sources: Vec<IpAddr>,
@@ -32,9 +33,9 @@ pub struct Job {
     pub consumers: Option<Arc<dyn SocketHost>>,
     /// The due times of a traced arrival.
     pub trace: Vec<Nanos>,
-    /// How many shards run it.
+    /// Number of shards that run it.
     pub shards: u32,
-    /// How long the intervals are that shards tell of, see [`interval_length`].
+    /// Length of the intervals that shards report, see [`interval_length`].
     pub every: Nanos,
     /// Takes what happens to every single message, where that is to be kept.
     pub messages: Option<Arc<MessageLog>>,
@@ -43,7 +44,7 @@ pub struct Job {
     /// True where an emulated path is between: a target that stays silent is cut off, and what
     /// it should have got is lost, instead of the target being unreachable.
     pub may_be_cut_off: bool,
-    /// What the shards tell each other.
+    /// Numbers that the shards exchange.
     pub shared: Shared,
 }
 
@@ -71,16 +72,16 @@ impl Job {
     }
 }
 
-/// What the shards of a trial tell each other, and what is told to them.
+/// Numbers that the shards of a trial exchange, and orders to them.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Shards whose connections all stand.
     pub(crate) ready: AtomicU32,
-    /// When the load starts, in nanoseconds; 0 until all are ready.
+    /// Start of the load, in nanoseconds; 0 until all shards are ready.
     pub(crate) start_ns: AtomicU64,
     /// Measured messages handed over by all shards that have finished sending.
     pub(crate) sent: AtomicU64,
-    /// Different messages that consumers of all shards got, as last told.
+    /// Different messages that consumers of all shards received, as last reported.
     pub(crate) unique: AtomicU64,
     /// Shards that have finished sending.
     pub(crate) sending_done: AtomicU32,
@@ -104,24 +105,24 @@ impl Shared {
         });
     }
 
-    /// How often [`Shared::stop`] was called.
+    /// Returns the number of calls of [`Shared::stop`].
     pub fn stop_level(&self) -> u8 {
         self.stop.load(Ordering::Relaxed)
     }
 }
 
-/// What a shard tells the outside while it runs.
+/// Report of a shard while it runs.
 #[derive(Clone, Debug)]
 pub enum Progress {
-    /// How many of its connections stand, and of how many.
+    /// Number of its open connections, and of all its connections.
     Opening(u64, u64),
-    /// What it did in the last interval.
+    /// Counts of the last interval.
     Interval(Box<ShardInterval>),
     /// It has no interval to report any more.
     Settled,
 }
 
-/// What a shard did in one interval.
+/// Counts of a shard in one interval.
 #[derive(Clone, Debug, Default)]
 pub struct ShardInterval {
     /// Its counts; without quantiles, which are those of all shards together.
@@ -155,15 +156,15 @@ const INTERVAL_STEPS_MS: [u64; 16] = [
     900_000, 1_800_000, 3_600_000,
 ];
 
-/// Why a trial could not start or go on.
+/// Cause for which a trial could not start or continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// Nobody answers at the target's address.
+    /// No answer from the target's address.
     #[error("{address}: {reason}")]
     Unreachable {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// Words of the system.
         reason: String,
     },
     /// The target answers, and the session is refused or is not of this protocol.
@@ -171,7 +172,7 @@ pub enum Failure {
     Session {
         /// The address.
         address: SocketAddr,
-        /// What the protocol says.
+        /// Words of the protocol.
         reason: String,
     },
     /// Something on our own side is missing: descriptors, ports, a thread.

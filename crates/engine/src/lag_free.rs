@@ -1,6 +1,6 @@
-//! What times from the due time would have been without the generator's own lateness. Of a message
-//! that waited for nothing else that is its time from the send time, which is recorded anyway:
-//! only messages that waited for the window, a connection or a late request cost a record here.
+//! Times from the due time without the generator's own lateness. For a message that waited for
+//! nothing else that is its time from the send time, which is recorded anyway: only messages that
+//! waited for the window, a connection or a late request cost a record here.
 
 use weigh_stats::histogram::Histogram;
 

@@ -1,5 +1,5 @@
-//! How much of a trial's response and delivery times is the generator's own lateness, quantile by
-//! quantile: the quantile of the recorded times less that of the same messages without it.
+//! Share of the generator's own lateness in a trial's response and delivery times, quantile by
+//! quantile: the quantile of the recorded times minus that of the same messages without it.
 
 use std::collections::BTreeMap;
 

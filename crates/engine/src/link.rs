@@ -1,6 +1,7 @@
-//! A link: one connection of the generator with what it has in flight and what waits for it. Small,
-//! because a shard may hold twenty thousand of them: what messages need stands apart and only
-//! where there are messages, and buffers are lent only while they hold bytes.
+//! A link: one connection of the generator with its messages in flight and those that wait for it.
+//! It is small, because a shard may hold twenty thousand of them: the state of messages is
+//! allocated separately and only if there are messages, and buffers are lent only while they hold
+//! bytes.
 
 use std::collections::VecDeque;
 
@@ -23,7 +24,7 @@ pub(crate) struct Link {
     /// The protocol's state machine; none between the connections of a link that opens one per
     /// message.
     pub connection: Option<Box<dyn Connection>>,
-    /// Everything else, apart so that it can be borrowed beside the connection.
+    /// All other state, separate so that it can be borrowed together with the connection.
     pub state: LinkState,
 }
 
@@ -33,27 +34,27 @@ pub(crate) struct LinkState {
     pub index: u32,
     /// Index into the shard's accounts of its role.
     pub account: u32,
-    /// How many connections were asked for.
+    /// Number of connections that were requested.
     pub connections: u32,
-    /// When the connection wants to be woken; other entries of the heap are stale.
+    /// Time at which the connection wants to be woken; other entries of the heap are stale.
     pub wake_at: Tick,
     /// The socket.
     pub token: Option<Token>,
-    /// When the present connection was asked for.
+    /// Time at which the present connection was requested.
     pub connecting_since: Nanos,
-    /// What messages need; none on a link that sends none.
+    /// State of messages; `None` on a link that sends none.
     traffic: Option<Box<Traffic>>,
     /// Bytes on their way, in either direction; none where there are none.
     pub staged: Option<Box<Staged>>,
-    /// How far the connection is.
+    /// Phase of the connection.
     pub phase: LinkPhase,
-    /// What it is for.
+    /// Role of the connection.
     pub role: Role,
     /// True while the socket takes no more bytes.
     pub is_blocked: bool,
     /// True from [`LinkPhase::Ready`] until the connection is taken down.
     pub is_standing: bool,
-    /// True once it is known that the connection cannot go on, until it is taken down.
+    /// True once it is known that the connection cannot continue, until it is taken down.
     pub is_lost: bool,
     /// True while it stands in the queue of links that may take a shared message.
     pub is_queued: bool,
@@ -63,7 +64,7 @@ pub(crate) struct LinkState {
     pub attempts: u8,
 }
 
-/// What a link needs to move messages.
+/// State of a link that moves messages.
 #[derive(Default)]
 pub(crate) struct Traffic {
     /// Number of the next measured message.
@@ -78,12 +79,12 @@ pub(crate) struct Traffic {
     pub burst_left: u64,
     /// Due times that wait for this very link.
     pub waiting: VecDeque<Nanos>,
-    /// How many of those at the front had to wait because the window was full.
+    /// Number of messages at the front that had to wait because the window was full.
     pub held_up: u32,
     /// By how much the generator was late to open the connection for the message at the front,
     /// where each message has a connection of its own.
     pub opening_lag: Nanos,
-    /// What is in flight, by ticket.
+    /// Messages in flight, by ticket.
     pub flights: Flights,
     /// Exchanges of several messages that are not over.
     pub batches: Batches,
@@ -92,7 +93,7 @@ pub(crate) struct Traffic {
     /// Since when that exchange has had all its messages; never where it waited for the window, or
     /// once a part of it has left.
     pub complete_since: Nanos,
-    /// What a consumer has asked and has no answer to.
+    /// Request of a consumer that has no answer yet.
     pub asked: Option<Asked>,
     /// The object that is being sent piece by piece.
     pub outgoing: Option<Box<Outgoing>>,
@@ -105,7 +106,7 @@ pub(crate) struct Traffic {
 pub(crate) struct Staged {
     /// Bytes that wait for the socket.
     pub out: Outbox,
-    /// How many of them the socket has taken.
+    /// Number of them that the socket has taken.
     pub taken: usize,
     /// Bytes received that make no whole message yet.
     pub carry: Vec<u8>,
@@ -124,8 +125,8 @@ impl Staged {
 pub(crate) struct Tick(u32);
 
 impl Tick {
-    /// How late a connection may be woken. What asks for it are keep-alives and patience, in
-    /// seconds; at 100,000 connections and a keep-alive of 60 s, 33 of them share one.
+    /// Maximum lateness of waking a connection. Keep-alives and timeouts ask for it, in seconds; at
+    /// 100,000 connections and a keep-alive of 60 s, 33 of them share one tick.
     pub(crate) const LENGTH: Nanos = Nanos::from_millis(20);
 
     /// No moment that comes.
@@ -136,13 +137,13 @@ impl Tick {
         Tick(u32::try_from(moment.0.div_ceil(Tick::LENGTH.0)).unwrap_or(u32::MAX))
     }
 
-    /// When it comes.
+    /// Returns the time of the tick.
     pub(crate) fn moment(self) -> Nanos {
         Nanos(u64::from(self.0) * Tick::LENGTH.0)
     }
 }
 
-/// How far a connection is.
+/// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkPhase {
     /// No socket.
@@ -175,16 +176,16 @@ pub(crate) struct Incoming {
     pub topic: Box<[u8]>,
     /// Bytes that have not come yet.
     pub left: u64,
-    /// When its head came.
+    /// Time at which its head arrived.
     pub since: Nanos,
 }
 
 /// A consumer's request for what is new.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
-    /// When it was handed to the transport.
+    /// Time at which it was handed to the transport.
     pub sent: Nanos,
-    /// How much later than due that was.
+    /// Delay of that after the due time.
     pub lag: Nanos,
     /// Messages that its answer has brought so far.
     pub messages: u32,
@@ -193,8 +194,8 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// How long a message sent at `message_sent` had to wait because this request was late: only
-    /// what was there before the request waited for it.
+    /// Returns how long a message sent at `message_sent` had to wait because this request was late:
+    /// only what was there before the request waited for it.
     pub(crate) fn kept_waiting(&self, message_sent: Nanos) -> Nanos {
         self.lag.min(self.sent.since(message_sent))
     }
@@ -205,9 +206,9 @@ impl Asked {
 pub(crate) struct Answered {
     /// Its link.
     pub link: LinkId,
-    /// When the answer was whole.
+    /// Time at which the answer was complete.
     pub now: Nanos,
-    /// What it had asked.
+    /// The request.
     pub asked: Asked,
     /// True if the answer was an error.
     pub is_refused: bool,
@@ -262,20 +263,20 @@ impl LinkState {
         }
     }
 
-    /// What messages need, to look at.
+    /// Returns the state of messages.
     #[inline]
     pub(crate) fn traffic(&self) -> &Traffic {
         static NONE: Traffic = Traffic::NONE;
         self.traffic.as_deref().unwrap_or(&NONE)
     }
 
-    /// What messages need, to be changed; made at the first call.
+    /// Returns the state of messages, to be changed; it is made at the first call.
     #[inline]
     pub(crate) fn traffic_mut(&mut self) -> &mut Traffic {
         self.traffic.get_or_insert_with(Traffic::made)
     }
 
-    /// The same if there were messages already.
+    /// Returns the state of messages, to be changed, if there is one already.
     pub(crate) fn known_traffic(&mut self) -> Option<&mut Traffic> {
         self.traffic.as_deref_mut()
     }

@@ -1,8 +1,8 @@
-//! The record of single messages, as far as the generator makes it: shards note what happens to
-//! each message, in chunks that a thread of somebody else turns into rows. Nothing is noted
-//! between a message that is due and the kernel but into memory that is already there; chunks
-//! change hands at the end of a shard's step. When the reader falls behind, shards wait for it,
-//! and the wait is counted: a record with holes would contradict the ledger.
+//! The record of single messages, as the generator makes it: shards note the events of each
+//! message, in chunks that a thread of the runner turns into rows. Between the due time of a
+//! message and the kernel, nothing is noted except into memory that is already there; chunks change
+//! hands at the end of a shard's step. If the reader falls behind, shards wait for it, and the wait
+//! is counted: a record with gaps would contradict the ledger.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,15 +19,15 @@ pub enum MessageEvent {
     Sent {
         /// Its producer, over all shards.
         producer: u32,
-        /// How many connections its producer had opened before this one.
+        /// Number of connections that its producer had opened before this one.
         connection: u32,
         /// Its number at its producer.
         number: u64,
-        /// When it was due.
+        /// Due time.
         due: Nanos,
-        /// When it was handed over.
+        /// Time at which it was handed over.
         sent: Nanos,
-        /// How much of the time between the two was the generator's own lateness.
+        /// Part of the time between the two that was the generator's own lateness.
         own_lag: Nanos,
         /// Bytes of its body.
         body_bytes: u32,
@@ -38,7 +38,7 @@ pub enum MessageEvent {
         producer: u32,
         /// Its number.
         number: u64,
-        /// When.
+        /// Time of the confirmation.
         at: Nanos,
     },
     /// Its flight ended without success.
@@ -47,9 +47,9 @@ pub enum MessageEvent {
         producer: u32,
         /// Its number.
         number: u64,
-        /// When the server answered with an error; [`Nanos::NEVER`] where it said nothing.
+        /// Time of the server's error answer; [`Nanos::NEVER`] if it did not answer.
         at: Nanos,
-        /// Why.
+        /// Cause of the failure.
         cause: Cause,
     },
     /// A consumer got it for the first time.
@@ -60,21 +60,21 @@ pub enum MessageEvent {
         producer: u32,
         /// Its number.
         number: u64,
-        /// When.
+        /// Time of the arrival.
         at: Nanos,
         /// True after the timeout.
         is_late: bool,
     },
-    /// So many messages were due and never sent.
+    /// Messages that were due and never sent.
     NotSent {
-        /// Why.
+        /// Reason for not sending them.
         cause: NotSentCause,
-        /// How many.
+        /// Number of messages.
         count: u64,
     },
 }
 
-/// Where the shards of a trial leave their chunks.
+/// Place where the shards of a trial leave their chunks.
 #[derive(Debug)]
 pub struct MessageLog {
     sender: SyncSender<Heard>,
@@ -83,7 +83,7 @@ pub struct MessageLog {
     waited_ns: AtomicU64,
 }
 
-/// What the reader of a log hears.
+/// Event for the reader of a log.
 #[derive(Debug)]
 pub enum Heard {
     /// Some events of one shard, in their order.
@@ -111,13 +111,13 @@ impl MessageLog {
         }
     }
 
-    /// Tells the reader that all shards are done.
+    /// Reports to the reader that all shards are done.
     pub fn end(&self) {
         // A reader that is gone has read what it wanted.
         let _ = self.sender.send(Heard::End);
     }
 
-    /// How long shards have waited for the reader.
+    /// Returns how long shards have waited for the reader.
     pub fn waited(&self) -> Nanos {
         Nanos(self.waited_ns.load(Ordering::Relaxed))
     }

@@ -28,7 +28,7 @@ pub struct MessageRows {
 /// The messages of one producer that are not settled.
 #[derive(Debug, Default)]
 struct Lane {
-    /// The sending of all numbers below this was heard of: its shard tells it in their order.
+    /// All messages with smaller numbers are known to be sent: a shard reports them in their order.
     sent_below: u64,
     entries: BTreeMap<u64, Entry>,
 }
@@ -59,7 +59,8 @@ struct Arrival {
 }
 
 impl MessageRows {
-    /// For a trial under `load`; `confirms` tells whether the protocol confirms messages.
+    /// Creates the rows of a trial under `load`; `confirms` is true if the protocol confirms
+    /// messages.
     pub fn new(load: &Load, confirms: bool) -> MessageRows {
         MessageRows {
             load: load.clone(),
@@ -105,8 +106,8 @@ impl MessageRows {
         }
     }
 
-    /// The trial is over: hands over the rows of everything that never arrived, with the causes
-    /// that the books know, and tells how many messages it lost sight of.
+    /// Ends the trial: hands over the rows of everything that never arrived, with the causes that
+    /// the books know, and returns the number of messages whose events are unknown.
     pub fn finish(mut self, accounts: &Accounts, each: &mut dyn FnMut(&MessageRow)) -> u64 {
         let has_consumers = self.load.delivers();
         for (producer, lane) in self.lanes.iter_mut().enumerate() {
@@ -227,7 +228,7 @@ impl MessageRows {
     }
 }
 
-/// Which message it is.
+/// Identity of a message.
 #[derive(Clone, Copy)]
 struct Whole {
     producer: u32,
@@ -322,7 +323,7 @@ fn state_of(cause: Cause) -> MessageState {
     if cause == Cause::ErrorAnswer { MessageState::Error } else { MessageState::Lost }
 }
 
-/// Messages whose end is awaited at once: at 150 bytes each, 150 MB if ever so many are lost.
+/// Messages whose end is awaited at once: at 150 bytes each, 150 MB even if more are lost.
 const HELD_MAX: usize = 1 << 20;
 
 #[cfg(test)]

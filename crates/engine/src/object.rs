@@ -13,7 +13,7 @@ pub struct ObjectFile {
     file: File,
 }
 
-/// Why a file cannot be sent.
+/// Reason for which a file cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
     /// It cannot be opened.
@@ -34,7 +34,7 @@ impl ObjectFile {
     /// See [`ObjectError`].
     pub fn open(path: &str) -> Result<ObjectFile, ObjectError> {
         let unreadable = |error| ObjectError::Unreadable(path.to_owned(), error);
-        // The kind comes first: to open a pipe would wait for somebody to write into it.
+        // The kind comes first: opening a pipe would wait for another process to write into it.
         let kind = std::fs::metadata(path).map_err(unreadable)?;
         if kind.is_dir() {
             return Err(ObjectError::NoFile(path.to_owned(), "a directory"));
@@ -65,8 +65,8 @@ impl ObjectFile {
             let now = self.file.metadata().map_or(0, |metadata| metadata.len());
             match error.kind() {
                 ErrorKind::UnexpectedEof => format!(
-                    "{path} shrank from {bytes} to {now} bytes while it was sent: send a copy that \
-                     nobody writes to"
+                    "{path} shrank from {bytes} to {now} bytes while it was sent: send a copy to \
+                     which no process writes"
                 ),
                 _ => format!(
                     "{path} cannot be read from byte {at} on: {error}: send a copy on a disk that \
@@ -81,8 +81,8 @@ impl ObjectFile {
 mod tests {
     use super::*;
 
-    /// What is no file that can be sent is told before anything starts; what happens to it later
-    /// is told by name and size.
+    /// A file that cannot be sent is reported before anything starts; later changes are reported
+    /// with name and size.
     #[test]
     fn what_cannot_be_sent_is_told() {
         let folder = std::env::temp_dir().join(format!("weigh-object-{}", std::process::id()));

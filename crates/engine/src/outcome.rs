@@ -1,5 +1,5 @@
-//! What a trial left behind in the generator: the ledger, the recorded times, the generator's
-//! own cost; and the metrics that follow from them.
+//! Results of a trial in the generator: the ledger, the recorded times, the generator's own cost;
+//! and the metrics that follow from them.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::polls::Polls;
 use crate::recorder::Recorder;
 use crate::window::WindowCount;
 
-/// Says what a protocol calls an error.
+/// Function from a protocol's error code to the protocol's words for it.
 pub type Words<'w> = &'w dyn Fn(u16) -> ErrorWords;
 
-/// Why a connection is given up on which nothing was answered for longer than Tmax.
+/// Reason for giving up a connection without an answer for longer than Tmax.
 pub const SILENCE: &str = "no answer within the time limit";
 
-/// What one shard left behind.
+/// Results of one shard.
 #[derive(Debug, Default)]
 pub struct ShardOutcome {
     /// Its books.
@@ -33,9 +33,10 @@ pub struct ShardOutcome {
     pub opened: u64,
     /// Sessions that stood at the end.
     pub held: u64,
-    /// How it kept its sessions alive.
+    /// Messages that kept its sessions alive.
     pub alive: SignsOfLife,
-    /// When its first connection was asked for, and when the last session stood before the load.
+    /// Times at which its first connection was requested, and at which the last session was open
+    /// before the load.
     pub set_up: Option<(Nanos, Nanos)>,
     /// Connections that failed or were lost.
     pub lost_links: u64,
@@ -49,9 +50,9 @@ pub struct ShardOutcome {
     pub object_fault: Option<String>,
     /// True if it was asked to stop early.
     pub was_interrupted: bool,
-    /// When the measured window began.
+    /// Begin of the measured window.
     pub measure_from: Nanos,
-    /// When it was done.
+    /// Time at which it was done.
     pub ended: Nanos,
     /// Processor time of its thread in the measured window, to the end of draining.
     pub cpu: Nanos,
@@ -59,43 +60,43 @@ pub struct ShardOutcome {
     pub window_cpu: Nanos,
     /// Bytes written and read in the whole trial.
     pub bytes: (u64, u64),
-    /// What the codecs counted, where they were asked to.
+    /// Counts of the codecs, if they were requested.
     pub contents: Option<Contents>,
-    /// Why it could not run.
+    /// Reason for which it could not run.
     pub failure: Option<Failure>,
 }
 
-/// What connections said of their own accord, to keep their sessions alive, and what came of it.
+/// Messages that connections sent on their own to keep their sessions alive, and the answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignsOfLife {
     /// All of them.
     pub sent: u64,
-    /// How many the target answered.
+    /// Number of them that the target answered.
     pub answered: u64,
-    /// How many were sent in the measured window.
+    /// Number of them that were sent in the measured window.
     pub in_window: u64,
 }
 
-/// What the whole trial left behind in the generator.
+/// Results of the whole trial in the generator.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What all shards left behind, added up: the books that the ledger was made from, the recorded
-    /// times, the least that was granted, the earliest beginning and the latest end.
+    /// Sum of the results of all shards: the books from which the ledger was made, the recorded
+    /// times, the smallest values that were granted, the earliest begin and the latest end.
     pub shards: ShardOutcome,
-    /// Where every message went.
+    /// The ledger: the place where every message ended.
     pub ledger: Ledger,
     /// Processor time of the busiest shard.
     pub cpu_max: Nanos,
     /// Processor time of the busiest shard until the measured window ended.
     pub window_cpu_max: Nanos,
-    /// Messages that arrived within the measured window and in time, by the time of each; `None`
-    /// where nobody saw when they arrived.
+    /// Messages that arrived within the measured window and in time, by the time of each; `None` if
+    /// no client saw when they arrived.
     pub delivered_within: Option<u64>,
-    /// What came after it of messages that were sent within it, and when the last came, if any did;
-    /// `None` where nobody saw that.
+    /// Messages sent within it that ended after it, and when the last one arrived, if any did;
+    /// `None` if no client saw that.
     pub after: Option<After>,
     /// Arrivals from the begin of the measured window to the end of draining, in time or late;
-    /// `None` where nobody saw them.
+    /// `None` if no client saw them.
     pub delivered_since: Option<u64>,
     /// Bytes that ledger bookkeeping held at the end.
     pub ledger_bytes: u64,
@@ -182,7 +183,8 @@ impl Outcome {
         outcome
     }
 
-    /// What arrived within the window and after it, by what consumers saw, or else producers.
+    /// Counts what arrived within the window and after it, as seen by consumers, or else by
+    /// producers.
     fn see_window(&mut self, load: &Load, confirms: bool) {
         let seen = &self.shards.recorder.window;
         if load.delivers() {
@@ -224,7 +226,7 @@ impl Outcome {
         window.filter(|window| window.0 > 0)
     }
 
-    /// The same as a stretch of the trial's clock.
+    /// Returns the measured window as times of the trial's clock.
     pub fn window_between(&self) -> Option<(Nanos, Nanos)> {
         let scheduled =
             self.shards.recorder.window.window().map(|window| (window.begin, window.end));
@@ -240,9 +242,9 @@ impl Outcome {
         }
     }
 
-    /// The messages that processor time and energy are divided by: all that arrived from the begin
-    /// of the window until all was settled, in time or late; where nobody saw them, all that were
-    /// sent.
+    /// Returns the number of messages by which processor time and energy are divided: all that
+    /// arrived from the begin of the window until all was settled, in time or late; or all that
+    /// were sent, if no client saw arrivals.
     pub fn settled_messages(&self, copies: u64) -> u64 {
         let known = match self.shards.recorder.window.window() {
             Some(_) => self.delivered_since,
@@ -325,7 +327,7 @@ impl Outcome {
         metrics
     }
 
-    /// What went in and came out within the window, and what came after it.
+    /// Adds the messages that went in and came out within the window, and those that came after it.
     fn add_rates(&self, load: &Load, put: &mut dyn FnMut(&str, f64)) {
         if let Some(window) = self.window(load) {
             let seconds = window.as_secs_f64();
@@ -347,7 +349,7 @@ impl Outcome {
         }
     }
 
-    /// What asking came to.
+    /// Adds the metrics of polling.
     fn add_polls(&self, put: &mut dyn FnMut(&str, f64)) {
         let polls = &self.shards.recorder.polls;
         put("polls", polls.made as f64);
@@ -359,7 +361,7 @@ impl Outcome {
         }
     }
 
-    /// What holding connections came to.
+    /// Adds the metrics of held connections.
     fn add_hold(&self, load: &Load, put: &mut dyn FnMut(&str, f64)) {
         put("connections_held", self.shards.held as f64);
         if let Some((asked, stood)) = self.shards.set_up.filter(|(asked, stood)| stood > asked) {
@@ -396,8 +398,8 @@ impl Outcome {
         (self.cpu_max.as_secs_f64() / active.max(ACTIVE_S_MIN)).min(1.0)
     }
 
-    /// The doubts that follow from the generator's own record; `words` name the errors of the
-    /// protocol.
+    /// Returns the warnings that follow from the generator's own record; `words` name the errors of
+    /// the protocol.
     pub fn warnings(&self, load: &Load, confirms: bool, words: Words<'_>) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let is_timed = load.pattern != Pattern::Hold;
@@ -419,7 +421,7 @@ impl Outcome {
             warnings.push(Warning::ConnectionsLost(self.shards.lost_links, all, reason));
         }
         let per_write = self.messages_per_write(load);
-        // Messages that are to leave together are no surprise.
+        // Messages that must leave together are expected.
         let bursts = per_write.filter(|mean| *mean >= BURST_MEAN_MIN && load.batch_size() == 1);
         warnings.extend(bursts.map(Warning::Burst));
         warnings.extend(self.shards.object_fault.clone().map(Warning::ObjectFile));
@@ -482,8 +484,8 @@ impl Outcome {
         (residual.abs() > LITTLE_MAX + edge).then_some(Warning::LittleResidual(residual))
     }
 
-    /// What was still under way when the load ended, where that is more than what is under way all
-    /// the time, and fewer messages came out than went in.
+    /// Returns the warning about messages still in flight when the load ended, if they are more
+    /// than are in flight all the time, and fewer messages came out than went in.
     fn backlog(&self, load: &Load) -> Option<Warning> {
         let seconds = self.shards.recorder.window.window()?.length().as_secs_f64();
         let (After { messages, last }, (sent, delivered)) = (self.after?, self.within(load));
@@ -509,12 +511,12 @@ impl Outcome {
     }
 }
 
-/// What came after the measured window of messages that were sent within it.
+/// Messages that were sent within the measured window and ended after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
-    /// How many; where producers are answered, also those that never were.
+    /// Number of messages; if producers get answers, including those that never were answered.
     pub messages: u64,
-    /// When the last message came, whenever it was sent.
+    /// Time at which the last message arrived, no matter when it was sent.
     pub last: Option<Nanos>,
 }
 
@@ -537,15 +539,15 @@ const UNDER_WAY: f64 = 0.01;
 /// The share of what was offered from which it was reached.
 const REACHED: f64 = 0.98;
 
-/// The shortest window whose use of the processor can be told, seconds: opening and settling take
-/// some milliseconds.
+/// Shortest window whose processor use can be measured, seconds: opening and settling take some
+/// milliseconds.
 const ACTIVE_S_MIN: f64 = 0.05;
 
 /// Messages to a write, on average, from which on it is said that they left in bursts: below, a few
 /// met by chance.
 const BURST_MEAN_MIN: f64 = 1.5;
 
-/// By how much Little's law may be off, beside what the edges of the window cost.
+/// Maximum deviation from Little's law, in addition to the effect of the edges of the window.
 const LITTLE_MAX: f64 = 0.02;
 
 /// Rounds of all messages in flight that a window must hold for Little's law to be asked for.

@@ -1,11 +1,11 @@
-//! What set the pace of a trial, read from its record: the metrics say how full everything was.
+//! The limit of a trial's pace, read from its record: the metrics contain how full everything was.
 
 use weigh_model::binding::GENERATOR_FULL_PERCENT;
 use weigh_model::binding::{Bound, Pace};
 use weigh_model::event::TrialFinished;
 use weigh_model::{Arrival, Load, Pattern, Warning};
 
-/// How fast a trial went and how full everything was.
+/// Returns the pace of a trial, and how full everything was.
 pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
     let metric = |name: &str| finished.metrics.get(name).copied().filter(|own| own.is_finite());
     let is_open = load.arrival.is_open();
@@ -33,9 +33,9 @@ pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
     }
 }
 
-/// Says in the record what set the pace, in place of what was said of it before: with what was
-/// learned since it may be something else. A burst leaves as fast as it can, and a closed loop as
-/// fast as answers come, so that only a full generator is worth a word there.
+/// Records what set the pace, in place of an earlier diagnosis: more may be known now. A burst
+/// leaves as fast as it can, and a closed loop as fast as answers come, so that only a full
+/// generator is recorded for them.
 pub fn diagnose(finished: &mut TrialFinished, load: &Load) {
     finished.warnings.retain(|warning| !CODES.contains(&warning.code.as_str()));
     if load.arrival == Arrival::Burst {
@@ -59,7 +59,7 @@ pub fn diagnose(finished: &mut TrialFinished, load: &Load) {
 /// Messages due at the very end of a window that a moment's delay carries over it.
 const EDGE_MESSAGES: f64 = 2.0;
 
-/// What [`diagnose`] says.
+/// Codes of the warnings of [`diagnose`].
 const CODES: [&str; 5] = [
     "rate-not-reached",
     "generator-limited",

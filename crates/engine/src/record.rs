@@ -1,4 +1,4 @@
-//! From what was measured to the record of a trial: metrics, ledger, doubts.
+//! Makes the record of a trial from what was measured: metrics, ledger, warnings.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ use crate::outcome::lost_of;
 use crate::pace;
 use crate::trace::Piece;
 
-/// What was seen beside the generator's own record.
+/// Observations in addition to the generator's own record.
 #[derive(Clone, Debug)]
 pub struct Observations {
-    /// What the protocol promises under the trial's settings.
+    /// Guarantee of the protocol under the trial's settings.
     pub guarantee: Guarantee,
-    /// What the target is.
+    /// Name and version of the target.
     pub target: String,
     /// False if operations bring the server no message that it could count.
     pub carries: bool,
@@ -31,30 +31,30 @@ pub struct Observations {
     pub confirms: bool,
     /// True if generator and target shared cores.
     pub shared_cores: bool,
-    /// How the target ended, if it did before the trial.
+    /// End of the target, if it ended before the trial.
     pub target_ended: Option<String>,
-    /// What the target used; unknown for a server that somebody else runs.
+    /// Resources that the target used; unknown for an external server.
     pub usage: Option<TargetUse>,
-    /// Processor time of threads of ours that make no load: those that write single messages down,
-    /// carry packets over a path, or listen on a wire.
+    /// Processor time of Weighbridge's threads that generate no load: those that write single
+    /// messages to the log, carry packets over a path, or capture packets.
     pub aside_cpu_ns: u64,
     /// The reference server's own count.
     pub server: Option<ServerReport>,
-    /// What the reference server had taken in when the measured window ended, where nobody else
+    /// Messages that the reference server had received when the measured window ended, if no client
     /// knows what arrived.
     pub taken_within: Option<u64>,
     /// A real server's own counters over the trial.
     pub counters: BTreeMap<String, f64>,
     /// Terms that the clients asked for, by the names under which the server grants them.
     pub asked_terms: Vec<(&'static str, u64)>,
-    /// How much the generator's memory grew, bytes, to the end of the window.
+    /// Growth of the generator's memory, bytes, to the end of the window.
     pub generator_bytes: Option<u64>,
     /// Memory of the target before the first connection and at the end of the window, bytes.
     pub target_bytes: Option<(u64, u64)>,
 }
 
 impl Observations {
-    /// Nothing seen: a target whose processor, memory and counts nobody watched.
+    /// Creates empty observations: a target whose processor, memory and counts were not observed.
     pub fn unwatched(guarantee: Guarantee, target: &str) -> Observations {
         Observations {
             guarantee,
@@ -75,7 +75,7 @@ impl Observations {
     }
 }
 
-/// What the target used in the measured window and until all was settled.
+/// Resources that the target used in the measured window and until all was settled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TargetUse {
     /// Processor time of all its processes, until all was settled.
@@ -88,9 +88,9 @@ pub struct TargetUse {
     pub percent_max: f64,
     /// The most memory it had.
     pub memory_bytes_max: u64,
-    /// What the whole host used until all was settled, whoever it was.
+    /// Resources that the whole host used until all was settled, for all processes together.
     pub host: HostUse,
-    /// The same within the measured window.
+    /// Resources that the whole host used within the measured window.
     pub host_within: HostUse,
     /// True if that is another host than the generator's.
     pub is_elsewhere: bool,
@@ -171,8 +171,8 @@ pub fn put_together(
     finished
 }
 
-/// Puts the server's own counts beside the ledger: an unconfirmed publish becomes known, losses
-/// without a cause get one, and a difference becomes a doubt.
+/// Compares the server's own counts with the ledger: an unconfirmed publish becomes known, losses
+/// without a cause get one, and a difference becomes a warning.
 fn reconcile(
     outcome: &mut Outcome,
     observed: &Observations,
@@ -222,7 +222,7 @@ fn add_usage(
     let Some(usage) = usage else { return };
     metrics.insert("target_cpu_percent.mean".to_owned(), usage.percent_mean);
     metrics.insert("target_cpu_percent.max".to_owned(), usage.percent_max);
-    // Nobody lives without memory: a kernel that does not account it tells nothing.
+    // No process works without memory: a kernel that does not account for it reports 0.
     if usage.memory_bytes_max > 0 {
         metrics.insert("target_memory_bytes.max".to_owned(), usage.memory_bytes_max as f64);
     }
@@ -262,7 +262,7 @@ fn add_hold_memory(
     }
 }
 
-/// How long subscribers read nothing, and what the target had in memory before.
+/// Adds how long subscribers read nothing, and the memory of the target before that.
 fn add_stall(
     metrics: &mut BTreeMap<String, f64>,
     observed: &Observations,
@@ -275,8 +275,8 @@ fn add_stall(
     }
 }
 
-/// The quantiles of a recorded time. Lost messages are infinite delay; what the samples cannot
-/// carry is left out, with a doubt.
+/// Adds the quantiles of a recorded time. Lost messages are infinite delay; quantiles for which
+/// there are too few samples are left out, with a warning.
 fn add_times(
     metrics: &mut BTreeMap<String, f64>,
     warnings: &mut Vec<Warning>,
@@ -345,7 +345,8 @@ fn worst_quantiles(warnings: Vec<Warning>) -> Vec<Warning> {
     in_loss.into_iter().chain(beyond).cloned().collect()
 }
 
-/// What neither target nor generator used of the host's processors was used by others.
+/// Returns the warning about other processes: they used the processor time that neither target nor
+/// generator used.
 fn disturbance(outcome: &Outcome, observed: &Observations) -> Option<Warning> {
     let usage = observed.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
     let ours = if usage.is_elsewhere { 0 } else { outcome.shards.cpu.0 + observed.aside_cpu_ns };

@@ -1,5 +1,5 @@
-//! What a shard records while it runs: every time of every message, and the counts of each
-//! interval. Nothing is sampled but the send lag of the series.
+//! Records of a shard while it runs: every time of every message, and the counts of each interval.
+//! Nothing is sampled except the send lag of the series.
 
 use weigh_model::Nanos;
 use weigh_model::event::Interval;
@@ -32,9 +32,9 @@ pub struct Recorder {
     pub session: Times,
     /// Due to sent.
     pub lags: SendLags,
-    /// What the responses would have been without the generator's own lateness.
+    /// Response times without the generator's own lateness.
     pub response_lag: LagFree,
-    /// The same of the deliveries.
+    /// Delivery times without the generator's own lateness.
     pub delivery_lag: LagFree,
     /// Due to error answer.
     pub error: Times,
@@ -51,37 +51,37 @@ pub struct Recorder {
     pub writes: u64,
     /// Bytes of the bodies of all measured messages.
     pub body_bytes: u64,
-    /// What happened within the measured window, and after it.
+    /// Counts within the measured window, and after it.
     pub window: WindowCount,
     series: Series,
     /// True where nothing confirms: then an interval's response time is its delivery time.
     responds_by_delivery: bool,
 }
 
-/// What happened since the last interval ended.
+/// Counts since the last interval ended.
 #[derive(Clone, Debug, Default)]
 struct Series {
     interval: Interval,
     times: IntervalTimes,
-    /// The latest time that a message was stamped with. Where nobody answers, messages that leave
-    /// in one write share one, and the first of them, which waited longest, stands for all in the
-    /// series: at 150 ns a message one more record each would be felt.
+    /// The latest time stamp of a message. Without answers, messages that leave in one write share
+    /// one time stamp, and the series records the first of them, which waited longest: one more
+    /// record for each, at 150 ns a message, would be noticeable.
     last_stamp: Nanos,
 }
 
-/// When a message left, and why not before.
+/// Send time of a message, and the causes of a delay.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// When it was due.
+    /// Due time.
     pub due: Nanos,
-    /// When it was handed to the transport.
+    /// Time at which it was handed to the transport.
     pub sent: Nanos,
-    /// How much of the time that it took too long was the generator's own lateness.
+    /// Part of the delay that was the generator's own lateness.
     pub own_lag: Nanos,
 }
 
 impl Recorder {
-    /// An empty record; `confirms` tells whether the protocol confirms messages.
+    /// Creates an empty record; `confirms` is true if the protocol confirms messages.
     pub fn new(confirms: bool) -> Recorder {
         Recorder { responds_by_delivery: !confirms, ..Recorder::default() }
     }
@@ -185,8 +185,8 @@ impl Recorder {
         }
     }
 
-    /// A measured message without a mark, which nobody knows the times of, arrived at a consumer
-    /// for the first time.
+    /// Records that a measured message without a mark, whose times are unknown, arrived at a
+    /// consumer for the first time.
     pub fn delivered_unmarked(&mut self, now: Nanos, warmup: bool) {
         self.window.note_delivered(Nanos(0), Nanos(0), now, warmup);
         self.done_unless(warmup, now);

@@ -1,5 +1,6 @@
-//! A relay: takes connections, makes one to the target for each, and copies bytes both ways. It is
-//! the control for whoever takes a second hop, as a broker does: what it costs is the hop itself.
+//! A relay: accepts connections, makes one to the target for each, and copies bytes in both
+//! directions. It is the control experiment for a broker or proxy, which adds a second hop: a relay
+//! costs only the hop itself.
 //!
 //! It knows no protocol and keeps nothing: an end that is behind makes the other one wait.
 
@@ -17,7 +18,7 @@ use crate::io::epoll::EpollIo;
 use crate::io::sim::{Party, SimIo};
 use crate::io::{Close, Io, IoEvent, IoFault, Token, Waker};
 
-/// What a relay carried.
+/// Counts of a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelayCounts {
     /// Connections taken.
@@ -33,7 +34,7 @@ pub struct RelayCounts {
 }
 
 impl RelayCounts {
-    /// What was carried after `before`; the most that waited is that of the whole time.
+    /// Returns the counts after `before`; the maximum that waited is that of the whole time.
     pub fn since(&self, before: &RelayCounts) -> RelayCounts {
         RelayCounts {
             connections: self.connections.saturating_sub(before.connections),
@@ -45,7 +46,8 @@ impl RelayCounts {
     }
 }
 
-/// A relay on whatever [`Io`] it is stepped with, always the same one; whoever owns both listens.
+/// A relay on any [`Io`]; it must always be stepped with the same one. The owner of both makes the
+/// listening socket.
 pub struct Relay {
     to: SocketAddr,
     ends: Vec<Option<End>>,
@@ -68,7 +70,7 @@ struct End {
     is_blocked: bool,
     /// Nothing more comes from this end.
     has_ended: bool,
-    /// This end was told that nothing more comes.
+    /// True if this end was sent the end of the stream.
     is_shut: bool,
     /// Nothing is read from this end until the other one took what it has.
     is_held: bool,
@@ -105,7 +107,7 @@ impl Relay {
         Relay { to, ends: Vec::new(), accepted: Vec::new(), dirty: Vec::new(), counts }
     }
 
-    /// What it carried so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> RelayCounts {
         self.counts
     }
@@ -127,7 +129,7 @@ impl Relay {
             IoEvent::Accepted { connection } => {
                 self.counts.connections += 1;
                 self.accepted.push(connection);
-                // What it says before the turn is over must not be lost.
+                // Bytes that it sends before the turn is over must not be lost.
                 self.put(connection, End::new(NOBODY, false));
             }
             IoEvent::Connected(token) => self.change(token, |end| end.stands = true),
@@ -171,7 +173,7 @@ impl Relay {
         let way = if is_target { &mut self.counts.down_bytes } else { &mut self.counts.up_bytes };
         *way += count;
         if peer == NOBODY {
-            // Its other half is made after this turn: until then it keeps what it says itself.
+            // Its other half is made after this turn: until then it keeps its bytes itself.
             if let Some(end) = self.end(token) {
                 end.out.extend_from_slice(bytes);
             }
@@ -251,7 +253,7 @@ impl Relay {
         }
     }
 
-    /// The other end of one that has ended has to be told.
+    /// Marks the other end of one that has ended, so that the end is passed on.
     fn mark_unless_shut(&mut self, token: Token) {
         if self.end(token).is_some_and(|end| !end.is_shut && end.stands && end.waiting() == 0) {
             self.mark(token);
@@ -301,12 +303,12 @@ impl Relaying {
         Ok(Relaying { address, questions, is_over, waker, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Returns the address of the relay.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it carried so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> RelayCounts {
         let (answer, told) = channel();
         if self.questions.send(answer).is_err() {
@@ -364,7 +366,7 @@ impl SimulatedRelay {
         Ok(SimulatedRelay { relay: Relay::new(to), io })
     }
 
-    /// What it carried so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> RelayCounts {
         self.relay.counts()
     }

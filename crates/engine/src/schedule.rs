@@ -1,6 +1,6 @@
-//! When messages are due: a pure function of the load, the seed and the count, so that the same
-//! trial offers the same messages at the same times on every machine and over any number of
-//! shards. Times count from the moment the load starts; warm-up comes first.
+//! Due times of messages: a pure function of the load, the seed and the count, so that the same
+//! trial offers the same messages at the same times on every machine and over any number of shards.
+//! Times count from the moment the load starts; warm-up comes first.
 
 use weigh_model::arrival::Step;
 use weigh_model::{Arrival, Load, Nanos, Rate};
@@ -9,7 +9,7 @@ use weigh_stats::random::Random;
 /// One entry of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// When, since the load started.
+    /// Due time, since the load started.
     pub at: Nanos,
     /// True before the measured window.
     pub warmup: bool,
@@ -18,11 +18,11 @@ pub struct Due {
 /// The measured messages of one or more streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// When the first is due, since the load started.
+    /// Due time of the first message, since the load started.
     pub first: Nanos,
-    /// When the last is due.
+    /// Due time of the last message.
     pub last: Nanos,
-    /// How many there are.
+    /// Number of messages.
     pub messages: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct Schedule {
     late: Nanos,
 }
 
-/// How one due time follows from the number of the message.
+/// Rule by which a due time follows from the number of the message.
 #[derive(Clone, Debug)]
 enum Gaps {
     /// Message k at `phase + k / rate`.
@@ -163,7 +163,7 @@ impl Schedule {
         span
     }
 
-    /// The same without counting to the end.
+    /// Returns the span without counting to the end.
     fn evenly_measured(mut self) -> Option<Span> {
         let messages = self.measured_left;
         let number = self.number_at(self.warmup)?;
@@ -172,7 +172,7 @@ impl Schedule {
     }
 }
 
-/// What is left of a schedule, without making every message of it.
+/// Remainder of a schedule, computed without making every message.
 impl Schedule {
     /// Measured messages of this shard that are still due before `until`; they are passed over.
     /// Exact but for [`Arrival::Poisson`] beyond [`ONE_BY_ONE_MAX`] messages, whose rest is taken
@@ -198,7 +198,7 @@ impl Schedule {
         passed + left / self.share.1
     }
 
-    /// When the last message is due, at the latest; of [`Arrival::Poisson`] on the mean.
+    /// Returns the due time of the last message, at the latest; of [`Arrival::Poisson`] the mean.
     pub fn last_due(&self) -> Nanos {
         let left = self.measured_left as f64;
         let by_count = match &self.gaps {
@@ -221,7 +221,7 @@ impl Schedule {
         Some((first, end.min(first.saturating_add(self.measured_left))))
     }
 
-    /// How many messages of all shards are due before `until`.
+    /// Returns how many messages of all shards are due before `until`.
     fn number_at(&self, until: Nanos) -> Option<u64> {
         let until = until - self.late;
         let mut number = match &self.gaps {
@@ -250,7 +250,7 @@ impl Schedule {
         Some(number)
     }
 
-    /// How many of these numbers this shard sends.
+    /// Returns how many of these numbers this shard sends.
     fn of_this_shard(&self, first: u64, end: u64) -> u64 {
         let (shard, shards) = self.share;
         let below = |number: u64| (number + shards - 1 - shard) / shards;
@@ -339,7 +339,7 @@ mod tests {
     }
 
     impl Schedule {
-        /// Takes so many messages.
+        /// Takes `count` messages.
         fn by_ref(&mut self, count: usize) {
             for _ in 0..count {
                 self.next_due();
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(dues[7].at, Nanos::from_millis(70));
     }
 
-    /// What a stream of a number of messages spans is what counting it through says.
+    /// The span of a stream of a number of messages equals the span found by counting it through.
     #[test]
     fn the_span_of_a_stream_is_that_of_its_messages() {
         for (arrival, rate) in [
@@ -436,7 +436,7 @@ mod tests {
         assert!(passed >= 95, "{passed} of 100 seeds passed");
     }
 
-    /// What is passed over is what would have come, for every kind of schedule and any border.
+    /// Skipping messages counts the same as making them, for every kind of schedule and any border.
     #[test]
     fn passing_over_messages_counts_what_making_them_would() {
         for (arrival, rate) in [

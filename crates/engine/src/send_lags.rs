@@ -1,5 +1,5 @@
-//! How late messages were sent: due to sent, of all, and of those that the generator alone was late
-//! with.
+//! Send lags of messages: from due to sent, of all, and of those for which only the generator was
+//! late.
 
 use crate::times::Times;
 

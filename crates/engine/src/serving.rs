@@ -30,7 +30,7 @@ pub struct Serving {
     shards: Vec<Running>,
 }
 
-/// Why a server could not start.
+/// Reason for which a server could not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
     /// The socket to listen on could not be made.
@@ -38,7 +38,7 @@ pub enum ServeError {
     Listen {
         /// The address asked for.
         on: SocketAddr,
-        /// What went wrong.
+        /// Fault of the system.
         fault: IoFault,
     },
     /// A thread or its resources could not be had.
@@ -46,17 +46,17 @@ pub enum ServeError {
     Shard {
         /// Its index.
         shard: u16,
-        /// What went wrong.
+        /// Cause in words.
         reason: String,
     },
 }
 
-/// What to type where an address cannot be listened on.
+/// Returns what to type if the server cannot listen on an address.
 pub fn listen_fix(on: &SocketAddr, fault: IoFault) -> String {
     let port = on.port();
     match fault {
         IoFault::Other(libc::EADDRNOTAVAIL) => {
-            format!("it is no address of this machine: type 127.0.0.1:{port}, or 0.0.0.0:{port}")
+            format!("not an address of this machine: type 127.0.0.1:{port}, or 0.0.0.0:{port}")
         }
         IoFault::Other(libc::EACCES) if port < PORT_OF_USERS_MIN => {
             format!("ports below {PORT_OF_USERS_MIN} are for root: type one from 1024 on")
@@ -69,10 +69,10 @@ pub fn listen_fix(on: &SocketAddr, fault: IoFault) -> String {
 const PORT_OF_USERS_MIN: u16 = 1024;
 
 impl Serving {
-    /// Starts `shards` threads that serve on `on` (port 0: a free one) and returns once all of
-    /// them listen. Each has a descriptor table of its own, so that the limit on open files
-    /// holds per shard; where the system forbids that (containers often do), they share the
-    /// process's and the report says so.
+    /// Starts `shards` threads that serve on `on` (port 0: a free one) and returns once all of them
+    /// listen. Each has a descriptor table of its own, so that the limit on open files holds per
+    /// shard; if the system forbids that (containers often do), they share the table of the
+    /// process, and the report contains that.
     pub fn start(host: &Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
         let shards = shards.max(1);
         let wake_fds = wake_fds(shards)?;
@@ -94,7 +94,7 @@ impl Serving {
         Ok(serving)
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -231,7 +231,7 @@ impl Start {
     }
 }
 
-/// What a shard's thread runs.
+/// State of a shard's thread.
 struct Loop {
     io: EpollIo,
     shard: ServerShard,
@@ -284,7 +284,7 @@ fn wake_fds(shards: u16) -> Result<Vec<WakeFd>, ServeError> {
 /// False if the system does not allow it.
 fn own_table(wake_fds: &[WakeFd]) -> Result<bool, String> {
     let keep: Vec<_> = wake_fds.iter().map(AsFd::as_fd).collect();
-    #[expect(unsafe_code, reason = "descriptor tables have to be kept apart by hand")]
+    #[expect(unsafe_code, reason = "descriptor tables have to be kept separate manually")]
     // SAFETY: the thread has just begun and has opened nothing; of the older descriptors it
     // holds only the bells; what it opens stays in its own `EpollIo`.
     let answer = unsafe { descriptors::own_table(&keep) };

@@ -5,11 +5,11 @@ use weigh_model::Nanos;
 /// The ends of what was measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
-    /// When the first message was handed to a transport.
+    /// Time at which the first message was handed to a transport.
     pub first_sent: Option<Nanos>,
-    /// When the last message was handed to a transport.
+    /// Time at which the last message was handed to a transport.
     pub last_sent: Option<Nanos>,
-    /// When the last message was completed: confirmed or delivered.
+    /// Time at which the last message was completed: confirmed or delivered.
     pub last_done: Option<Nanos>,
     /// First and last due time.
     pub due: Option<(Nanos, Nanos)>,

@@ -43,7 +43,7 @@ impl Times {
     }
 }
 
-/// Stands apart so that what records a value stays small enough to be inlined.
+/// Separate so that the function that records a value stays small enough to be inlined.
 #[cold]
 fn taken() -> Box<Histogram> {
     Box::default()

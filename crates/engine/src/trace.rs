@@ -37,11 +37,11 @@ pub struct Departure {
     pub producer: u32,
     /// Its number at its producer.
     pub number: u64,
-    /// When it was due.
+    /// Due time.
     pub due: Nanos,
-    /// When it was handed to the transport.
+    /// Time at which it was handed to the transport.
     pub sent: Nanos,
-    /// How much of the time between the two was the generator's own lateness.
+    /// Part of the time between the two that was the generator's own lateness.
     pub own_lag: Nanos,
 }
 
@@ -53,7 +53,7 @@ pub struct Tracer {
     tag: u16,
     timeout: Nanos,
     open: HashMap<(u32, u64), Trace>,
-    /// What the last stage keeps.
+    /// Messages that the last stage keeps.
     kept: Tally,
     delivery: Times,
     one_way: Times,
@@ -70,7 +70,7 @@ pub struct Tracer {
     after: u64,
 }
 
-/// What is known of one message.
+/// Known times of one message.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trace {
     departed: Option<Sending>,
@@ -82,13 +82,13 @@ struct Trace {
 /// The result of the traces of a trial.
 #[derive(Debug)]
 pub struct Traced {
-    /// Where every message went: delivered is committed by the last stage within Tmax.
+    /// The ledger; delivered is committed by the last stage within Tmax.
     pub ledger: Ledger,
     /// Due to committed.
     pub delivery: Times,
     /// Sent to committed.
     pub one_way: Times,
-    /// What the deliveries would have been without the generator's own lateness.
+    /// Delivery times without the generator's own lateness.
     pub delivery_lag: LagFree,
     /// By metric name: the pieces of whole traces in their order, and how long each stage but the
     /// last held a message until it was done with it.
@@ -98,7 +98,7 @@ pub struct Traced {
     /// Messages that were kept and whose trace has a hole, or stamps that contradict each other: a
     /// stage had them twice, or lost what it had written down when it was killed.
     pub broken: u64,
-    /// When the last of them was committed.
+    /// Time at which the last of them was committed.
     pub last_kept: Option<Nanos>,
     /// Messages committed in time and before the moment given to [`Tracer::counting_until`].
     pub within: u64,
@@ -214,9 +214,9 @@ impl Tracer {
         self.close_if_whole(key);
     }
 
-    /// What all of it came to. `accounts` are the generator's books, with the confirmed and the
-    /// failed messages by number; `was_cut_off` says that a stage ended which messages were on
-    /// their way to.
+    /// Returns the result. `accounts` are the generator's books, with the confirmed and the failed
+    /// messages by number; `was_cut_off` is true if a stage ended to which messages were in
+    /// transit.
     pub fn finish(mut self, accounts: &Accounts, load: &Load, was_cut_off: bool) -> Traced {
         self.broken += self.open.iter().filter(|(key, _)| self.has(**key)).count() as u64;
         let tally = std::mem::take(&mut self.kept);
@@ -241,7 +241,7 @@ impl Tracer {
         }
     }
 
-    /// Where the lost messages were seen last, by the name of the stage.
+    /// Returns where the lost messages were seen last, by the name of the stage.
     fn last_seen(&self, accounts: &Accounts, kept: &Tally) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for producer in &accounts.producers {

@@ -8,14 +8,14 @@ use crate::schedule::{Schedule, Span};
 /// From the begin of the measurement to the end of the schedule, on the trial's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// When it begins.
+    /// Begin of the window.
     pub begin: Nanos,
-    /// When it ends; what happens at this moment is after it.
+    /// End of the window; what happens at this moment is after it.
     pub end: Nanos,
 }
 
 impl Window {
-    /// How long it is.
+    /// Returns the length of the window.
     pub fn length(&self) -> Nanos {
         Nanos(self.end.0.saturating_sub(self.begin.0))
     }

@@ -49,7 +49,7 @@ fn a_full_table_pauses_accepting() {
     let on = serving.address();
     let first = client_thread(on, 100);
     assert_eq!(first.opened.recv().unwrap(), 100);
-    // These fit into their own table, but not all into the server's beside the first.
+    // These fit into their own table, but not all into the server's together with the first.
     let (release, released) = channel::<()>();
     let second = in_own_table(move || {
         let mut streams: Vec<TcpStream> =

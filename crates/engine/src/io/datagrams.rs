@@ -49,10 +49,10 @@ fn make(towards: SocketAddr) -> Result<OwnedFd, IoFault> {
     Ok(socket)
 }
 
-/// Datagrams that the kernel has dropped at a socket since it was made, most of them because its
-/// receive queue was full. It is the count that SO_RXQ_OVFL puts beside the next datagram; asked
-/// for by SO_MEMINFO (Linux 4.12) it is known also where no datagram follows. 0 where the kernel
-/// does not tell.
+/// Number of datagrams that the kernel has dropped at a socket since it was made, most of them
+/// because its receive queue was full. SO_RXQ_OVFL reports the same count with the next datagram;
+/// SO_MEMINFO (Linux 4.12) reports it also if no datagram follows. 0 if the kernel does not report
+/// it.
 pub(super) fn dropped(socket: &OwnedFd) -> u32 {
     let mut values = [0u32; MEMINFO_VALUES];
     let mut length = size_of_val(&values) as libc::socklen_t;
@@ -239,7 +239,7 @@ pub(super) const BATCH: usize = 16;
 /// The largest datagram: UDP's length field has 16 bits.
 const DATAGRAM_BYTES: usize = 64 * 1024;
 
-/// What the receive queue of a socket may hold, as far as the system allows.
+/// Size of the receive queue of a socket, as far as the system allows it.
 const QUEUE_BYTES: usize = 4 << 20;
 
 /// From asm-generic/socket.h and linux/sock_diag.h.

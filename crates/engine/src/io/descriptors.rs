@@ -12,9 +12,9 @@ use rustix::thread::UnshareFlags;
 /// The limits on open descriptors per table; `u64::MAX` stands for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What is in force.
+    /// Limit in force.
     pub soft: u64,
-    /// How far it can be raised without privileges.
+    /// Highest limit that can be set without privileges.
     pub hard: u64,
 }
 
@@ -42,9 +42,9 @@ pub fn raise() -> Result<Limits, Errno> {
 /// is opened later is in one table only.
 ///
 /// # Errors
-/// EPERM or ENOSYS if the system does not allow it (the default filter of container runtimes
-/// does not); the thread then goes on in the old table. Any other error leaves it in a table of
-/// its own that still holds copies of everything.
+/// EPERM or ENOSYS if the system does not allow it (the default filter of container runtimes does
+/// not); the thread then continues in the old table. Any other error leaves it in a table of its
+/// own that still holds copies of everything.
 ///
 /// # Safety
 /// The thread must never use, and never drop, a descriptor that was opened before and is not in
@@ -63,7 +63,7 @@ pub unsafe fn own_table(keep: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// How many descriptors the table of this thread holds.
+/// Returns the number of descriptors in the table of this thread.
 pub fn open_count() -> Result<usize, Errno> {
     Ok(open_numbers()?.len())
 }

@@ -28,8 +28,8 @@ use slot::{
     PEER, SERVES, Slot,
 };
 
-/// One epoll and its sockets. It belongs to one thread, though it may be made on another.
-/// A socket without traffic takes 8 bytes here, whatever the kernel needs beside.
+/// An epoll and its sockets. It belongs to one thread, though it may be made on another. A socket
+/// without traffic takes 8 bytes here, in addition to the kernel's memory.
 pub struct EpollIo {
     epoll: OwnedFd,
     wake_fd: WakeFd,
@@ -42,7 +42,7 @@ pub struct EpollIo {
     again: VecDeque<Token>,
     /// Connections that failed in the very call that started them.
     stillborn: Vec<(Token, IoFault)>,
-    /// When listeners that ran out of descriptors try again.
+    /// Time at which listeners that ran out of descriptors try again.
     paused_until: Option<Nanos>,
     accept_pauses: u64,
     bytes_written: u64,
@@ -51,7 +51,7 @@ pub struct EpollIo {
     /// Sockets whose peer may still answer, until when, and their generation: those that ended
     /// since have another.
     answered: VecDeque<(Nanos, Token, u16)>,
-    /// What datagram sockets need, where there are such.
+    /// State of datagram sockets, if there are any.
     peers: Option<Box<Peers>>,
 }
 
@@ -61,7 +61,7 @@ impl EpollIo {
         EpollIo::with_wake_fd(epoch, WakeFd::new().map_err(socket::fault)?)
     }
 
-    /// The same with a wake-up descriptor made before, perhaps in another descriptor table.
+    /// Creates it with a wake-up descriptor made before, perhaps in another descriptor table.
     pub fn with_wake_fd(epoch: Instant, wake_fd: WakeFd) -> Result<EpollIo, IoFault> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(socket::fault)?;
         let flags = EventFlags::IN | EventFlags::ET;
@@ -101,12 +101,12 @@ impl EpollIo {
         self.insert(listener, LISTENER)
     }
 
-    /// How often a listener ran out of descriptors and stopped accepting for a while.
+    /// Returns how often a listener ran out of descriptors and stopped accepting for a while.
     pub fn accept_pauses(&self) -> u64 {
         self.accept_pauses
     }
 
-    /// How many sockets are open, listeners included.
+    /// Returns the number of open sockets, listeners included.
     pub fn open(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -122,7 +122,7 @@ impl EpollIo {
         }
     }
 
-    /// Reads what the peer of a socket that is closed already still says, and forgets it.
+    /// Reads and discards what the peer still sends to a socket that is already closed.
     fn read_to_the_end(&mut self, token: Token) {
         loop {
             let slot = &self.slots[token.0 as usize];
@@ -422,7 +422,7 @@ impl Io for EpollIo {
 
     fn release(&mut self, which: Token) {
         let Some(slot) = self.slots.get_mut(which.0 as usize) else { return };
-        // No new edge tells of what has come in meanwhile.
+        // No new edge reports what has arrived in the meantime.
         if slot.state & HELD != 0 && slot.state & AGAIN == 0 {
             slot.state |= AGAIN;
             self.again.push_back(which);
@@ -531,9 +531,9 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Buffers read from one socket before the others have their turn.
 const FILLS_PER_TURN: u32 = 4;
 const ACCEPTS_PER_TURN: u32 = 256;
-/// How long a listener without descriptors waits for others to close some.
+/// Time that a listener without descriptors waits for another socket to be closed.
 const ACCEPT_RETRY: Nanos = Nanos::from_millis(100);
-/// How long a peer may take to end its side: several round trips of a satellite.
+/// Time that a peer may take to end its side: several round trips of a satellite.
 const ANSWER_WITHIN: Nanos = Nanos::from_secs(2);
 const NS_PER_S: u64 = 1_000_000_000;
 /// EBADF: the token is not open.

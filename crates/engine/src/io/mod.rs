@@ -21,11 +21,11 @@ use weigh_model::connection::Frames;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u32);
 
-/// What can go wrong with a socket.
+/// Errors of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum IoFault {
-    /// Nobody listens there.
-    #[error("connection refused: nobody listens there")]
+    /// No process listens there.
+    #[error("connection refused: no process listens there")]
     Refused,
     /// The peer or the kernel reset the connection.
     #[error("connection reset by the peer")]
@@ -70,13 +70,14 @@ pub enum IoEvent<'a> {
     Woken,
 }
 
-/// How to close a socket.
+/// Ways to close a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// What was written still goes out, then FIN.
+    /// Sends what was written, then FIN.
     Graceful,
-    /// The same, and what the peer still says is read and forgotten, until it ends too or two
-    /// seconds have passed. Closed before, a socket answers what comes with a reset.
+    /// Closes like `Graceful`, but first reads and discards what the peer still sends, until the
+    /// peer ends too or two seconds have passed. A socket that is closed earlier answers such bytes
+    /// with a reset.
     Answered,
     /// At once, by a reset; leaves no port in TIME_WAIT.
     Abort,
@@ -87,8 +88,8 @@ pub trait Io {
     /// Nanoseconds on the trial's one monotonic clock.
     fn now(&mut self) -> Nanos;
 
-    /// When the clock stood at 0, for reading it within a turn; `None` where time is simulated and
-    /// stands still there.
+    /// Returns the instant at which the clock was at 0, for reading it within a turn; `None` if
+    /// time is simulated and does not advance within a turn.
     fn epoch(&self) -> Option<Instant> {
         None
     }
@@ -128,7 +129,7 @@ pub trait Io {
     /// [`IoEvent::Writable`] follows.
     ///
     /// # Errors
-    /// What the socket says; nothing more is reported of it.
+    /// The error of the socket; no further event of it is reported.
     fn send(&mut self, to: Token, frames: Frames<'_>, taken: usize) -> Result<usize, IoFault>;
 
     /// Datagrams dropped so far because the receive queue of one of these sockets was full.
@@ -145,7 +146,7 @@ pub trait Io {
     /// The own end of a connection; `None` where it has none, as on virtual time.
     fn local(&self, which: Token) -> Option<SocketAddr>;
 
-    /// Sends FIN behind what was written, and goes on reading; nothing may be written after.
+    /// Sends FIN after what was written, and continues to read; nothing may be written afterwards.
     fn shutdown(&mut self, which: Token);
 
     /// Closes and frees the token.

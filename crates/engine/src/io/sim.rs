@@ -2,10 +2,10 @@
 //! links between them with delay, jitter, rate and full buffers. Everything that happens follows
 //! from the seed and the parties' own doings, so a run can be had again exactly.
 //!
-//! Parties take no time to think: the clock stands still while one is stepped, and moves only
-//! when nobody has anything to do. It models streams as an application sees them, not TCP: there
-//! is no slow start and no loss, only what a socket can show. Datagrams are lost, doubled and
-//! overtaken as the link's [`Impairments`] says, and dropped where nobody reads them.
+//! Parties take no time to compute: the clock stops while one of them is stepped, and advances only
+//! when none has anything to do. It models streams as an application sees them, not TCP: there is
+//! no slow start and no loss, only what a socket can show. Datagrams are lost, doubled and
+//! overtaken as the link's [`Impairments`] require, and dropped if no party reads them.
 
 mod datagrams;
 mod ends;
@@ -28,7 +28,7 @@ pub use flows::Impairments;
 pub use link::{Cut, Link, Pause};
 use state::State;
 
-/// Somebody in the world: a client's shard, a server, a whole program.
+/// Party of the simulation: a client's shard, a server, a whole program.
 pub trait Party {
     /// Does what there is to do now, with one turn of its [`SimIo`] among it; false once it is
     /// over, which closes its sockets.
@@ -58,7 +58,7 @@ impl World {
         SimIo { state: self.state.clone(), number, is_woken }
     }
 
-    /// Lays the link to a listening address, before anybody connects to it.
+    /// Sets the link to a listening address, before any party connects to it.
     pub fn link(&mut self, to: SocketAddr, link: Link) {
         self.state.borrow_mut().lay(to, link);
     }
@@ -93,17 +93,17 @@ impl World {
         self.state.borrow().log
     }
 
-    /// How many events were reported so far.
+    /// Returns the number of events reported so far.
     pub fn events(&self) -> u64 {
         self.state.borrow().events
     }
 
-    /// Runs the parties, in the order in which their `SimIo`s were made, until all that do not
-    /// only serve are over, nothing is left to do, or the time `until` has come. It may be
-    /// called again with the same parties to go on. Returns the virtual time.
+    /// Runs the parties, in the order in which their `SimIo`s were made, until all that do not only
+    /// serve are over, nothing is left to do, or the time `until` has come. It may be called again
+    /// with the same parties to continue. Returns the virtual time.
     ///
     /// # Panics
-    /// If there are not as many parties as `SimIo`s, or if parties go on for ever without
+    /// If there are not as many parties as `SimIo`s, or if parties continue for ever without
     /// letting time pass.
     pub fn run(&mut self, parties: &mut [&mut dyn Party], until: Nanos) -> Nanos {
         assert_eq!(parties.len(), self.state.borrow().parties.len(), "one party for each SimIo");
@@ -236,7 +236,7 @@ impl Io for SimIo {
     }
 }
 
-/// So many rounds of steps without time passing are a mistake of a party.
+/// Number of rounds of steps without time passing that counts as a mistake of a party.
 const STEPS_PER_MOMENT: u32 = 1_000_000;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
 use super::IoFault;
 
-/// A connection on its way; `Err` inside `Ok` is a failure that the kernel told at once.
+/// Starts to connect; `Err` inside `Ok` is a failure that the kernel reported at once.
 pub(super) fn dial(
     to: SocketAddr,
     from: Option<IpAddr>,
@@ -68,7 +68,7 @@ pub(super) fn reset_on_close(socket: &OwnedFd) {
     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
 }
 
-/// What an errno of a connection means.
+/// Converts an errno of a connection.
 pub(super) fn fault(errno: Errno) -> IoFault {
     match errno {
         Errno::CONNREFUSED => IoFault::Refused,

@@ -20,12 +20,12 @@ pub fn wait(
     take(epoll, events)
 }
 
-/// What is ready now.
+/// Takes the events that are ready now.
 fn take(epoll: BorrowedFd<'_>, events: &mut Vec<Event>) -> Result<(), Errno> {
     let room = (events.capacity() - events.len()).clamp(1, EVENTS_MAX);
     let mut ready = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX];
-    // SAFETY: the descriptor is open for as long as it is borrowed, and the array has room for so
-    // many events. No safe call of rustix makes this system call once it may use epoll_pwait2.
+    // SAFETY: the descriptor is open for as long as it is borrowed, and the array has room for that
+    // number of events. No safe call of rustix makes this system call once it may use epoll_pwait2.
     #[expect(unsafe_code, reason = "rustix asks for epoll_pwait2 and nothing else")]
     let count = unsafe { libc::epoll_wait(epoll.as_raw_fd(), ready.as_mut_ptr(), room as i32, 0) };
     let count = usize::try_from(count).map_err(|_| {
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// It tells what `epoll_wait` of the kernel tells.
+    /// Both waits report the same events as `epoll_wait` of the kernel.
     #[test]
     fn it_tells_the_same_events_as_one_step() {
         let ready = epoll::create(CreateFlags::CLOEXEC).unwrap();

@@ -11,7 +11,7 @@ use weigh_model::protocol::Dial;
 
 use super::session::{Begin, Scratch, Session};
 
-/// The same clients, each inside the layer.
+/// Wraps the connections of these clients in the layer.
 pub(super) fn layered<S: Session + 'static>(dial: Dial, begin: Begin<S>) -> Dial {
     let make = dial.make;
     let make = move |seat| {
@@ -32,11 +32,11 @@ struct LayeredConnection<S> {
     inner: Box<dyn Connection>,
     begin: Begin<S>,
     session: Option<S>,
-    /// What could not be told when it happened.
+    /// Fault that could not be reported when it happened.
     fault: Option<Fault>,
-    /// What the inner connection left over.
+    /// Bytes that the inner connection left over.
     carry: Vec<u8>,
-    /// The server said goodbye, and the inner connection knows.
+    /// True if the server closed the session and the inner connection knows it.
     has_ended: bool,
 }
 
@@ -45,7 +45,7 @@ impl<S: Session> LayeredConnection<S> {
         self.session.as_ref().is_some_and(S::stands)
     }
 
-    /// Lets the inner connection say something and wraps it.
+    /// Lets the inner connection write, and wraps its bytes.
     fn relay<T>(&mut self, out: &mut Outbox, speak: impl FnOnce(&mut Self, &mut Outbox) -> T) -> T {
         let mut scratch = Scratch::take();
         let result = speak(self, &mut scratch.said);
@@ -234,7 +234,8 @@ impl<S: Session> Metered for LayeredConnection<S> {
         }
     }
 
-    /// What is inside, and what the layer adds that looks like content.
+    /// Returns the counts of the inner connection, and the bytes of the layer that look like
+    /// content.
     fn counts(&mut self) -> Option<StreamCounts> {
         let mut counts = self.inner.metered()?.counts()?;
         counts.received.add(Phase::Messages, self.carry.len(), 0);

@@ -9,7 +9,7 @@ use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 use super::session::{Begin, Scratch, Session};
 
-/// The same server, inside the layer.
+/// Wraps this server in the layer.
 pub(super) fn layered<S: Session + Send + 'static>(host: Host, begin: Begin<S>) -> Host {
     let make = move |shard| {
         let server: Box<dyn Server> = Box::new(LayeredServer {
@@ -145,9 +145,9 @@ struct Lines<S> {
 
 struct Line<S> {
     session: S,
-    /// What the inner server wants to say.
+    /// Bytes that the inner server wants to send.
     staged: Vec<u8>,
-    /// What it left over of what it heard.
+    /// Bytes that it left over of its input.
     carry: Vec<u8>,
     is_accepted: bool,
     is_closing: bool,
@@ -285,5 +285,5 @@ impl<S: Session> Outboxes for LayerOutboxes<'_, S> {
     }
 }
 
-/// Memory that an idle connection keeps for what it will say next.
+/// Memory that an idle connection keeps for its next output.
 const STAGED_BYTES_KEPT: usize = 1024;

@@ -1,5 +1,5 @@
-//! What a layer is at one end of one connection: bytes of the transport on one side, bytes of the
-//! protocol inside on the other.
+//! End of a layer on one connection: bytes of the transport on one side, bytes of the inner
+//! protocol on the other.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use weigh_model::content::StreamCounts;
 
 /// One end of one connection of a layer.
 pub(super) trait Session {
-    /// Takes all of `input`, which may be nothing; what it held for the protocol inside is
-    /// appended to `plain`, what must be answered to `out`. True if the layer began to stand by
-    /// it. After an error `out` ends with what tells the peer, and the session is over.
+    /// Takes all of `input`, which may be empty; content for the inner protocol is appended to
+    /// `plain`, answers of the layer to `out`. Returns true if the input completed the layer's
+    /// handshake. After an error `out` ends with the notice to the peer, and the session is over.
     fn feed(
         &mut self,
         input: &[u8],
@@ -24,22 +24,23 @@ pub(super) trait Session {
     /// Wraps `plain` behind what is in `out`; nothing before the layer stands.
     fn say(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Fault>;
 
-    /// Says goodbye, once; a session that does not stand has nothing to close.
+    /// Sends the close notice, once; a session whose handshake is not complete has nothing to
+    /// close.
     fn goodbye(&mut self, out: &mut Vec<u8>);
 
     /// True once the protocol inside may speak.
     fn stands(&self) -> bool;
 
-    /// True after the peer's goodbye: nothing was cut off.
+    /// True after the peer's close notice: nothing was cut off.
     fn has_peer_closed(&self) -> bool;
 
-    /// What this layer adds to the content of the stream, as whoever listens on the wire sees it;
-    /// nothing where a listener tells it from content himself.
+    /// Returns the bytes that this layer adds to the content of the stream, as seen by packet
+    /// capture; zero if the capture itself can distinguish them from content.
     fn added(&self) -> StreamCounts {
         StreamCounts::default()
     }
 
-    /// The transport ended without a goodbye of the peer; what that means.
+    /// Returns the fault that it means if the transport ended without the peer's close notice.
     fn cut_off(&self) -> Fault;
 }
 

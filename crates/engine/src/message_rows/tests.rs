@@ -1,5 +1,5 @@
-//! What the trials of `shard/tests.rs` cannot bring about: orders between shards, and a bound
-//! that is reached. Those trials hold the rows against the ledger.
+//! Cases that the trials of `shard/tests.rs` cannot reach: orders between shards, and a full log.
+//! Those trials compare the rows with the ledger.
 
 use weigh_model::tally::Tally;
 use weigh_model::{Pattern, mark::Mark, mark::Reading};

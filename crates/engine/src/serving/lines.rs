@@ -23,9 +23,9 @@ pub(super) struct Lines {
     transport: Transport,
 }
 
-/// What became of a line.
+/// State of a line after a flush.
 pub(super) enum Flushed {
-    /// It goes on.
+    /// It stays open.
     Kept,
     /// It took everything, and the server asked to hear of it.
     Drained,
@@ -123,7 +123,7 @@ impl Lines {
         }
     }
 
-    /// Tells the sockets which of them are to be read.
+    /// Sets which sockets are read.
     pub(super) fn settle_holds(&mut self, io: &mut dyn Io) {
         for (token, held) in self.holds.drain(..) {
             match held {
@@ -337,9 +337,9 @@ const _: () = assert!(size_of::<Line>() == 8);
 #[derive(Default)]
 struct Buffers {
     staged: Vec<u8>,
-    /// Where datagrams in it end; empty for a stream.
+    /// Ends of the datagrams in it; empty for a stream.
     ends: Vec<u32>,
-    /// How much of `staged` the socket has taken.
+    /// Number of bytes of `staged` that the socket has taken.
     sent: usize,
     carry: Vec<u8>,
 }
@@ -390,6 +390,6 @@ const ENDED: u8 = 64;
 /// Everything is out, our side is closed, the peer's end is awaited.
 const LINGERS: u8 = 128;
 
-/// How many buffers keep their memory while nobody needs them, and how much of it.
+/// Number of unused buffers that keep their memory, and the size of it.
 const WARM_BUFFERS: usize = 256;
 const WARM_BYTES: usize = 4096;

@@ -1,9 +1,9 @@
-//! What reference servers report when they have stopped.
+//! Reports of reference servers when they have stopped.
 
 use serde::Serialize;
 use weigh_model::server::{RECEIVE_QUEUE_FULL, ServerReport};
 
-/// What a server counted, and what its sockets saw beside.
+/// Counts of a server and of its sockets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServingReport {
     /// The protocol's own count, over all shards.
@@ -14,7 +14,7 @@ pub struct ServingReport {
     pub fault_reasons: Vec<String>,
     /// Shards that were not allowed a descriptor table of their own.
     pub shared_tables: u16,
-    /// How often accepting paused because no descriptors were left.
+    /// Number of times that accepting paused because no descriptors were left.
     pub accept_pauses: u64,
     /// Connections open now.
     pub open_connections: u64,
@@ -46,5 +46,5 @@ impl ServingReport {
     }
 }
 
-/// How many fault reasons a report keeps.
+/// Number of fault reasons that a report keeps.
 pub(super) const REASONS_KEPT: usize = 8;

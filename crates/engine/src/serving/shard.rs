@@ -11,8 +11,8 @@ use super::lines::{Flushed, Lines};
 use super::report::{REASONS_KEPT, ServingReport};
 use crate::io::{Close, Io, IoEvent, Token, Waker};
 
-/// A server and its connections; its sockets are in the `Io` it is stepped with, always the
-/// same one. A listening socket is made by whoever owns both.
+/// A server and its connections; its sockets are in the `Io` with which it is stepped, always the
+/// same one. The owner of both makes the listening socket.
 pub struct ServerShard {
     server: Box<dyn Server>,
     lines: Lines,
@@ -24,7 +24,7 @@ pub struct ServerShard {
     round: Vec<Token>,
     /// Connections whose end is awaited: until when, and the bytes that came meanwhile.
     lingering: BTreeMap<Token, (Nanos, usize)>,
-    /// The same in the order of time; entries that the map does not know are stale.
+    /// Entries of the map in the order of time; entries that the map does not have are stale.
     lingering_until: VecDeque<(Nanos, Token)>,
 }
 
@@ -53,7 +53,7 @@ impl ServerShard {
         self.flush(io);
         let until = self.wake_at.map_or(until, |wake| wake.min(until));
         let until = self.lingering_until.front().map_or(until, |(at, _)| until.min(*at));
-        // A server that stages again whenever it is drained goes on in the next turn.
+        // A server that stages again whenever it is drained continues in the next turn.
         let until = if self.lines.any_dirty() { Nanos(0) } else { until };
         io.turn(until, &mut |now, event| self.handle(now, event));
         let asked = self.server.next_wake();
@@ -67,7 +67,7 @@ impl ServerShard {
         self.lines.any_dirty()
     }
 
-    /// What was counted so far, without the figures that only the `Io` knows.
+    /// Returns the counts so far, without the figures that only the `Io` has.
     pub fn report(&self) -> ServingReport {
         ServingReport {
             server: self.server.report(),
@@ -105,7 +105,7 @@ impl ServerShard {
             IoEvent::Ended(token) => self.lines.mark_ended(token),
             IoEvent::Failed(token, _) => self.lines.mark_failed(token),
             IoEvent::Woken => self.server.notified(now, &mut self.lines),
-            // A server connects to nobody.
+            // A server makes no connections.
             IoEvent::Connected(_) => {}
         }
     }
@@ -216,10 +216,10 @@ impl ServerShard {
     }
 }
 
-/// How often within one turn a server may stage more because it was drained.
+/// Number of times within one turn that a server may stage more because it was drained.
 const FLUSH_ROUNDS: u32 = 8;
 
-/// How long the end of a peer is awaited, and how much of what it still sends is read, after
-/// which the close may be a reset.
+/// Time that the end of a peer is awaited, and number of bytes that are still read, after which the
+/// close may be a reset.
 const LINGER_TIME_MAX: Nanos = Nanos::from_secs(2);
 const LINGER_BYTES_MAX: usize = 64 << 20;

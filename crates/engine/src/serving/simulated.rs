@@ -28,12 +28,12 @@ impl SimulatedServing {
         Ok(SimulatedServing { shard, io, address })
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has counted so far.
+    /// Returns the counts so far.
     pub fn report(&self) -> ServingReport {
         let mut report = self.shard.report();
         (report.bytes_written, report.bytes_read) = self.io.bytes();

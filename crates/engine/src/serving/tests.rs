@@ -225,7 +225,7 @@ fn a_taken_address_is_named() {
     assert_eq!(error.err(), Some(ServeError::Listen { on: serving.address(), fault }));
 }
 
-/// Says its line when connected and leaves when the answer is there.
+/// Sends its line when connected and leaves when the answer has arrived.
 struct Guest {
     io: SimIo,
     token: Token,
@@ -330,7 +330,7 @@ fn a_peer_that_never_stops_sending_is_not_waited_for_for_ever() {
     assert_eq!((report.server.received, report.faults), (1, 1));
 }
 
-/// Goes on sending every 100 ms, whatever it hears, until it is reset.
+/// Sends every 100 ms, whatever it receives, until it is reset.
 struct Stubborn {
     io: SimIo,
     token: Option<Token>,

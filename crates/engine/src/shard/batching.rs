@@ -226,7 +226,7 @@ impl Shard {
     }
 }
 
-/// How many messages may start now, in one exchange where the protocol has such.
+/// Returns how many messages may start now, in one exchange if the protocol supports that.
 fn room_together(connection: &mut Box<dyn Connection>) -> u32 {
     match connection.batch() {
         Some(batch) => batch.room_together(),

@@ -31,11 +31,11 @@ use crate::window::Window;
 /// The bookkeeping of a shard, apart from its links so that both can be borrowed at once.
 pub(super) struct Bookkeeping {
     job: Arc<Job>,
-    /// What the shard leaves behind, as far as it is known.
+    /// Results of the shard, as far as they are known.
     pub(super) outcome: ShardOutcome,
-    /// How many producers there are.
+    /// Number of producers.
     pub(super) producers: usize,
-    /// What happens to every single message, where that is kept.
+    /// Log of single messages, if it is kept.
     pub(super) notes: Option<Notes>,
     /// Links with a slot that is free again, and since when.
     pub(super) freed: Vec<(LinkId, Nanos)>,
@@ -47,7 +47,7 @@ pub(super) struct Bookkeeping {
     pub(super) answered: Vec<Answered>,
     /// Requests of the measured window that are not answered.
     pub(super) requests_awaited: u64,
-    /// When the clock stood at 0, where it goes on within a turn.
+    /// Instant at which the clock was at 0, if the clock advances within a turn.
     pub(super) epoch: Option<Instant>,
     /// Messages in flight on all links, expired ones included.
     pub(super) in_flight: u64,
@@ -55,8 +55,8 @@ pub(super) struct Bookkeeping {
     pub(super) due_count: u64,
     /// The latest due time of a measured message.
     pub(super) last_due: Nanos,
-    /// When the target last did something: answered or delivered a message, took bytes after it
-    /// had taken none, or ended a connection. To accept and to greet is not enough.
+    /// Time of the last progress of the target: it answered or delivered a message, took bytes
+    /// after it had taken none, or ended a connection. Accepting and greeting are not progress.
     pub(super) last_moved: Nanos,
     /// Sessions that stand.
     pub(super) open_links: u64,
@@ -259,7 +259,7 @@ impl Bookkeeping {
         self.outcome.alive.sent.saturating_sub(self.outcome.alive.answered)
     }
 
-    /// A producer may have that many messages in flight; `u32::MAX` is no limit.
+    /// Sets the number of messages that a producer may have in flight; `u32::MAX` for no limit.
     pub(super) fn note_window(&mut self, window: u32) {
         if window < u32::MAX {
             let least = self.granted.entry(IN_FLIGHT).or_insert(u64::from(window));
@@ -321,9 +321,9 @@ impl Bookkeeping {
         self.free_window(link, &flight, is_whole, now);
     }
 
-    /// Where a connection lives for one message, its end ends the connection. So does an answer
-    /// that came before the whole object was sent: the server does not want the rest, and an
-    /// answer to the next message could not be told apart.
+    /// Ends the connection, if it is used for one message only. It also ends the connection after
+    /// an answer that came before the whole object was sent: the server does not want the
+    /// remainder, and an answer to the next message could not be distinguished.
     fn end_of_message(&self, state: &mut LinkState, ticket: Ticket) {
         let outgoing = &mut state.traffic_mut().outgoing;
         let is_cut_off = outgoing.take_if(|object| object.ticket == ticket).is_some();
@@ -478,8 +478,8 @@ impl Bookkeeping {
         is_new
     }
 
-    /// The identity of a body: what its mark says, or what follows from connection and order where
-    /// bodies are too small for a mark.
+    /// Returns the identity of a body: from its mark, or from connection and order if bodies are
+    /// too small for a mark.
     fn identity(&mut self, state: &LinkState, topic: &[u8], marked: Option<Reading>) -> Reading {
         let producers = self.job.load().connections;
         let reading = if let Some(reading) = marked {

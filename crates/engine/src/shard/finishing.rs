@@ -71,7 +71,8 @@ impl Shard {
         self.books.note_not_sent(cause, unsent);
     }
 
-    /// When the trial ends even if messages are missing: Tmax after the last due time.
+    /// Returns the time at which the trial ends even if messages are missing: Tmax after the last
+    /// due time.
     pub(super) fn deadline(&self) -> Nanos {
         let last_due = Nanos(self.job.shared.last_due_ns.load(Ordering::SeqCst));
         let patience = if self.books.outcome.was_interrupted {
@@ -82,8 +83,9 @@ impl Shard {
         last_due.max(self.books.last_due) + patience
     }
 
-    /// When to look again: at once, if the last thing that was awaited was seen to happen since; at
-    /// the deadline, once it is known; and soon where other shards may be done meanwhile.
+    /// Returns the time of the next check: at once, if the last thing that was awaited has happened
+    /// since; at the deadline, once it is known; and soon if other shards may be done in the
+    /// meantime.
     pub(super) fn drain_moment(&mut self, io: &mut dyn Io) -> Nanos {
         let all_sent = self.job.shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
         if all_sent
@@ -262,11 +264,11 @@ fn first_from(start: usize, count: usize, is_it: impl Fn(usize) -> bool) -> Opti
     (start..count).chain(0..start.min(count)).find(|place| is_it(*place))
 }
 
-/// How long what may still come twice is awaited.
+/// Time that is waited for duplicates.
 const LINGER: Nanos = Nanos::from_millis(50);
 
-/// How often a shard looks whether the others are done.
+/// Interval at which a shard checks whether the others are done.
 const DRAIN_POLL: Nanos = Nanos::from_millis(2);
 
-/// How long answers are awaited after an interrupt.
+/// Time that answers are awaited after an interrupt.
 const INTERRUPTED_PATIENCE: Nanos = Nanos::from_millis(500);

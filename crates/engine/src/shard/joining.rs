@@ -68,7 +68,8 @@ impl Shard {
         (waits && (link.0 as usize) < self.connecting.next_joiner).then_some(link)
     }
 
-    /// When the next client comes; never where all have, or stood before the load.
+    /// Returns the time at which the next client starts; never if all have started, or were open
+    /// before the load.
     pub(super) fn next_turn(&self) -> Nanos {
         match self.connecting.next_joiner < self.links.len() {
             true => self.turn(LinkId(self.connecting.next_joiner as u32)),
@@ -76,7 +77,7 @@ impl Shard {
         }
     }
 
-    /// When the client of this link begins.
+    /// Returns the time at which the client of this link starts.
     pub(super) fn turn(&self, link: LinkId) -> Nanos {
         self.clock.start + self.job.load().turn(self.links[link].state.index)
     }

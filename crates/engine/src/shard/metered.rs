@@ -1,5 +1,5 @@
-//! Counts of the codecs, connection by connection, and a close that loses none of the bytes on the
-//! way: both only where packets are captured.
+//! Counts of the codecs, connection by connection, and a close that loses none of the bytes in
+//! transit: both only if packets are captured.
 
 use weigh_model::Nanos;
 use weigh_model::protocol::Role;
@@ -39,7 +39,7 @@ impl Shard {
         self.await_closes(until, io);
     }
 
-    /// Is done once every other side has closed its half too, or has had its time.
+    /// Ends once every other side has closed its half too, or its time is over.
     pub(super) fn await_closes(&mut self, until: Nanos, io: &mut dyn Io) {
         if io.now() < until && self.links.iter().any(|link| link.state.token.is_some()) {
             return;
@@ -55,5 +55,5 @@ impl Shard {
     }
 }
 
-/// How long the other side has to close its half: a round trip on the slowest built-in path.
+/// Time that the other side has to close its half: a round trip on the slowest built-in path.
 const CLOSE_PATIENCE: Nanos = Nanos::from_secs(2);

@@ -23,8 +23,8 @@
 //!                                                        losses ──► links down ──► reopens
 //! ```
 //!
-//! What differs between trials is decided when the shard is made: [`Source`] says what makes
-//! messages due, [`rules::Exchange`] how they leave, [`rules::Consumer`] how they are fetched.
+//! All differences between trials are decided when the shard is made: [`Source`] makes messages
+//! due, [`rules::Exchange`] sends them, [`rules::Consumer`] fetches them.
 
 mod batching;
 mod books;
@@ -83,11 +83,11 @@ pub struct Shard {
     connecting: Connecting,
     waking: Waking,
     reported: Reported,
-    /// Whether consumers read.
+    /// State of consumers: reading or stalled.
     stall: Stall,
     out: Output,
     awaited: Awaited,
-    /// What codecs count, where packets are captured.
+    /// Counts of codecs, if packets are captured.
     metered: Option<Box<Metered>>,
     failure: Option<Failure>,
 }
@@ -146,7 +146,7 @@ impl Shard {
         self.books.outcome.recorder.window.is_over()
     }
 
-    /// How far it is.
+    /// Returns the phase of the trial.
     pub fn phase(&self) -> Phase {
         self.clock.phase
     }
@@ -201,7 +201,7 @@ impl Shard {
         self.clock.phase != Phase::Done
     }
 
-    /// What the shard has to tell when it is done.
+    /// Returns the results of the shard when it is done.
     pub fn outcome(self) -> ShardOutcome {
         let contents = self.metered.map(|metered| metered.contents);
         ShardOutcome { contents, ..self.books.into_outcome(self.failure) }
@@ -246,9 +246,9 @@ impl Shard {
         until.min(self.connecting.reopens.next())
     }
 
-    /// When the next message is due, put off so that wake-ups keep a quantum between them on
-    /// average: at high rates all that is due within it starts together, while neighbours by
-    /// chance at low rates keep their own times.
+    /// Returns the due time of the next message, put off so that wake-ups keep a quantum between
+    /// them on average: at high rates all that is due within it starts together, while neighbours
+    /// by chance at low rates keep their own times.
     fn next_due_moment(&self) -> Nanos {
         let source = match self.source {
             // Its next message waits for room.
@@ -362,26 +362,26 @@ fn body_room(job: &Job) -> usize {
     if job.composer.makes_pieces() { whole.min(PIECE_BYTES) } else { whole }
 }
 
-/// How long after the last connection stood the load starts: long enough for all shards to
+/// Time from the last opened connection to the start of the load: long enough for all shards to
 /// notice.
 const START_AHEAD: Nanos = Nanos::from_millis(2);
 
-/// How long before the start the phase changes, so that observers can read counters
-/// without making the first message late.
+/// Time from the change of the phase to the start, so that observers can read counters without
+/// making the first message late.
 const START_LEAD: Nanos = Nanos::from_millis(1);
 
-/// How often a shard looks whether the others are ready.
+/// Interval at which a shard checks whether the others are ready.
 const SHARD_POLL: Nanos = Nanos::from_micros(500);
 
-/// How often flights and connection attempts are checked against their time limits.
+/// Interval at which flights and connection attempts are checked against their time limits.
 const SWEEP: Nanos = Nanos::from_millis(100);
 
 /// Least time between two wake-ups for due messages, on average. A precise wake-up costs some
 /// 25 µs of processor time, so this bounds their cost at a quarter of a core.
 const QUANTUM: Nanos = Nanos::from_micros(100);
 
-/// So much of that time can be saved up by not waking: 32 wake-ups may follow one another as
-/// closely as they are due.
+/// Maximum time that can be saved by not waking: 32 wake-ups may follow one another as closely as
+/// they are due.
 const PACE_CREDIT: Nanos = Nanos::from_micros(3200);
 
 #[cfg(test)]

@@ -178,7 +178,7 @@ impl Shard {
         }
     }
 
-    /// Whether the link comes back, stays away, or ends the trial before it began.
+    /// Decides whether the link reconnects, stays closed, or ends the trial before it began.
     fn decide_after_loss(&mut self, loss: &Loss, was_ready: bool, now: Nanos) {
         let attempts = self.links[loss.link].state.attempts;
         let is_cut_off = loss.reason == NO_SESSION && self.job.may_be_cut_off;
@@ -331,8 +331,8 @@ impl Shard {
         self.expire_requests(now);
     }
 
-    /// How long one connection may take to stand: as long as an answer may take, within limits, but
-    /// for paths, which delay every step of it.
+    /// Returns the time limit for opening one connection: as long as an answer may take, within
+    /// limits; longer for paths, which delay every step of it.
     fn session_time_max(&self) -> Nanos {
         match self.job.may_be_cut_off {
             true => OPEN_TIME_MAX,
@@ -408,19 +408,19 @@ impl Shard {
 /// Connections of one shard that may be opening at once.
 const OPENING_MAX: u64 = 128;
 
-/// How long connections across a path may take to stand: as long as the load and its last answer
-/// would have taken, within limits; on a slow path, whose timeout is longer, as long as that. The
-/// kernel sends a SYN again after 1 and 3 s (RFC 6298).
+/// Returns the time limit for opening connections across a path: as long as the load and its last
+/// answer would have taken, within limits; on a slow path, whose timeout is longer, as long as
+/// that. The kernel sends a SYN again after 1 and 3 s (RFC 6298).
 fn opening_time_max(load: &Load) -> Nanos {
     let whole = load.duration.map_or(OPEN_TIME_MAX, |d| load.warmup + d + load.timeout);
     whole.clamp(OPEN_TIME_MIN, OPEN_TIME_MAX.max(load.timeout))
 }
 
-/// How long one connection may take to stand.
+/// Maximum time to open one connection.
 const OPEN_TIME_MAX: Nanos = Nanos::from_secs(10);
 const OPEN_TIME_MIN: Nanos = Nanos::from_secs(4);
 
-/// Why a connection is given up that never stood.
+/// Reason for giving up a connection that never was open.
 const NO_SESSION: &str = "no session within the time limit";
 
 /// Failed attempts in a row after which a link is given up.
@@ -429,5 +429,5 @@ const ATTEMPTS_MAX: u8 = 4;
 /// Wait before the first new attempt; it doubles with each.
 const RETRY_FIRST: Nanos = Nanos::from_millis(50);
 
-/// How often the progress of opening is reported.
+/// Interval at which the progress of opening is reported.
 const PROGRESS: Nanos = Nanos::from_millis(500);

@@ -17,11 +17,11 @@ use crate::link::{Link, LinkId, LinkState, Staged};
 /// The phases of the trial, and the moments between them.
 pub(super) struct Clock {
     pub(super) phase: Phase,
-    /// When the load started; the schedule counts from here.
+    /// Start of the load; the schedule counts from here.
     pub(super) start: Nanos,
-    /// When warm-up ends.
+    /// End of the warm-up.
     pub(super) measure_from: Nanos,
-    /// When nothing more becomes due.
+    /// Time after which nothing more becomes due.
     pub(super) end: Nanos,
     pub(super) next_sweep: Nanos,
     pub(super) has_begun: bool,
@@ -44,12 +44,13 @@ impl Clock {
     }
 }
 
-/// What is due and waits for a link, and when to look again.
+/// Messages that are due and wait for a link, and the time of the next check.
 #[derive(Default)]
 pub(super) struct Pending {
     /// Messages of a shared schedule.
     pub(super) backlog: VecDeque<Nanos>,
-    /// How many at the front of the backlog had to wait because no link could take them.
+    /// Number of messages at the front of the backlog that had to wait because no link could take
+    /// them.
     pub(super) held_up: usize,
     /// True if links could take more of the backlog than one step hands out.
     pub(super) is_cut_short: bool,
@@ -91,7 +92,7 @@ pub(super) struct Connecting {
     pub(super) losses: Vec<Loss>,
 }
 
-/// What goes out: links to flush, and room for bodies.
+/// Output: links to flush, and room for bodies.
 #[derive(Default)]
 pub(super) struct Output {
     /// Links with bytes to flush.
@@ -105,10 +106,10 @@ pub(super) struct Output {
     pub(super) gathered: Vec<Gathered>,
 }
 
-/// What was reported of the trial while it runs, and to whom.
+/// Reports of the trial while it runs, and their receiver.
 pub(super) struct Reported {
     pub(super) next_interval: Nanos,
-    /// When the last interval ended.
+    /// Time at which the last interval ended.
     pub(super) reported_at: Nanos,
     /// True once the interval in which the load ended was reported.
     pub(super) is_load_reported: bool,
@@ -131,7 +132,7 @@ impl Reported {
     }
 }
 
-/// How far the trial is.
+/// Phase of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Connections are being made.
@@ -154,7 +155,7 @@ pub enum Phase {
     Done,
 }
 
-/// Whether consumers read.
+/// State of consumers: reading or stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stall {
     /// They do, until the window begins.
@@ -171,7 +172,7 @@ impl Stall {
         if load.stall.is_some() { Stall::Ahead } else { Stall::Over }
     }
 
-    /// When it ends, where that must be waited for.
+    /// Returns the end of the stall, if it must be waited for.
     pub(super) fn ends(self) -> Nanos {
         match self {
             Stall::Until(end) => end,
@@ -180,7 +181,7 @@ impl Stall {
     }
 }
 
-/// What kept draining from its end when that was looked at last.
+/// Cause that kept draining from its end at the last check.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Awaited {
     /// The place of a link with bytes to flush.
@@ -189,7 +190,7 @@ pub(super) struct Awaited {
     pub(super) consumer: usize,
 }
 
-/// Why a connection is lost.
+/// Loss of a connection, with its cause.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
     pub(super) link: LinkId,
@@ -231,7 +232,7 @@ impl Spare {
         }
     }
 
-    /// Keeps buffers for the next link with something to say, unless they have grown large.
+    /// Keeps buffers for the next link that has output, unless they have grown large.
     fn keep(&mut self, mut staged: Box<Staged>) {
         let is_small = |bytes: &Vec<u8>| bytes.capacity() <= BUFFER_KEPT_BYTES;
         let is_kept = is_small(staged.out.buffer()) && is_small(&staged.carry);
@@ -241,7 +242,7 @@ impl Spare {
     }
 }
 
-/// Why a consumer makes a request.
+/// Reason for a consumer's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
     /// Its period is over.
@@ -250,7 +251,7 @@ pub(super) enum Reason {
     Answer,
 }
 
-/// What codecs have counted so far.
+/// Counts of codecs so far.
 #[derive(Default)]
 pub(super) struct Metered {
     pub(super) contents: Contents,
@@ -291,7 +292,7 @@ impl Metered {
 pub(super) struct Gathered {
     pub(super) due: Nanos,
     pub(super) was_held_up: bool,
-    /// What its body ends at in the memory for all of them.
+    /// End of its body in the memory for all bodies.
     pub(super) body_end: usize,
     pub(super) ticket: Ticket,
 }

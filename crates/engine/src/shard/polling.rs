@@ -43,13 +43,13 @@ impl Shard {
         self.keep_pace(released_before, now);
     }
 
-    /// When the next one asks.
+    /// Returns the time of the next request.
     pub(super) fn next_ask(&self) -> Nanos {
         self.requests.peek().map_or(Nanos::NEVER, |Reverse(first)| first.due)
     }
 
-    /// An answer that is full is followed by the next request at once: there is more. A long poll
-    /// goes on after every answer, whatever was in it.
+    /// Notes an answer. A full answer is followed by the next request at once: there is more. A
+    /// long poll continues after every answer, even an empty one.
     fn note_answered(&mut self, polling: &Polling) {
         for Answered { link, now, asked, is_refused } in self.books.answered.drain(..) {
             let is_early = asked.messages == 0 && now < asked.sent + Nanos(polling.wait.0 / 2);
@@ -117,7 +117,7 @@ impl Shard {
         }
     }
 
-    /// What a consumer had asked when its connection went will not be answered.
+    /// Drops a consumer's request whose connection was lost; it will not be answered.
     pub(super) fn drop_request(&mut self, link: LinkId, now: Nanos) {
         let Consumer::Poll(polling) = self.rules.consumer else { return };
         let state = &mut self.links[link].state;
@@ -132,8 +132,9 @@ impl Shard {
     }
 }
 
-/// When a consumer asks first, counted from the begin of the load: the consumers are spread evenly
-/// over one period, each by chance within its own part of it. Long polls all begin at once.
+/// Returns the time of a consumer's first request, counted from the begin of the load: the
+/// consumers are spread evenly over one period, each at random within its own part of it. Long
+/// polls all begin at once.
 fn first_request(load: &Load, polling: &Polling, seed: u64, consumer: u32) -> Nanos {
     if polling.wait.0 > 0 {
         return Nanos(0);
@@ -146,7 +147,7 @@ fn first_request(load: &Load, polling: &Polling, seed: u64, consumer: u32) -> Na
 /// Requests that are composed before they are handed over.
 const ASKED_TOGETHER: usize = 32;
 
-/// How soon a long poll looks again whether its session stands, or asks a server again that did
+/// Time until a long poll checks again whether its session is open, or asks a server again that did
 /// not let it wait.
 const SESSION_AWAITED: Nanos = Nanos::from_millis(10);
 

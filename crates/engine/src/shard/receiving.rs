@@ -1,4 +1,4 @@
-//! What happens on sockets: bytes go through the connections, signals to the bookkeeping.
+//! Events of sockets: bytes go through the connections, signals to the bookkeeping.
 
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Signal};

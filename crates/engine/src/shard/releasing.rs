@@ -39,7 +39,7 @@ impl Shard {
         self.pending.last_release = now;
     }
 
-    /// What a client has to send of its own accord is due from `since` on.
+    /// Starts a client; its own messages are due from `since` on.
     pub(super) fn begin_client(&mut self, link: LinkId, since: Nanos) {
         match &mut self.source {
             Source::Shared(_) => self.offer(link),
@@ -172,8 +172,8 @@ impl Shard {
         }
     }
 
-    /// How many messages may be in flight on an idle link; `None` while its session does not
-    /// stand.
+    /// Returns how many messages may be in flight on an idle link; `None` while its session is not
+    /// open.
     fn room_known(&self, link: LinkId) -> Option<u32> {
         let Link { connection, state } = &self.links[link];
         match (self.rules.lifetime, connection) {

@@ -1,4 +1,4 @@
-//! What holds of every message of a trial, decided once when a shard is made.
+//! Rules for every message of a trial, decided once when a shard is made.
 
 use weigh_model::load::Polling;
 use weigh_model::protocol::{Lifetime, Transport};
@@ -17,7 +17,7 @@ pub(super) struct Rules {
     pub(super) transport: Transport,
     /// True where the end of a message lets the next one go.
     pub(super) is_closed: bool,
-    /// True where a schedule says when each message is due, so that the generator can be late.
+    /// True if a schedule gives each message a due time, so that the generator can be late.
     pub(super) has_schedule: bool,
     /// True where each client has a share of the total.
     pub(super) has_quotas: bool,
@@ -29,7 +29,8 @@ pub(super) struct Rules {
     pub(super) ends_by_delivery: bool,
     /// Deliveries that end a message while all subscribers are there; 0 where an answer does.
     pub(super) copies: u32,
-    /// Most messages in flight on a link, in batches most exchanges; `u32::MAX` is no limit.
+    /// Maximum number of messages in flight on a link, in batches of exchanges; `u32::MAX` for no
+    /// limit.
     pub(super) window: u32,
     /// True where each message has a write to the socket of its own.
     pub(super) writes_single: bool,
@@ -37,7 +38,7 @@ pub(super) struct Rules {
     pub(super) timeout: Nanos,
 }
 
-/// How messages leave.
+/// Way in which messages leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchange {
     /// Each by itself, as a whole.
@@ -48,7 +49,7 @@ pub(super) enum Exchange {
     Stream,
 }
 
-/// How subscribers get messages.
+/// Way in which subscribers get messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Consumer {
     /// They listen, or there are none.
@@ -95,8 +96,8 @@ impl Rules {
         self.copies.min(self.copies.saturating_sub(dead as u32).max(1))
     }
 
-    /// How much of the `lag` of a message is the generator's own lateness. A message without a
-    /// schedule counts from its send time.
+    /// Returns the part of the `lag` of a message that is the generator's own lateness. A message
+    /// without a schedule counts from its send time.
     #[inline]
     pub(super) fn own_lag(&self, opening_lag: Nanos, lag: Nanos, was_held_up: bool) -> Nanos {
         match self.lifetime {
@@ -126,7 +127,7 @@ impl Exchange {
 }
 
 impl Consumer {
-    /// How subscribers ask; `None` where they listen.
+    /// Returns the polling of subscribers; `None` if they listen.
     #[inline]
     pub(super) fn polling(self) -> Option<Polling> {
         match self {

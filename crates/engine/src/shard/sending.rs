@@ -171,7 +171,8 @@ impl Shard {
         self.end_turn(link, could_more, io)
     }
 
-    /// Hands to the socket what a link has sent in its turn; true if it can go on at once.
+    /// Hands to the socket what a link has sent in its turn; returns true if it can continue at
+    /// once.
     pub(super) fn end_turn(&mut self, link: LinkId, could_more: bool, io: &mut dyn Io) -> bool {
         let traffic = self.links[link].state.traffic_mut();
         traffic.held_up = if could_more { 0 } else { traffic.waiting.len() as u32 };

@@ -1,5 +1,5 @@
-//! Where the messages of a load come from. Which source a load has is decided once, and each knows
-//! what makes its next message due.
+//! Sources of the messages of a load. The source is chosen once, and each source knows what makes
+//! its next message due.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use crate::job::Job;
 use crate::link::LinkId;
 use crate::schedule::{Due, Schedule};
 
-/// What makes messages due.
+/// Source that makes messages due.
 pub(super) enum Source {
     /// One schedule for all clients: a free link takes the next message.
     Shared(SharedSchedule),
@@ -37,7 +37,7 @@ pub(super) struct OwnSchedules {
     pub(super) schedules: Vec<Schedule>,
     /// Schedules that are not spent.
     pub(super) unspent: usize,
-    /// When which client has its next message.
+    /// Times of the next message of each client.
     pub(super) timers: Timers,
     /// Due messages of clients of which too many wait.
     pub(super) parked: Vec<(Nanos, LinkId)>,
@@ -53,13 +53,13 @@ pub(super) struct ClosedLoop {
     pub(super) slot_messages: usize,
     /// The time over which clients join; `None` where all begin at once.
     pub(super) ramp: Option<Nanos>,
-    /// When which slot is free again.
+    /// Times at which slots become free.
     pub(super) timers: Timers,
-    /// What each producer may send in a second; empty without such a limit.
+    /// Limits of producers in messages per second; empty without such a limit.
     shares: Vec<Share>,
 }
 
-/// What a producer has sent of its share of a second.
+/// Messages that a producer has sent of its share of a second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     /// Messages that it may send in each second.
@@ -101,7 +101,7 @@ impl Source {
         })
     }
 
-    /// When it has a message next, if that is known; the load began at `start`.
+    /// Returns the time of its next message, if that is known; the load began at `start`.
     pub(super) fn next_moment(&self, start: Nanos) -> Nanos {
         match self {
             Source::Shared(own) => own.next.map_or(Nanos::NEVER, |due| start + due.at),
@@ -160,8 +160,8 @@ impl SharedSchedule {
 }
 
 impl ClosedLoop {
-    /// When a producer may send again, since the load began, if its share of the second of `since`
-    /// is spent; else takes `messages` from the share.
+    /// Returns the time at which a producer may send again, since the load began, if its share of
+    /// the second of `since` is spent; else takes `messages` from the share.
     pub(super) fn next_second(&mut self, place: usize, since: Nanos) -> Option<Nanos> {
         let share = self.shares.get_mut(place)?;
         let second = since.0 / SECOND.0;
@@ -187,7 +187,7 @@ impl Timers {
         self.0.push(Reverse((at, link)));
     }
 
-    /// When the first is due.
+    /// Returns the due time of the first message.
     #[inline]
     pub(super) fn next(&self) -> Nanos {
         self.0.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at)
@@ -206,7 +206,7 @@ impl Timers {
         self.0.retain(|Reverse((_, link))| is_kept(*link));
     }
 
-    /// How many are due at `from` or later.
+    /// Returns how many messages are due at `from` or later.
     pub(super) fn count_from(&self, from: Nanos) -> u64 {
         self.0.iter().filter(|Reverse((at, _))| *at >= from).count() as u64
     }
@@ -219,5 +219,5 @@ pub(super) const BACKLOG_MAX: usize = if cfg!(test) { 1 << 14 } else { 1 << 24 }
 /// Messages of one client that may wait, however many clients there are.
 const WAITING_MIN: usize = 64;
 
-/// How long a share lasts.
+/// Duration of a share.
 const SECOND: Nanos = Nanos::from_secs(1);

@@ -1,5 +1,5 @@
-//! Consumers that stop reading for a while, as a program does that hangs: the kernel's buffers
-//! fill, and then the server has to say what becomes of the rest.
+//! Consumers that stop reading for a while, as a program that hangs: the kernel's buffers fill, and
+//! then the server has to decide about the remaining messages.
 
 use weigh_model::Nanos;
 use weigh_model::protocol::Role;

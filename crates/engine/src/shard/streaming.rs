@@ -15,7 +15,7 @@ use crate::io::Io;
 use crate::job::Job;
 use crate::link::{Link, LinkId, Outgoing};
 
-/// What was composed of a body.
+/// Body, as far as it was composed.
 pub(super) enum Composed {
     /// All of it.
     Whole,
@@ -25,7 +25,7 @@ pub(super) enum Composed {
     Nothing(String),
 }
 
-/// An object that goes on after the message was handed over.
+/// Object that continues after the message was handed over.
 pub(super) enum Object {
     /// The rest of it follows.
     Rest(Box<Outgoing>),
@@ -54,7 +54,7 @@ impl Composed {
         }
     }
 
-    /// What is left to do for the object; `None` for a message that is whole.
+    /// Returns the remainder of the object; `None` for a message that is complete.
     pub(super) fn object(self, ticket: Ticket, is_unanswered: bool) -> Option<Object> {
         match self {
             Composed::Part(maker) if maker.left() > 0 => {

@@ -39,13 +39,13 @@ struct Scene {
     way: Way,
     /// Connects are refused from the one moment to the other.
     refuse: Option<(Nanos, Nanos)>,
-    /// When the trial is told to stop.
+    /// Times at which the trial is asked to stop.
     stops: Vec<Nanos>,
     is_metered: bool,
     may_be_cut_off: bool,
 }
 
-/// What came of it.
+/// Result of a trial.
 struct Played {
     outcome: Result<Outcome, Failure>,
     steps: u64,
@@ -171,7 +171,7 @@ impl Scene {
 }
 
 impl Scene {
-    /// The record of single messages, put together, must say exactly what the ledger says.
+    /// Checks that the record of single messages, put together, equals the ledger.
     fn check_rows(&self, outcome: &Outcome, played: &Played) {
         let mut rows = Vec::new();
         let mut making = MessageRows::new(&self.load, self.confirms);
@@ -342,7 +342,7 @@ fn a_server_that_stands_still_does_not_keep_a_count_for_ever() {
     }
 }
 
-/// What is due and finds no free window waits for Tmax after the end, asleep.
+/// Messages that are due and find no free window wait for Tmax after the end, asleep.
 #[test]
 fn a_backlog_at_the_end_is_awaited_without_spinning() {
     let mut scene = scene(Manner::Silent);
@@ -378,7 +378,7 @@ fn refused_connections_are_tried_again_later_and_not_at_once() {
     assert!(played.steps < 2_000, "{} steps", played.steps);
 }
 
-/// Whoever listens on the wire changes how connections end, and no figure of the ledger.
+/// Packet capture changes how connections end, and no figure of the ledger.
 #[test]
 fn a_metered_trial_comes_to_the_same() {
     for lifetime in [Lifetime::Kept, Lifetime::PerMessage] {
@@ -504,8 +504,8 @@ fn the_first_stop_finishes_the_record_and_the_second_ends_it() {
     assert!(outcome.shards.was_interrupted && played.ended < Nanos::from_millis(1_500));
 }
 
-/// Intervals of two shards end at the same moments, one of them where warm-up does, and what is
-/// told of them adds up to the whole.
+/// Intervals of two shards end at the same moments, one of them where warm-up does, and their
+/// reports add up to the whole.
 #[test]
 fn intervals_end_at_the_same_moments() {
     let mut scene = scene(Manner::Answers);
@@ -534,7 +534,7 @@ fn intervals_end_at_the_same_moments() {
     assert!((100_000..=202_000).contains(&p99), "{p99}");
 }
 
-/// The same trials on real sockets, in one thread and in two.
+/// Runs the same trials on real sockets, in one thread and in two.
 #[test]
 fn real_sockets_tell_the_same() {
     struct Nobody;

@@ -10,13 +10,13 @@ use weigh_model::connection::Timing;
 use super::source::Timers;
 use crate::link::{LinkId, LinkState, Tick};
 
-/// When which connection is to be woken.
+/// Times at which connections are to be woken.
 pub(super) struct Waking {
     /// The most that a connection of this shard has asked for.
     timing: Timing,
     /// Entries that differ from their link's `wake_at` are stale.
     ticks: BinaryHeap<Reverse<(Tick, LinkId)>>,
-    /// The same for connections that are woken on time, against `alarm_of`.
+    /// Times of connections that are woken exactly, compared with `alarm_of`.
     alarms: Timers,
     alarm_of: Vec<Nanos>,
 }
@@ -55,7 +55,7 @@ impl Waking {
         }
     }
 
-    /// When the next connection is to be woken.
+    /// Returns the time at which the next connection is to be woken.
     pub(super) fn next(&self) -> Nanos {
         let tick = self.ticks.peek().map_or(Nanos::NEVER, |Reverse((at, _))| at.moment());
         tick.min(self.alarms.next())

@@ -51,7 +51,7 @@ fn stamped(number: u64, at_ms: [u64; 6]) -> (Departure, [Hop; 3]) {
     (departure, hops)
 }
 
-/// Books of one producer that sent so many, of which these were confirmed.
+/// Books of one producer that sent `sent` messages, of which these were confirmed.
 fn books(sent: u64, confirmed: impl IntoIterator<Item = u64>) -> Accounts {
     let mut bits = Bits::default();
     for number in confirmed {

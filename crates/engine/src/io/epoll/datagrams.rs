@@ -1,4 +1,4 @@
-//! What an [`EpollIo`] does with datagram sockets: those with one peer, and those of servers.
+//! Datagram sockets of an [`EpollIo`]: those with one peer, and those of servers.
 
 use std::net::{IpAddr, SocketAddr};
 

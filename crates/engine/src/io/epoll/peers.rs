@@ -11,22 +11,22 @@ use weigh_model::Nanos;
 use crate::io::datagrams::Batch;
 use crate::io::{IoEvent, Token};
 
-/// What datagram sockets need beside their slots.
+/// State of datagram sockets in addition to their slots.
 pub(super) struct Peers {
     batch: Batch,
     by_token: BTreeMap<Token, Peer>,
     by_address: HashMap<(Token, SocketAddr), Token>,
-    /// When silent peers are looked for next.
+    /// Time at which silent peers are searched for next.
     next_look: Nanos,
     /// Datagrams that the kernel dropped at sockets that are closed.
     pub(super) dropped: u64,
 }
 
-/// Who talks to a server socket.
+/// Peer of a server socket.
 struct Peer {
     socket: Token,
     address: SocketAddr,
-    /// When something last passed, either way.
+    /// Time at which a datagram last passed in either direction.
     moved: Nanos,
 }
 
@@ -68,7 +68,7 @@ impl Peers {
         bytes.len()
     }
 
-    /// The same at the socket of a server; a new peer gets a token from `new_token`.
+    /// Reports what arrived at the socket of a server; a new peer gets a token from `new_token`.
     pub(super) fn report_served(
         &mut self,
         index: usize,
@@ -118,7 +118,7 @@ impl Peers {
     }
 }
 
-/// How long a peer may be silent before it counts as gone; an exchange of CoAP may take 247 s (RFC
+/// Time that a peer may be silent before it counts as gone; an exchange of CoAP may take 247 s (RFC
 /// 7252, section 4.8.2).
 const SILENCE_MAX: Nanos = Nanos::from_secs(600);
 const LOOK_EVERY: Nanos = Nanos::from_secs(60);

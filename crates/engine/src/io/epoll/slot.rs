@@ -1,8 +1,9 @@
-//! The place of a socket in an `EpollIo`, and what its state says.
+//! Place of a socket in an `EpollIo`, and the meaning of its state.
 
 use std::os::fd::OwnedFd;
 
-/// One socket. The generation tells its events from those of an earlier socket in this place.
+/// One socket. The generation distinguishes its events from those of an earlier socket in this
+/// place.
 pub(super) struct Slot {
     pub(super) socket: Option<OwnedFd>,
     pub(super) generation: u16,

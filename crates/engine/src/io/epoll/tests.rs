@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// What happened, without bytes and times.
+/// Event without bytes and times.
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Connected(Token),
@@ -336,7 +336,7 @@ fn datagrams_wait_while_their_socket_is_held() {
     assert_eq!(turns(&mut client, |seen| seen.len() == 2), [received("one"), received("two")]);
 }
 
-/// One edge tells of all of them; a turn reads 64.
+/// One edge reports all of them; a turn reads 64.
 #[test]
 fn datagrams_beyond_the_share_of_a_turn_are_read_in_later_ones() {
     let mut server = io();

@@ -1,5 +1,5 @@
-//! Datagrams between the parties of the world: lost, doubled, held up and dropped at full queues as
-//! the link says, by the seed.
+//! Datagrams between the parties of the simulation: lost, doubled, delayed and dropped at full
+//! queues by the link's probabilities and the seed.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// True for one of a million times as often as `ppm` says; nothing is drawn for never.
+    /// Returns true with a probability of `ppm` in a million; no random number is drawn for 0.
     fn happens(&mut self, ppm: u32) -> bool {
         ppm > 0 && self.random.below(1_000_000) < u64::from(ppm)
     }
@@ -124,7 +124,7 @@ impl State {
         let (address, link) = (own.to, own.link);
         let to = match own.peer {
             Some(peer) => peer,
-            // A server whose peer has forgotten it speaks to nobody.
+            // A server that its peer has forgotten has no receiver.
             None if own.is_served => return,
             None => {
                 let server = self.flows.servers.iter().find(|(on, _)| *on == address);
@@ -153,7 +153,7 @@ impl State {
         self.note_flow(to);
     }
 
-    /// Nobody listens where a datagram went (ICMP port unreachable).
+    /// Reports that no party listens where a datagram went (ICMP port unreachable).
     pub(super) fn unheard(&mut self, id: FlowId) {
         self.flows.flows[id].has_failed = true;
         self.note_flow(id);
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// Tells a party what came.
+    /// Reports an event of a flow to its party.
     pub(super) fn tell_of_flow(&mut self, id: FlowId, news: FlowNews, reports: &mut Vec<Report>) {
         let flow = &mut self.flows.flows[id];
         if flow.is_closed {

@@ -37,7 +37,7 @@ pub(super) struct End {
     pub(super) out: Outward,
 }
 
-/// Payload an end has written, and what keeps it from writing more.
+/// Bytes that an end has written, and what keeps it from writing more.
 #[derive(Default)]
 pub(super) struct Outward {
     /// Bytes written and not known to be read.
@@ -48,7 +48,7 @@ pub(super) struct Outward {
     /// After how many of them a cut comes.
     pub(super) cut_after: Option<u64>,
     pub(super) severed: bool,
-    /// When the last thing that left here arrives; nothing overtakes it.
+    /// Time at which the last thing that left here arrives; nothing overtakes it.
     pub(super) last_arrival: Nanos,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Listener {
     pub(super) party: usize,
     pub(super) backlog: u32,
     pub(super) waiting: u32,
-    /// How many connections have reached it.
+    /// Number of connections that have reached it.
     pub(super) reached: u64,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Travel {
     pub(super) payload: Payload,
 }
 
-/// Payload is on its way, by the end that it goes to; a first request goes to no end yet.
+/// Content in transit, by the end that it goes to; a first request goes to no end yet.
 pub(super) enum Payload {
     Request {
         client: EndId,
@@ -88,7 +88,7 @@ pub(super) enum Payload {
     Window(EndId, usize),
     /// A datagram, by the end of the flow that it left.
     Datagram(FlowId, Vec<u8>),
-    /// Nobody took the datagrams of this flow.
+    /// No party took the datagrams of this flow.
     Unheard(FlowId),
 }
 

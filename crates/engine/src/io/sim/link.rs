@@ -13,7 +13,7 @@ pub struct Link {
     pub delay: Nanos,
     /// At most this is added to the delay, uniformly; bytes of one connection stay in order.
     pub jitter: Nanos,
-    /// Bytes per second either way; `None` is no limit.
+    /// Bytes per second in each direction; `None` for no limit.
     pub bytes_per_s: Option<u64>,
     /// Bytes of one connection and direction that were written but not yet read at the other
     /// end; a write beyond falls short. For datagrams the receive queue: one beyond is dropped.
@@ -38,20 +38,20 @@ impl Default for Link {
     }
 }
 
-/// When a party is stopped, as by SIGSTOP: it is not stepped, while the world goes on and what
-/// comes in for it queues up.
+/// Pauses of a party, as by SIGSTOP: it is not stepped, while the simulation continues and input
+/// for it queues up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
     /// The first moment of the first pause.
     pub from: Nanos,
-    /// How long each lasts.
+    /// Duration of each pause.
     pub lasts: Nanos,
     /// From the start of one to the start of the next, longer than it lasts; `None`: only one.
     pub every: Option<Nanos>,
 }
 
 impl Pause {
-    /// When the pause that holds at `now` ends.
+    /// Returns the end of the pause that holds at `now`.
     pub(super) fn resumes(&self, now: Nanos) -> Option<Nanos> {
         if now < self.from {
             return None;
@@ -69,10 +69,10 @@ impl Pause {
 pub struct Cut {
     /// The listening address.
     pub to: SocketAddr,
-    /// Which of the connections that reached it, from 0.
+    /// Number of the connection among those that reached it, from 0.
     pub connection: u64,
     /// Count the bytes of the one that listens, not those of the one that connected.
     pub from_listener: bool,
-    /// So many bytes still arrive; then both ends are reset.
+    /// Number of bytes that still arrive; then both ends are reset.
     pub after_bytes: u64,
 }

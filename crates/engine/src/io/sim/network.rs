@@ -10,7 +10,7 @@ use super::ends::{End, EndId, LinkState, Listener, Payload, Travel};
 use super::state::{Notice, Socket, State};
 use crate::io::{Close, IoFault, Token};
 
-/// Payload a party does with its sockets.
+/// Operations of a party on its sockets.
 impl State {
     pub(super) fn lay(&mut self, to: SocketAddr, link: Link) {
         self.links.push(LinkState::new(link));
@@ -148,7 +148,7 @@ impl State {
         token
     }
 
-    /// Tells the other end that bytes were read here.
+    /// Reports to the other end that bytes were read here.
     pub(super) fn acknowledge(&mut self, id: EndId, bytes: usize) {
         let end = &self.ends[id];
         if let (Some(peer), true) = (end.peer, bytes > 0) {
@@ -167,7 +167,7 @@ impl State {
     }
 }
 
-/// Payload happens on the way.
+/// Events in transit.
 impl State {
     /// Sends something off from an end, behind everything that left there before.
     fn dispatch(&mut self, from: EndId, payload: Payload, bytes: usize) {
@@ -180,7 +180,8 @@ impl State {
         self.schedule(arrives, payload);
     }
 
-    /// When the last of `bytes` bytes has left through a link, behind all that left before.
+    /// Returns the time at which the last of `bytes` bytes has left through a link, after all that
+    /// left before.
     pub(super) fn leave(&mut self, link: usize, direction: usize, bytes: usize) -> Nanos {
         let way = &mut self.links[link];
         let free = &mut way.free_at[direction];
@@ -337,6 +338,6 @@ impl State {
 const FIRST_PORT: u16 = 40_000;
 /// A long write travels in pieces of this size, so that a slow link delivers it bit by bit.
 const SEGMENT_BYTES: usize = 16 * 1024;
-/// How often a dropped request is sent again, as Linux does (tcp_syn_retries).
+/// Number of times a dropped request is sent again, as Linux does (tcp_syn_retries).
 const ATTEMPTS_MAX: u32 = 6;
 const EBADF: i32 = 9;

@@ -34,7 +34,7 @@ pub(super) struct State {
 pub(super) struct PartyState {
     pub(super) over: bool,
     pub(super) pauses: Vec<Pause>,
-    /// When it is to be stepped though nothing came in.
+    /// Time at which it is stepped even if nothing arrived.
     pub(super) wake: Nanos,
     is_woken: Arc<AtomicBool>,
     pub(super) inbox: VecDeque<Notice>,
@@ -44,7 +44,7 @@ pub(super) struct PartyState {
     pub(super) bytes: (u64, u64),
 }
 
-/// Payload a token is.
+/// Use of a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Socket {
     Connection(EndId),
@@ -55,7 +55,7 @@ pub(super) enum Socket {
     Datagrams(SocketAddr),
 }
 
-/// Something a party will be told in its next turn.
+/// Notice that a party gets in its next turn.
 #[derive(Clone, Copy)]
 pub(super) enum Notice {
     Connected(EndId),
@@ -153,7 +153,7 @@ impl State {
         self.parties.len() - 1
     }
 
-    /// Whether a party has something to do now.
+    /// Returns true if a party has something to do now.
     pub(super) fn is_ready(&self, number: usize) -> bool {
         let party = &self.parties[number];
         !party.over
@@ -161,7 +161,7 @@ impl State {
             && party.resumes(self.now).is_none()
     }
 
-    /// When something is next to be done, if ever.
+    /// Returns the time of the next thing to do, if there is one.
     pub(super) fn next_moment(&self) -> Option<Nanos> {
         let wakes = self.parties.iter().filter(|party| !party.over).map(|party| {
             let due = if party.has_news() { self.now } else { party.wake.max(self.now) };
@@ -181,8 +181,8 @@ impl State {
         }
     }
 
-    /// Payload a party is told now. If there is nothing, it sleeps until `until`; else it is
-    /// stepped again at once, for what it heard may change its plans.
+    /// Returns the notices of a party. If there are none, it sleeps until `until`; else it is
+    /// stepped again at once, since a notice may change its plans.
     pub(super) fn turn(
         &mut self,
         number: usize,

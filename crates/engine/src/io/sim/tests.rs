@@ -119,7 +119,7 @@ fn echo(mut io: SimIo) -> Actor {
     .serves()
 }
 
-/// Connects and says `say`.
+/// Connects and sends `say`.
 fn caller(mut io: SimIo, say: &'static [u8]) -> Actor {
     io.connect(address(), None).unwrap();
     Actor::new(io, move |io, _, token, seen| {
@@ -267,7 +267,7 @@ fn nobody_listening_and_nobody_left() {
     world.run(&mut [&mut client], Nanos::NEVER);
     assert_eq!(client.seen, [(Nanos(0), Seen::Failed(IoFault::Refused))]);
 
-    // A listener that leaves resets whoever it has not accepted.
+    // A listener that leaves resets connections that it has not accepted.
     let mut world = World::new(1);
     world.link(address(), with_delay(Nanos(10)));
     let mut io = world.party();
@@ -278,7 +278,7 @@ fn nobody_listening_and_nobody_left() {
     assert_eq!(client.seen[1], (Nanos(110), Seen::Failed(IoFault::Reset)));
 }
 
-/// Is over as soon as it is stepped.
+/// Ends as soon as it is stepped.
 struct Leaver;
 
 impl Party for Leaver {

@@ -1,4 +1,5 @@
-//! Certificates made for a run: an authority that nobody else trusts, and what it signed.
+//! Certificates made for a run: an authority that only this run trusts, and the certificates that
+//! it signed.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use rcgen::{
 
 use super::choice::TlsError;
 
-/// Where the files of certificates lie; all of them are PEM.
+/// Paths of the certificate files; all of them are PEM.
 #[derive(Clone, Debug)]
 pub struct Certificates {
     folder: PathBuf,
@@ -21,7 +22,7 @@ pub struct Certificates {
     keys: Option<Arc<[fs::File; 2]>>,
 }
 
-/// Who a certificate is made for.
+/// Holder of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MadeFor {
     /// A server of these names and addresses.
@@ -46,9 +47,9 @@ impl Certificates {
         Ok(made)
     }
 
-    /// The same, but keys are in memory only, where this process and those that it starts read
-    /// them as files (memfd_create(2), proc(5)). They vanish with the last of these processes,
-    /// however it ends.
+    /// Makes them as [`Certificates::make`] does, but keys are in memory only, where this process
+    /// and those that it starts read them as files (memfd_create(2), proc(5)). They vanish with the
+    /// last of these processes, however it ends.
     ///
     /// # Errors
     /// If they cannot be made or written.

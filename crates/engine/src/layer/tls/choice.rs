@@ -1,4 +1,4 @@
-//! What the two ends of TLS are told to do, and the rustls configurations made of it.
+//! Choices for both ends of TLS, and the rustls configurations made from them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::named::Named;
 use super::tally::Tally;
 use super::unchecked::Unchecked;
 
-/// Which versions may be negotiated.
+/// Versions that may be negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versions {
     /// TLS 1.3 where the other side has it, else 1.2.
@@ -37,41 +37,41 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// What a client does.
+/// Choices for a client.
 #[derive(Clone, Debug)]
 pub struct ClientChoice {
     /// Versions offered.
     pub versions: Versions,
-    /// Who signs for servers; `None` for those that the system trusts.
+    /// Authority that signs for servers; `None` for those that the system trusts.
     pub authority: Option<PathBuf>,
-    /// Who we are, where the server wants to know.
+    /// Certificate and key of the client, if the server asks for them.
     pub identity: Option<Identity>,
     /// The name in the certificate and, unless it is an address, in SNI (RFC 6066, section 3).
     pub name: String,
     /// Protocols offered by ALPN (RFC 7301), the best first; empty offers none.
     pub alpn: Vec<Vec<u8>>,
-    /// Whether sessions are resumed.
+    /// True if sessions are resumed.
     pub resumes: bool,
     /// False accepts every certificate; that belongs into the result.
     pub verifies: bool,
 }
 
-/// What a server does.
+/// Choices for a server.
 #[derive(Clone, Debug)]
 pub struct ServerChoice {
     /// Versions accepted.
     pub versions: Versions,
-    /// Who it is.
+    /// Certificate and key of the server.
     pub identity: Identity,
-    /// Who signs for clients; `None` asks for no certificate.
+    /// Authority that signs for clients; `None` asks for no certificate.
     pub clients: Option<PathBuf>,
     /// Protocols taken by ALPN; empty takes none. Clients that offer none are let in.
     pub alpn: Vec<Vec<u8>>,
-    /// Whether it hands out tickets.
+    /// True if it issues tickets.
     pub resumes: bool,
 }
 
-/// What is wrong with certificates, keys or names; with the fix.
+/// Problem with certificates, keys or names; with the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}{problem}{fix}")]
 pub struct TlsError {
@@ -96,18 +96,18 @@ impl TlsError {
 }
 
 impl ClientChoice {
-    /// The configuration, and the name that servers must have. What is accepted without a check
-    /// is told to `tally`.
+    /// Returns the configuration, and the name that servers must have. What is accepted without a
+    /// check is recorded in `tally`.
     ///
     /// # Errors
-    /// Files that cannot be read, are no certificates or keys, or do not belong together.
+    /// Files that cannot be read, are not certificates or keys, or do not belong together.
     pub fn config(
         &self,
         tally: &Arc<Tally>,
     ) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsError> {
         let name = ServerName::try_from(self.name.clone()).map_err(|_| {
-            let fix = "; give the name that stands in the server's certificate (tls_name)";
-            TlsError::plain(format!("{:?} is no host name for TLS", self.name), fix)
+            let fix = "; give the name in the server's certificate (tls_name)";
+            TlsError::plain(format!("{:?} is not a host name for TLS", self.name), fix)
         })?;
         let roots = Arc::new(roots(self.authority.as_deref(), self.verifies)?);
         let builder = ClientConfig::builder_with_provider(provider())
@@ -137,15 +137,15 @@ impl ClientChoice {
         } else {
             Resumption::disabled()
         };
-        // Heeds SSLKEYLOGFILE and does nothing without it.
+        // Uses SSLKEYLOGFILE; does nothing if that is not set.
         config.key_log = Arc::new(rustls::KeyLogFile::new());
         Ok((Arc::new(config), name))
     }
 
-    /// Tells what would be wrong, without connecting.
+    /// Reports what would be wrong, without connecting.
     ///
     /// # Errors
-    /// Files that cannot be read, are no certificates or keys, or do not belong together.
+    /// Files that cannot be read, are not certificates or keys, or do not belong together.
     pub fn check(&self) -> Result<(), TlsError> {
         self.config(&Arc::default()).map(|_| ())
     }
@@ -216,13 +216,12 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 fn pem_problem(error: &PemError, what: &str) -> String {
     match error {
         PemError::Io(error) => format!("cannot be read: {error}"),
-        PemError::NoItemsFound => format!("holds no {what}"),
-        other => format!("is no {what}: {other}"),
+        PemError::NoItemsFound => format!("contains no {what}"),
+        other => format!("is not a {what}: {other}"),
     }
 }
 
-/// The authorities of a file, or those that the system trusts. Where nothing is checked, none at
-/// all will do.
+/// Returns the authorities of a file, or those that the system trusts; none if nothing is checked.
 fn roots(path: Option<&Path>, must_be: bool) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     match path {
@@ -230,7 +229,7 @@ fn roots(path: Option<&Path>, must_be: bool) -> Result<RootCertStore, TlsError> 
             for certificate in chain(path)? {
                 roots.add(certificate).map_err(|error| {
                     let fix = "give the certificate of the authority that signed the other's";
-                    TlsError::file(path, &format!("is no usable certificate: {error}"), fix)
+                    TlsError::file(path, &format!("is not a usable certificate: {error}"), fix)
                 })?;
             }
         }

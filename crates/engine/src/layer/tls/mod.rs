@@ -1,9 +1,9 @@
 //! TLS 1.2 and 1.3 as a layer: whatever protocol is spoken inside, both ends get it by having
 //! their [`weigh_model::protocol::Dial`] or [`weigh_model::protocol::Host`] wrapped.
 //!
-//! One message that is sent alone makes one record, as one write of a library would. Inside
-//! rustls 0.23 every record costs an allocation in each direction; beside that nothing is
-//! allocated per message here (docs/decisions, page on TLS).
+//! One message that is sent alone makes one record, as one write of a library would. Inside rustls
+//! 0.23 every record costs an allocation in each direction; apart from that nothing is allocated
+//! per message here (docs/decisions, page on TLS).
 
 mod certificates;
 mod choice;
@@ -29,7 +29,7 @@ pub use certificates::{Certificates, MadeFor};
 pub use choice::{ClientChoice, Identity, ServerChoice, TlsError, Versions};
 pub use tally::{Figures, Tally};
 
-/// The same clients, each inside TLS. All of them share what resumes sessions.
+/// Puts these clients inside TLS. All of them share the state that resumes sessions.
 ///
 /// # Errors
 /// See [`ClientChoice::check`].
@@ -48,10 +48,10 @@ pub fn secure_dial(
     Ok(client::layered(dial, Arc::new(begin)))
 }
 
-/// The same server, inside TLS. Its shards share certificates and the keys of tickets.
+/// Puts this server inside TLS. Its shards share certificates and the keys of tickets.
 ///
 /// # Errors
-/// Files that cannot be read, are no certificates or keys, or do not belong together.
+/// Files that cannot be read, are not certificates or keys, or do not belong together.
 pub fn secure_host(
     host: Host,
     choice: &ServerChoice,

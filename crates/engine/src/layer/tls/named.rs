@@ -1,5 +1,5 @@
-//! A verifier that takes a server's certificate that was itself named: the usual self-signed one of
-//! openssl says CA:TRUE, and no authority counts as a server elsewhere.
+//! Verifier that accepts a server's certificate if that certificate itself was named: the usual
+//! self-signed one of openssl has CA:TRUE, and otherwise an authority must not be a server.
 
 use std::sync::Arc;
 

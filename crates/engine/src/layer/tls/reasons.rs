@@ -1,4 +1,4 @@
-//! Why TLS failed, in words that say what to do.
+//! Causes of a failure of TLS, in words with a fix.
 
 use rustls::{AlertDescription, CertificateError, Error};
 use weigh_model::connection::Fault;
@@ -11,8 +11,8 @@ pub(super) fn of_client(error: &Error) -> Fault {
 /// The fault of a server's connection.
 pub(super) fn of_server(error: &Error) -> Fault {
     let text = match error {
-        Error::InvalidMessage(_) => "what a client sent is no TLS".to_owned(),
-        Error::NoCertificatesPresented => "a client showed no certificate".to_owned(),
+        Error::InvalidMessage(_) => "a client sent bytes that are not TLS".to_owned(),
+        Error::NoCertificatesPresented => "a client sent no certificate".to_owned(),
         Error::AlertReceived(alert) => format!("a client ended the handshake: {alert:?}"),
         Error::InvalidCertificate(_) => format!("a client: {}", of_certificate(error)),
         other => other.to_string(),
@@ -20,14 +20,16 @@ pub(super) fn of_server(error: &Error) -> Fault {
     Fault::Malformed(format!("TLS: {text}"))
 }
 
-/// What is wrong.
+/// Returns the problem in words.
 pub(super) fn problem(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(_) => of_certificate(error),
-        Error::InvalidMessage(_) => "what the server sent is no TLS".to_owned(),
+        Error::InvalidMessage(_) => "the server sent bytes that are not TLS".to_owned(),
         Error::AlertReceived(alert) => format!("the server refused: {}", of_alert(*alert)),
-        Error::PeerIncompatible(why) => format!("no common ground with the server ({why:?})"),
-        Error::DecryptError => "a record was changed on its way, or is out of order".to_owned(),
+        Error::PeerIncompatible(why) => {
+            format!("no common version or cipher suite with the server ({why:?})")
+        }
+        Error::DecryptError => "a record was changed in transit, or is out of order".to_owned(),
         other => other.to_string(),
     }
 }
@@ -51,7 +53,7 @@ fn of_certificate(error: &Error) -> String {
             format!("the certificate is not for {expected} but for {presented}")
         }
         Wrong::UnknownIssuer => "the certificate's authority is not known here".to_owned(),
-        Wrong::BadEncoding => "the certificate is none, or damaged".to_owned(),
+        Wrong::BadEncoding => "the certificate is damaged, or is not a certificate".to_owned(),
         Wrong::BadSignature => "the signature does not fit the certificate".to_owned(),
         Wrong::InvalidPurpose | Wrong::InvalidPurposeContext { .. } => {
             "the certificate is not made for this side".to_owned()
@@ -72,18 +74,20 @@ pub(super) fn is_authority_itself(error: &Error) -> bool {
 
 fn of_alert(alert: AlertDescription) -> String {
     match alert {
-        AlertDescription::CertificateRequired => "it wants a certificate of ours".to_owned(),
-        AlertDescription::UnknownCA => "it does not know who signed our certificate".to_owned(),
+        AlertDescription::CertificateRequired => "it requires a client certificate".to_owned(),
+        AlertDescription::UnknownCA => {
+            "it does not know the authority of the client certificate".to_owned()
+        }
         AlertDescription::BadCertificate | AlertDescription::CertificateUnknown => {
-            "it does not take our certificate".to_owned()
+            "it does not accept the client certificate".to_owned()
         }
-        AlertDescription::CertificateExpired => "our certificate has expired".to_owned(),
-        AlertDescription::ProtocolVersion => "it does not speak this version of TLS".to_owned(),
+        AlertDescription::CertificateExpired => "the client certificate has expired".to_owned(),
+        AlertDescription::ProtocolVersion => "it does not support this version of TLS".to_owned(),
         AlertDescription::NoApplicationProtocol => {
-            "it takes none of the protocols offered by ALPN".to_owned()
+            "it supports none of the protocols offered by ALPN".to_owned()
         }
-        AlertDescription::UnrecognisedName => "it is not called so (SNI)".to_owned(),
-        AlertDescription::HandshakeFailure => "no common ground (handshake_failure)".to_owned(),
+        AlertDescription::UnrecognisedName => "it does not have this name (SNI)".to_owned(),
+        AlertDescription::HandshakeFailure => "no common parameters (handshake_failure)".to_owned(),
         other => format!("alert {other:?}"),
     }
 }

@@ -18,8 +18,8 @@ use crate::layer::session::Session as Layer;
 /// A connection of either side.
 pub(super) struct Session<C> {
     connection: C,
-    /// Received bytes that rustls still needs. It decrypts in place, so that they cannot be left
-    /// with whoever has them as they came.
+    /// Received bytes that rustls still needs. It decrypts in place, so that they cannot stay in
+    /// the buffer of the caller.
     incoming: Vec<u8>,
     began: Nanos,
     phase: Phase,
@@ -148,8 +148,8 @@ impl<C: Machine> Session<C> {
         result
     }
 
-    /// Lets the alert out that says what was wrong, and asks rustls for nothing else: it must not
-    /// look at the bytes again that it could not take.
+    /// Sends the alert that reports what was wrong, and asks rustls for nothing else: it must not
+    /// look again at the bytes that it could not take.
     fn fail(&mut self, held: &mut [u8], out: &mut Vec<u8>) {
         self.phase = Phase::Failed;
         let mut unread = Vec::new();
@@ -236,14 +236,14 @@ impl<C> Drop for Session<C> {
     }
 }
 
-/// What is to be said where rustls is ready to encrypt.
+/// Content to send when rustls is ready to encrypt.
 #[derive(Clone, Copy)]
 pub(super) enum Speech<'s> {
     Data(&'s [u8]),
     Close,
 }
 
-/// How far one step went.
+/// State after one step.
 pub(super) enum StepEnd {
     /// There is more to do.
     On,
@@ -268,7 +268,7 @@ pub(super) trait Machine {
 
     fn state(&self) -> &CommonState;
 
-    /// What an error is to this side.
+    /// Converts an error into the fault of this side.
     fn fault(error: &Error) -> Fault;
 }
 
@@ -412,13 +412,13 @@ const RECORD_BYTES_MAX: usize = 1 << 14;
 /// tag 16 in TLS 1.2 (RFC 8446, section 5.2; RFC 5288, section 3).
 const RECORD_BYTES_ADDED: usize = 64;
 
-/// Room for a usual flight of a handshake; what is larger says so.
+/// Room for a usual flight of a handshake; rustls reports a larger one.
 const FLIGHT_BYTES: usize = 2048;
 
 const SPARE_BYTES_MAX: usize = 1 << 20;
 
-/// An end of the transport that anybody on the way can make must not pass for the end of a
-/// message (RFC 8446, section 6.1).
+/// An end of the transport can be forged by any host on the route, so it must not count as the end
+/// of a message (RFC 8446, section 6.1).
 const TRUNCATED: &str =
     "without close_notify, so that something may have been cut off (truncation)";
 

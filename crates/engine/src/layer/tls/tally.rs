@@ -1,4 +1,4 @@
-//! What the TLS connections of a trial cost, counted at one end.
+//! Cost of the TLS connections of a trial, counted at one end.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ struct Handshakes {
     sent_bytes: u64,
     received_bytes: u64,
     times: Option<Histogram<u64>>,
-    /// When the first and the last were finished.
+    /// Times at which the first and the last handshake ended.
     span: Option<(Nanos, Nanos)>,
     negotiated: Option<String>,
     unchecked: Option<String>,
@@ -33,7 +33,7 @@ struct Handshakes {
 struct Bytes {
     /// In records.
     wire: AtomicU64,
-    /// What the protocol inside had in them.
+    /// Bytes of the inner protocol in them.
     plain: AtomicU64,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Finished {
     pub(super) negotiated: String,
 }
 
-/// What was counted.
+/// Counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// Handshakes with certificates.
@@ -64,18 +64,18 @@ pub struct Figures {
     pub handshake_time_ns: Vec<(&'static str, f64)>,
     /// Handshakes per second between the first and the last; unknown for fewer than two.
     pub handshakes_per_s: Option<f64>,
-    /// What records, tickets and close_notify added to the bytes of the protocol inside, sent.
+    /// Bytes sent that records, tickets and close_notify added to those of the inner protocol.
     pub record_sent_bytes: u64,
-    /// The same, received.
+    /// Bytes received that records, tickets and close_notify added to those of the inner protocol.
     pub record_received_bytes: u64,
     /// Version, suite and protocol of the last handshake: `TLSv1_3 TLS13_AES_256_GCM_SHA384 mqtt`.
     pub negotiated: Option<String>,
-    /// Why a certificate would have been refused that was not checked.
+    /// Reason for which a certificate that was not checked would have been refused.
     pub unchecked: Option<String>,
 }
 
 impl Tally {
-    /// What was counted so far; connections add their bytes when they end.
+    /// Returns the counts so far; connections add their bytes when they end.
     pub fn figures(&self) -> Figures {
         let Ok(shakes) = self.handshakes.lock() else { return Figures::default() };
         let times = shakes.times.as_ref().map_or_else(Vec::new, |times| {

@@ -12,8 +12,8 @@ use weigh_model::connection::Fault;
 
 use super::Versions;
 
-/// What comes back is what was sent, whatever the pieces: records across reads and several
-/// records in one read, bodies from nothing to many records.
+/// Bytes arrive as they were sent, however they are split: records across reads and several records
+/// in one read, bodies from nothing to many records.
 #[test]
 fn bytes_arrive_whole_in_any_pieces() {
     for versions in [Versions::Tls12, Versions::Tls13] {
@@ -119,7 +119,7 @@ fn sessions_are_resumed_unless_they_must_not_be() {
     }
 }
 
-/// An end of the transport that nobody announced is no end of the session, whatever was there.
+/// An end of the transport without close_notify does not end the session, whatever was there.
 #[test]
 fn an_end_without_close_notify_is_a_truncation() {
     let made = Setting::default().made();
@@ -132,7 +132,7 @@ fn an_end_without_close_notify_is_a_truncation() {
     assert!(text.contains("truncation"), "{text}");
 }
 
-/// Whoever changes a byte on the way is noticed.
+/// A byte that is changed in transit is noticed.
 #[test]
 fn a_changed_byte_ends_the_session() {
     let made = Setting::default().made();
@@ -146,7 +146,8 @@ fn a_changed_byte_ends_the_session() {
     assert!(pair.answers().is_empty());
 }
 
-/// What both ends agree on by ALPN is known, and a server that takes something else says no.
+/// The protocol that both ends agree on by ALPN is known, and a server that accepts only another
+/// one refuses.
 #[test]
 fn protocols_are_agreed_on() {
     let made = Setting { offered: "one", taken: "one two", ..Setting::default() }.made();
@@ -168,7 +169,7 @@ fn handshakes_are_timed() {
     pair.run();
     let figures = made.client_tally.figures();
     let max = figures.handshake_time_ns.iter().find(|(name, _)| *name == "max").unwrap().1;
-    // The pair's clock goes on by 1 ms with each piece that is delivered: the client's first
+    // The pair's clock advances by 1 ms with each piece that is delivered: the client's first
     // flight, then the server's.
     assert!((1.99e6..2.01e6).contains(&max), "{max}");
     let parts: Vec<_> = figures.handshake_time_ns.iter().map(|(name, _)| *name).collect();

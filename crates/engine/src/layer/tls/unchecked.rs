@@ -1,4 +1,4 @@
-//! A verifier that accepts every certificate, and says what would have been wrong with it.
+//! Verifier that accepts every certificate, and reports what would have been wrong with it.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Frames of RFC 6455, section 5: written whole, read in pieces of any size. Nothing is kept of a
 //! frame but its header and the payload of a control frame.
 
-/// What a frame is (RFC 6455, section 5.2).
+/// Kind of a frame (RFC 6455, section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
     /// More of the message before it.
@@ -29,13 +29,13 @@ pub enum Control<'c> {
     Close(Option<u16>, &'c str),
 }
 
-/// What breaks the rules, and the code to close with (RFC 6455, section 7.4.1).
+/// Violation of the rules, and the code to close with (RFC 6455, section 7.4.1).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct Broken {
-    /// 1002 for a broken rule, 1003 for text, 1007 for bytes that are no UTF-8.
+    /// 1002 for a violated rule, 1003 for text, 1007 for bytes that are not UTF-8.
     pub code: u16,
-    /// Which rule.
+    /// The violated rule.
     pub what: String,
 }
 
@@ -71,8 +71,8 @@ pub fn put_frame(out: &mut Vec<u8>, opcode: Opcode, mask: Option<[u8; 4]>, paylo
     }
 }
 
-/// Bytes of the header of a frame with so many bytes of payload: 2, and 2 or 8 for a length above
-/// 125 or 65,535, and 4 for the mask (RFC 6455, section 5.2).
+/// Returns the length of the header of a frame with `payload` bytes: 2, and 2 or 8 for a length
+/// above 125 or 65,535, and 4 for the mask (RFC 6455, section 5.2).
 pub fn header_bytes(payload: u64, is_masked: bool) -> u64 {
     let length = match payload {
         0..=125 => 0,
@@ -272,10 +272,10 @@ fn closing(payload: &[u8]) -> Result<(Option<u16>, &str), Broken> {
     let code = u16::from_be_bytes(*code);
     // Section 7.4: 1004 to 1006 and 1015 are never sent, nor is what is below 1000.
     if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
-        return Err(Broken::rule(format!("{code} is no code to close with")));
+        return Err(Broken::rule(format!("{code} is not a close code")));
     }
     let why = std::str::from_utf8(why)
-        .map_err(|_| Broken { code: CODE_ENCODING, what: "a reason that is no UTF-8".into() })?;
+        .map_err(|_| Broken { code: CODE_ENCODING, what: "a reason that is not UTF-8".into() })?;
     Ok((Some(code), why))
 }
 

@@ -1,5 +1,5 @@
-//! WebSocket (RFC 6455) as a layer: whatever protocol is spoken inside, both ends get it by having
-//! their [`Dial`] or [`Host`] wrapped. What the protocol says at once is one binary frame.
+//! WebSocket (RFC 6455) as a layer around any protocol: both ends get it by having their [`Dial`]
+//! or [`Host`] wrapped. What the protocol sends at once is one binary frame.
 
 pub mod codec;
 mod session;
@@ -20,7 +20,7 @@ pub use session::ClientChoice;
 use session::{Session, Side};
 pub use tally::{Figures, Tally};
 
-/// The same clients, each inside WebSocket.
+/// Puts these clients inside WebSocket.
 pub fn wrap_dial(dial: Dial, choice: &ClientChoice, tally: &Arc<Tally>) -> Dial {
     let (choice, tally) = (Arc::new(choice.clone()), Arc::clone(tally));
     let connections = AtomicU64::new(0);
@@ -33,7 +33,7 @@ pub fn wrap_dial(dial: Dial, choice: &ClientChoice, tally: &Arc<Tally>) -> Dial 
     client::layered(dial, Arc::new(begin))
 }
 
-/// The same server, inside WebSocket. It takes every path, and only this subprotocol.
+/// Puts this server inside WebSocket. It accepts every path, and only this subprotocol.
 pub fn wrap_host(host: Host, subprotocol: &str, tally: &Arc<Tally>) -> Host {
     let (subprotocol, tally) = (subprotocol.to_owned(), Arc::clone(tally));
     let begin = move |now| Ok(Session::new(Side::server(&subprotocol), now, Arc::clone(&tally)));

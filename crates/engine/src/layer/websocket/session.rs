@@ -12,7 +12,7 @@ use super::tally::{Figures, Tally};
 use super::upgrade::{self, Refusal, Upgrade};
 use crate::layer::session::Session as Layer;
 
-/// What a client asks for.
+/// Choices for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientChoice {
     /// The host of the URL, with its port where that is not the scheme's own.
@@ -21,11 +21,11 @@ pub struct ClientChoice {
     pub path: String,
     /// The subprotocol, which the server must take (MQTT 5.0, section 6: `mqtt`).
     pub subprotocol: String,
-    /// Where keys and masks come from. A seed gives the same bytes again.
+    /// Seed of keys and masks. A seed gives the same bytes again.
     pub seed: u64,
 }
 
-/// Which end it is.
+/// End of the connection.
 pub(super) enum Side {
     /// It asks for the upgrade, and masks.
     Client { request: String, key: [u8; 16], subprotocol: String, random: Random },
@@ -68,7 +68,7 @@ enum Phase {
 pub(super) struct Session {
     side: Side,
     phase: Phase,
-    /// What came of the peer's head.
+    /// Bytes of the peer's head so far.
     head: Vec<u8>,
     decoder: Decoder,
     has_peer_closed: bool,
@@ -161,7 +161,7 @@ impl Session {
         Ok(())
     }
 
-    /// Says what was broken, and nothing after that.
+    /// Sends the violated rule, and nothing afterwards.
     fn fail(&mut self, broken: &Broken, out: &mut Vec<u8>) -> Fault {
         self.phase = Phase::Failed;
         if !self.has_closed {
@@ -280,5 +280,5 @@ fn refused(refusal: Refusal) -> Fault {
     }
 }
 
-/// A server that is being shut down says so (RFC 6455, section 7.4.1).
+/// Code of a server that is being shut down (RFC 6455, section 7.4.1).
 const CODE_GOING_AWAY: u16 = 1001;

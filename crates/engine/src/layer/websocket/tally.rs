@@ -1,8 +1,8 @@
-//! What the WebSocket connections of a trial cost, counted at one end.
+//! Cost of the WebSocket connections of a trial, counted at one end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of all connections that share it; connections add theirs when they end.
+/// Counts of all connections that share it; each connection adds its own when it ends.
 #[derive(Debug, Default)]
 pub struct Tally {
     upgrades: AtomicU64,
@@ -12,7 +12,7 @@ pub struct Tally {
     frame_received: AtomicU64,
 }
 
-/// What was counted.
+/// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Connections that were upgraded.
@@ -21,15 +21,15 @@ pub struct Figures {
     pub upgrade_sent_bytes: u64,
     /// Bytes of the answers.
     pub upgrade_received_bytes: u64,
-    /// What frames added to the bytes of the protocol inside, sent: headers with masks, and whole
+    /// Bytes sent that frames added to those of the inner protocol: headers with masks, and whole
     /// control frames.
     pub frame_sent_bytes: u64,
-    /// The same, received.
+    /// Bytes received that frames added to those of the inner protocol.
     pub frame_received_bytes: u64,
 }
 
 impl Tally {
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn figures(&self) -> Figures {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Figures {

@@ -4,16 +4,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
-/// What one side made of the other's head.
+/// Result of reading the other side's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upgrade<T> {
     /// It is not whole.
     Unfinished,
-    /// It is so many bytes long, and this came of it.
+    /// Length of the head in bytes, and the result.
     Done(usize, T),
 }
 
-/// An answer that is no upgrade.
+/// Answer that refuses the upgrade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// No HTTP at all.
@@ -27,9 +27,9 @@ pub enum Refusal {
 /// A request that is to be turned away: the whole answer, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnedAway {
-    /// What to send.
+    /// Bytes to send.
     pub answer: String,
-    /// What was wrong.
+    /// Reason of the refusal.
     pub why: String,
 }
 
@@ -83,7 +83,7 @@ pub fn read_answer(input: &[u8], key: [u8; 16], subprotocol: &str) -> Result<Upg
     }
 }
 
-/// Reads a client's request; the answer 101 comes of it.
+/// Reads a client's request; the result is the answer 101.
 ///
 /// # Errors
 /// What to answer instead.
@@ -99,7 +99,7 @@ pub fn read_request(input: &[u8], subprotocol: &str) -> Result<Upgrade<String>, 
             return Err(turned_away("431 Request Header Fields Too Large", "", "a head too long"));
         }
         Err(error) => {
-            let why = format!("what a client sent is no WebSocket upgrade: {error}");
+            let why = format!("a client sent a request that is not a WebSocket upgrade: {error}");
             return Err(turned_away("400 Bad Request", "", &why));
         }
     };
@@ -134,7 +134,7 @@ pub fn read_request(input: &[u8], subprotocol: &str) -> Result<Upgrade<String>, 
     Ok(Upgrade::Done(length, answer))
 }
 
-/// What proves that a server has read the key (RFC 6455, section 4.2.2).
+/// Returns the proof that a server has read the key (RFC 6455, section 4.2.2).
 pub fn accept(key: &str) -> String {
     let mut hash = Sha1::new();
     hash.update(key.as_bytes());
@@ -159,7 +159,7 @@ impl Fields<'_> {
         std::str::from_utf8(found.value).ok().map(str::trim)
     }
 
-    /// Whether one of the fields of this name lists the word, in any case.
+    /// Returns true if one of the fields of this name lists the word, in any case.
     fn has_token(&self, name: &str, word: &str) -> bool {
         let named = self.0.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
         let mut words = named

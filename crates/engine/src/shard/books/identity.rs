@@ -1,5 +1,5 @@
-//! Which message a body is: what can be opened, what a producer may have sent, and the mark that a
-//! body without one would have had.
+//! Identity of a body: it decides what can be opened, what a producer may have sent, and the mark
+//! that a body without one would have had.
 
 use weigh_model::Nanos;
 use weigh_model::mark::{Mark, Reading};
@@ -9,7 +9,7 @@ use super::{Bookkeeping, SEQUENCES_ELSEWHERE_MAX};
 use crate::link::LinkState;
 
 impl Bookkeeping {
-    /// What a consumer cannot open did not arrive whole.
+    /// Returns the opened body; a body that a consumer cannot open did not arrive complete.
     #[inline]
     pub(super) fn opened(&self, state: &LinkState, body: &[u8], reading: Reading) -> Reading {
         match reading {

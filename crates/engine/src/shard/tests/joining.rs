@@ -16,8 +16,8 @@ fn pairs(messages: u64) -> Scene {
     scene
 }
 
-/// Messages that were sent, by the stretch of so many milliseconds that they were sent in. What is
-/// sent as a stretch begins may stand in the interval that ends there.
+/// Messages that were sent, by the stretch of `length_ms` in which they were sent. What is sent as
+/// a stretch begins may be in the interval that ends there.
 fn by_stretches(played: &Played, length_ms: u64) -> Vec<u64> {
     let mut stretches = std::collections::BTreeMap::new();
     let first = played.intervals.iter().map(|told| told.border).min().unwrap_or_default();
@@ -93,7 +93,7 @@ fn a_target_that_lets_nobody_in_ends_the_trial() {
     );
 }
 
-/// What clients had to send that never came is not sent.
+/// Messages of clients that never started are not sent.
 #[test]
 fn a_stop_between_two_groups_leaves_the_rest_unsent() {
     let mut scene = pairs(90);
@@ -131,7 +131,7 @@ fn a_share_is_sent_at_the_beginning_of_each_second() {
         assert!(played.steps < 3_000, "{} steps", played.steps);
         if confirms {
             let slowest = outcome.shards.recorder.response.max().unwrap();
-            assert!(slowest < 2_000_000, "{slowest} ns: whoever waits for a second is not late");
+            assert!(slowest < 2_000_000, "{slowest} ns: a client that waits is not late");
         }
     }
 }

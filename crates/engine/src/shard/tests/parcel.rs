@@ -8,22 +8,22 @@ use weigh_model::connection::{
 use weigh_model::protocol::{Host, Role, Seat, Transport};
 use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
-/// How the server behaves.
+/// Behaviour of the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Manner {
     /// Answers every message and passes it on to all subscribers.
     Answers,
-    /// Says nothing after the greeting.
+    /// Sends nothing after the greeting.
     Silent,
     /// Answers with an error.
     Refuses,
-    /// Announces with every so many answers that it closes, and closes.
+    /// Announces with every N-th answer that it closes, and closes.
     ClosesEvery(u32),
     /// Answers by closing.
     AnswersByClosing,
-    /// Resets the connection instead of answering so many messages.
+    /// Resets the connection after N messages instead of answering.
     ResetsAfter(u32),
-    /// Resets a subscriber that got so many messages.
+    /// Resets a subscriber that received N messages.
     ResetsSubscribersAfter(u32),
 }
 

@@ -15,7 +15,7 @@ use crate::layer::tls::{
     secure_dial, secure_host,
 };
 
-/// How both ends are set up.
+/// Setting of both ends.
 #[derive(Clone)]
 pub(super) struct Setting {
     pub(super) versions: Versions,
@@ -208,12 +208,12 @@ impl Pair {
         self.corrupts = true;
     }
 
-    /// The server says goodbye.
+    /// The server closes the session.
     pub(super) fn close(&mut self) {
         self.send(CLOSE);
     }
 
-    /// What the client makes of the end of the transport.
+    /// Returns the client's reaction to the end of the transport.
     pub(super) fn ended(&mut self) -> Result<(), Fault> {
         let connection = self.connection.as_mut().unwrap();
         connection.end(&[], &mut |_| {})
@@ -223,7 +223,7 @@ impl Pair {
         self.connection = None;
     }
 
-    /// Hands the client bytes that no server of ours sent.
+    /// Hands the client bytes that the server of this test did not send.
     pub(super) fn deliver(&mut self, bytes: &[u8]) {
         let Pair { connection, out, is_ready, answers, .. } = self;
         let Some(connection) = connection else { return };

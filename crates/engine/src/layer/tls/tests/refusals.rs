@@ -1,4 +1,4 @@
-//! What must not be accepted, and what is said then.
+//! Certificates that must not be accepted, and the words of the refusal.
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 
@@ -25,7 +25,7 @@ fn wrong_certificates_are_named() {
         ),
         (
             Setting { mutual: true, shows_itself: false, ..Setting::default() },
-            "wants a certificate of ours",
+            "requires a client certificate",
             "--cert",
         ),
         (
@@ -46,8 +46,9 @@ fn wrong_certificates_are_named() {
     }
 }
 
-/// What `openssl req -x509` makes is an authority's certificate. Named as such it is taken for the
-/// server's own, if it is for this host and of this time; another one that signs itself is not.
+/// A certificate of `openssl req -x509` is an authority's certificate. If it is named, it is
+/// accepted as the server's own, provided that it is for this host and of this time; another one
+/// that signs itself is not.
 #[test]
 fn an_authority_that_serves_itself_is_taken_if_it_is_named() {
     let folder = Folder::new();
@@ -87,7 +88,7 @@ fn an_authority_that_serves_itself_is_taken_if_it_is_named() {
     }
 }
 
-/// Without a check everything is accepted, and what would have been wrong is told.
+/// Without a check everything is accepted, and what would have been wrong is reported.
 #[test]
 fn what_is_not_checked_is_told() {
     let setting = Setting { name: "elsewhere", verifies: false, ..Setting::default() };
@@ -106,7 +107,7 @@ fn what_is_no_tls_is_named() {
     let mut pair = Pair::new(&made, vec![1_000]);
     pair.deliver(b"220 ready, who is there?\r\n");
     let fault = pair.fault.clone().unwrap().to_string();
-    assert!(fault.contains("is no TLS") && fault.contains("port"), "{fault}");
+    assert!(fault.contains("are not TLS") && fault.contains("port"), "{fault}");
 }
 
 /// Files are looked at before anything is connected to.
@@ -125,14 +126,17 @@ fn wrong_files_are_named() {
     let of = |identity| Setting { identity, ..Setting::default() };
     for (setting, said) in [
         (of(identity(&certificate, &other_key)), "is not the certificate of the key"),
-        (of(identity(&nonsense, &key)), "nonsense.pem: holds no certificate; give a PEM file"),
-        (of(identity(&certificate, &nonsense)), "nonsense.pem: holds no private key; give the key"),
+        (of(identity(&nonsense, &key)), "nonsense.pem: contains no certificate; give a PEM file"),
+        (
+            of(identity(&certificate, &nonsense)),
+            "nonsense.pem: contains no private key; give the key",
+        ),
         (of(identity(&missing, &key)), "missing.pem: cannot be read"),
         (
             Setting { authority: Some(nonsense.clone()), ..Setting::default() },
-            "nonsense.pem: holds no certificate",
+            "nonsense.pem: contains no certificate",
         ),
-        (Setting { name: "no name", ..Setting::default() }, "is no host name"),
+        (Setting { name: "no name", ..Setting::default() }, "is not a host name"),
     ] {
         let Err(error) = setting.try_made() else { panic!("accepted: {said}") };
         assert!(error.to_string().contains(said), "{error}");
