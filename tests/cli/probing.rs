@@ -79,7 +79,7 @@ fn words_that_mean_nobody_are_told_who_there_is() {
         place.weigh(&all).with(2).saying(parts);
     }
     let ended = place.weigh(&["probe", "mqtt://127.0.0.1:1"]).with(3);
-    ended.saying(&["127.0.0.1:1", "nobody listens", "check host and port"]);
+    ended.saying(&["127.0.0.1:1", "no process listens", "check host and port"]);
 }
 
 /// Ctrl-C ends it soon, with what was found before, and nothing is left at the broker.

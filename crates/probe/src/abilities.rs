@@ -1,4 +1,4 @@
-//! What was found out about a server, as data: read by people, by plans and by targets' files.
+//! Abilities of a server, as data: read by people, by plans and by targets' files.
 
 use std::fmt;
 
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 /// The name of the format; a change of meaning makes it another one.
 pub const SCHEMA: &str = "weigh/abilities/1";
 
-/// What a server can do.
+/// Abilities of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Abilities {
     /// `weigh/abilities/1`.
     pub schema: String,
-    /// Who was asked: `mosquitto@defaults`, `reference`, or a URL without its secrets.
+    /// Server that was probed: `mosquitto@defaults`, `reference`, or a URL without its secrets.
     pub target: String,
     /// The server's name and version, where it is known: `Mosquitto 2.0.11`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub title: Option<String>,
     /// The registry's name of the protocol: `mqtt`.
     pub protocol: String,
-    /// When, as RFC 3339 in UTC.
+    /// Time of the probe, as RFC 3339 in UTC.
     pub probed_at: String,
     /// The version of the program that asked.
     pub weigh: String,
-    /// What was found, in the order in which it was asked for.
+    /// Abilities, in the order in which they were tested.
     pub abilities: Vec<Ability>,
 }
 
@@ -33,29 +33,29 @@ pub struct Abilities {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ability {
-    /// What it is called: `payload_bytes`.
+    /// Name of the ability: `payload_bytes`.
     pub name: String,
-    /// Whether it is there.
+    /// Status of the ability.
     pub status: Status,
-    /// How much of it; absent where nothing is known.
+    /// Value of the ability; absent if nothing is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub value: Option<Value>,
-    /// What the value counts; absent where it counts nothing.
+    /// Unit of the value; absent if it counts nothing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unit: Option<String>,
-    /// How it is known.
+    /// Source of the finding.
     pub how: How,
-    /// What was seen.
+    /// Observation behind the finding.
     pub evidence: String,
 }
 
-/// Whether an ability is there.
+/// Status of an ability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// As asked for.
     Yes,
-    /// It is not there, and nobody objected: the server did something else, or nothing.
+    /// It is not there, and the server reported no error: it did something else, or nothing.
     No,
     /// Less was granted than was asked for.
     Less,
@@ -67,19 +67,19 @@ pub enum Status {
     Untried,
 }
 
-/// How much of an ability there is.
+/// Value of an ability.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Value {
     /// It is there or not.
     Flag(bool),
-    /// So much, in the ability's unit.
+    /// Number in the ability's unit.
     Number(u64),
     /// In words.
     Text(String),
 }
 
-/// How something is known.
+/// Source of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum How {
     /// The server said so.
@@ -88,7 +88,7 @@ pub enum How {
     /// It was done.
     #[serde(rename = "tried")]
     Tried,
-    /// The largest that passed, with the smallest that did not beside it.
+    /// The largest that passed, with the smallest that did not.
     #[serde(rename = "found by search")]
     FoundBySearch,
 }

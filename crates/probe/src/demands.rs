@@ -1,13 +1,13 @@
-//! What a trial asks of its target, held against what the target can do: a plan that cannot come to
-//! anything is refused before anything starts.
+//! Compares what a trial asks of its target with what the target can do: a plan that cannot succeed
+//! is refused before anything starts.
 
 use weigh_model::protocol::Invalid;
 use weigh_model::{Topology, Trial};
 
 use crate::abilities::{Abilities, Status};
 
-/// The first thing that the trial asks and the target cannot do, at the plan key that asks for it.
-/// Abilities of another protocol say nothing.
+/// Returns the first thing that the trial asks and the target cannot do, at the plan key that asks
+/// for it. Abilities of another protocol are not used.
 pub fn refusal(abilities: &Abilities, trial: &Trial) -> Option<Invalid> {
     let rules = match trial.protocol.as_str() {
         own if own != abilities.protocol => return None,
@@ -135,7 +135,7 @@ fn size(own: &Abilities, trial: &Trial, name: &str) -> Option<Invalid> {
 }
 
 impl Abilities {
-    /// Who was probed, as short as can be.
+    /// Returns the short name of the server that was probed.
     fn name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.target)
     }

@@ -4,26 +4,26 @@ use crate::abilities::{Ability, How, Status, Value};
 use crate::reach::Trouble;
 use crate::search::Edge;
 
-/// What came of a question.
+/// Answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Whether the ability is there.
+    /// Status of the ability.
     pub status: Status,
-    /// How much of it.
+    /// Value of the ability.
     pub value: Option<Value>,
-    /// What the value counts.
+    /// Unit of the value.
     pub unit: Option<&'static str>,
-    /// How it is known.
+    /// Source of the finding.
     pub how: How,
-    /// What was seen.
+    /// Observation behind the finding.
     pub evidence: String,
 }
 
 /// A question about one ability. What is spoken with the server is `S`.
 pub struct Question<S> {
-    /// What the ability is called.
+    /// Name of the ability.
     pub name: &'static str,
-    /// How it is found out.
+    /// Function that tests for it.
     pub ask: fn(&mut S) -> Result<Found, Trouble>,
 }
 
@@ -35,12 +35,12 @@ pub const fn question<S>(
     Question { name, ask }
 }
 
-/// Whoever asks, and what is known so far.
+/// State of a probe: its connections, and what is known so far.
 pub trait Asking {
-    /// What was found, in its order.
+    /// Returns the abilities found so far, in order.
     fn found(&mut self) -> &mut Vec<Ability>;
 
-    /// Whether the time of the whole probe is over.
+    /// Returns true if the time of the whole probe is over.
     fn is_over(&self) -> bool;
 }
 
@@ -56,7 +56,7 @@ impl Found {
         }
     }
 
-    /// There is so much of it.
+    /// Makes the answer that the ability is there, with this number.
     pub fn number(number: u64, unit: &'static str, how: How, evidence: impl Into<String>) -> Found {
         Found {
             status: Status::Yes,
@@ -67,9 +67,9 @@ impl Found {
         }
     }
 
-    /// What a search found: `more` describes the largest that passed, `why` says what became of the
-    /// smallest that did not. Where that was silence it may be a slow server, and is called no
-    /// limit.
+    /// Makes the answer of a search: `more` describes the largest that passed, `why` the result of
+    /// the smallest that did not. If that was silence, the server may be slow, and it is not called
+    /// a limit.
     pub fn edge(edge: Edge, unit: &'static str, more: &str, why: Option<&Trouble>) -> Found {
         let status = match why {
             Some(Trouble::Silent(_)) => Status::NoAnswer,
@@ -93,7 +93,7 @@ impl Found {
         }
     }
 
-    /// What happens, in words.
+    /// Makes the answer that describes in words what happens.
     pub fn words(text: impl Into<String>, evidence: impl Into<String>) -> Found {
         Found {
             status: Status::Yes,
@@ -104,17 +104,17 @@ impl Found {
         }
     }
 
-    /// The same with another status.
+    /// Returns the answer with another status.
     pub fn with(self, status: Status) -> Found {
         Found { status, ..self }
     }
 
-    /// The same, known otherwise.
+    /// Returns the answer with another source.
     pub fn by(self, how: How) -> Found {
         Found { how, ..self }
     }
 
-    /// What stands for something that could not be found out.
+    /// Makes the answer for something that could not be found out.
     fn in_trouble(trouble: &Trouble) -> Found {
         let status = match trouble {
             Trouble::Refused(_) | Trouble::Closed(_) => Status::Refused,
@@ -129,7 +129,7 @@ impl Found {
     }
 }
 
-/// Asks all questions one after the other, and tells every answer. A server that takes no
+/// Asks all questions one after the other, and reports every answer. A server that takes no
 /// connection any more is asked nothing more: it died of the question before, or was ended.
 pub fn ask_all<S: Asking>(
     asking: &mut S,
@@ -143,7 +143,7 @@ pub fn ask_all<S: Asking>(
             None => {
                 let answer = (question.ask)(asking);
                 let is_there = answer.as_ref().is_ok_and(|found| found.status == Status::Yes);
-                // What was cut short says nothing of what the server cannot do.
+                // A question that was cut short is no evidence that the server lacks the ability.
                 if is_there || !asking.is_over() { answer } else { Err(Trouble::OutOfTime) }
             }
         };
@@ -168,7 +168,7 @@ pub fn ask_all<S: Asking>(
     }
 }
 
-/// How the evidence begins where a server is gone.
+/// Begin of the evidence if a server is gone.
 pub const GONE: &str = "the server takes no connection any more";
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! What a server of HTTP/1.1 can do, at the path of its URL. Sections are those of RFC 9110 and
-//! RFC 9112.
+//! Probes a server of HTTP/1.1 at the path of its URL. Sections are those of RFC 9110 and RFC 9112.
 
 use std::time::Instant;
 
@@ -19,7 +18,7 @@ use crate::stranger::{self, Speaker};
 /// Asks everything.
 ///
 /// # Errors
-/// If it does not answer in HTTP/1, or lets nobody in.
+/// If it does not answer in HTTP/1, or refuses every client.
 pub(crate) fn probe(
     reach: &Reach,
     bounds: Bounds,
@@ -71,14 +70,14 @@ impl Asking for Scene {
     }
 }
 
-/// What a server answered.
+/// Answer of a server.
 struct Answer {
     status: u16,
     /// Status and reason: `404 Not Found`.
     words: String,
     /// The methods that it allows, where it names them (section 10.2.1).
     allow: Option<String>,
-    /// Whether the connection may be used again.
+    /// True if the connection may be used again.
     keeps: bool,
     body: Body,
 }
@@ -124,7 +123,7 @@ fn asked(scene: &Scene, method: &str, request: &[u8]) -> Result<Answer, Trouble>
     let mut link = scene.reach.open()?;
     let until = scene.reach.until()?;
     let sent = link.send(request, until);
-    // A server that refuses something large may say so and close before it has read all of it.
+    // A server that refuses something large may answer and close before it has read all of it.
     match (sent, read_answer(&mut link, method, until)) {
         (_, Ok(answer)) => Ok(answer),
         (Err(trouble), Err(_)) | (Ok(()), Err(trouble)) => Err(trouble),
@@ -190,16 +189,16 @@ fn read_head(link: &mut Link, method: &str, until: Instant) -> Result<Answer, Tr
 }
 
 fn foreign(error: impl std::fmt::Display) -> Trouble {
-    Trouble::Foreign(format!("its answer is no HTTP/1: {error}"))
+    Trouble::Foreign(format!("its answer is not HTTP/1: {error}"))
 }
 
-/// Whether a method is taken at the path of the URL: a status below 400.
+/// Tests whether a method is accepted at the path of the URL: a status below 400.
 fn method(scene: &mut Scene, method: &str) -> Result<Found, Trouble> {
     let path = scene.reach.path().to_owned();
     method_at(scene, method, &path)
 }
 
-/// The same below the path under a name by chance, where there is nothing to be lost.
+/// Tests a method below the path under a random name, where there is no data to lose.
 fn method_elsewhere(scene: &mut Scene, method: &str) -> Result<Found, Trouble> {
     let root = scene.reach.path().trim_end_matches('/');
     let path = format!("{root}/weigh-probe-{}", unused_name());
@@ -221,7 +220,7 @@ fn method_at(scene: &mut Scene, method: &str, path: &str) -> Result<Found, Troub
     Ok(by_status(answer.status, evidence))
 }
 
-/// What the status of an answer says of a method.
+/// Converts the status of an answer to the ability of a method.
 pub(crate) fn by_status(status: u16, evidence: String) -> Found {
     let found = Found::number(status.into(), "", How::Tried, evidence);
     match status {
@@ -260,7 +259,8 @@ fn pipelining(scene: &mut Scene) -> Result<Found, Trouble> {
     Ok(Found::flag(answers == PIPELINED, evidence))
 }
 
-/// What POST is answered at the path, which all questions about bodies are held against.
+/// Returns the answer to POST at the path, with which the answers to all questions about bodies are
+/// compared.
 fn usual(scene: &Scene) -> Result<Answer, Trouble> {
     let usual = scene.once("POST", b"{}")?;
     takes_post(usual.status, &usual.words)?;
@@ -293,7 +293,7 @@ fn chunked_request(scene: &mut Scene) -> Result<Found, Trouble> {
     Ok(Found::flag(answer.status == usual.status, evidence))
 }
 
-/// Whether a client that waits to be asked for its body is asked (section 10.1.1).
+/// Tests whether a client that waits to be asked for its body is asked (section 10.1.1).
 fn continue_100(scene: &mut Scene) -> Result<Found, Trouble> {
     usual(scene)?;
     let mut link = scene.reach.open()?;

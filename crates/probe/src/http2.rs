@@ -1,4 +1,4 @@
-//! What a server of HTTP/2 can do, and what one of gRPC can (RFC 9113; gRPC over HTTP/2).
+//! Probes servers of HTTP/2 and of gRPC (RFC 9113; gRPC over HTTP/2).
 
 use bytes::Bytes;
 use http::{Request, Version};
@@ -20,7 +20,7 @@ use crate::stranger;
 /// Asks a server of HTTP/2 everything.
 ///
 /// # Errors
-/// If it does not answer in HTTP/2, or lets nobody in.
+/// If it does not answer in HTTP/2, or refuses every client.
 pub(crate) fn probe(
     reach: &Reach,
     bounds: Bounds,
@@ -38,7 +38,7 @@ pub(crate) fn probe(
 /// Asks a server of gRPC everything.
 ///
 /// # Errors
-/// If it does not answer in gRPC, or lets nobody in.
+/// If it does not answer in gRPC, or refuses every client.
 pub(crate) fn probe_grpc(
     reach: &Reach,
     bounds: Bounds,
@@ -112,7 +112,7 @@ impl Scene {
         match reply.field("grpc-status").and_then(|status| status.parse().ok()) {
             Some(status) => Ok((status, reply)),
             None => Err(Trouble::Foreign(format!(
-                "its answer is no gRPC, but HTTP status {}",
+                "its answer is not gRPC, but HTTP status {}",
                 reply.status.as_u16()
             ))),
         }
@@ -123,7 +123,7 @@ fn wrong(error: http::Error) -> Trouble {
     Trouble::Foreign(error.to_string())
 }
 
-/// What a status says.
+/// Returns the meaning of a status in words.
 fn words(status: u32, reply: &Reply) -> String {
     // "Percent-Encoded" in the specification of gRPC over HTTP/2.
     let said = percent_decoded(reply.field("grpc-message").unwrap_or_default());
@@ -145,7 +145,7 @@ fn words(status: u32, reply: &Reply) -> String {
     format!("grpc-status {status}, {name}{said}")
 }
 
-/// Whether the service that is weighed is there.
+/// Tests whether the service that Weighbridge measures is there.
 fn service(scene: &mut Scene) -> Result<Found, Trouble> {
     let (status, reply) = scene.call(COUNT, b"", false)?;
     let evidence = format!("{SERVICE}/Count: {}", words(status, &reply));
@@ -156,14 +156,14 @@ fn service(scene: &mut Scene) -> Result<Found, Trouble> {
     })
 }
 
-/// Whether a method is there, whatever it says.
+/// Tests whether a method is there, whatever it answers.
 fn exists(scene: &mut Scene, path: &str) -> Result<Found, Trouble> {
     let (status, reply) = scene.call(path, b"", false)?;
     let evidence = format!("{path}: {}", words(status, &reply));
     Ok(Found::flag(status != UNIMPLEMENTED, evidence))
 }
 
-/// Whether a compressed message is understood ("Compression").
+/// Tests whether a compressed message is understood ("Compression").
 fn compression_gzip(scene: &mut Scene) -> Result<Found, Trouble> {
     let (status, reply) = scene.call(COUNT, &EMPTY_GZIP, true)?;
     let accepts = reply.field("grpc-accept-encoding");

@@ -20,14 +20,14 @@ pub(crate) struct Session {
     exchange: Arc<Mutex<Exchange>>,
 }
 
-/// What is handed to the connection, and what comes back.
+/// Input and output of the connection.
 #[derive(Default)]
 struct Exchange {
     request: Option<Request<Full<Bytes>>>,
     reply: Option<Result<Reply, Trouble>>,
 }
 
-/// What a request was answered.
+/// Answer to a request.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -36,8 +36,8 @@ pub(crate) struct Reply {
     trailers: HeaderMap,
     /// Bytes of the body.
     pub(crate) body_bytes: usize,
-    /// How many streams the server allows at once (`SETTINGS_MAX_CONCURRENT_STREAMS`); `None` where
-    /// it sets no limit.
+    /// Number of streams that the server allows at once (`SETTINGS_MAX_CONCURRENT_STREAMS`); `None`
+    /// if it sets no limit.
     pub(crate) streams: Option<u64>,
 }
 
@@ -66,7 +66,7 @@ impl Session {
         };
         let opened = Link::open(reach, library.dial(Pattern::Request), &[b"h2"]);
         let link = opened.map_err(|trouble| match trouble {
-            Trouble::Foreign(text) => Trouble::Foreign(format!("its answer is no HTTP/2: {text}")),
+            Trouble::Foreign(text) => Trouble::Foreign(format!("its answer is not HTTP/2: {text}")),
             other => other,
         })?;
         Ok(Session { link, exchange })
@@ -130,7 +130,7 @@ async fn answer(
 }
 
 fn trouble(error: &hyper::Error) -> Trouble {
-    // The last cause is what HTTP/2 says.
+    // The last cause is that of HTTP/2.
     let text = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     match unanswered(error) {
         Answer::Refused(_) => Trouble::Refused(text),

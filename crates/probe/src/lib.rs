@@ -25,13 +25,13 @@ pub use table::{short, table};
 use abilities::Ability;
 use stranger::{Speaker, identify};
 
-/// Why nothing can be found out.
+/// Reason for which nothing can be found out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// There is nothing to ask in this protocol.
     #[error("{0}")]
     NoQuestions(String),
-    /// Nobody takes connections.
+    /// No process takes connections.
     #[error("{0}")]
     Unreachable(String),
     /// The server does not let us in.
@@ -65,16 +65,16 @@ pub fn probe(
     (asker.ask)(reach, bounds, tell).map_err(|trouble| told(reach, asker, &trouble))
 }
 
-/// What is known here of a protocol: an entry for each whose servers can be asked.
+/// Probe of a protocol: an entry for each whose servers can be asked.
 struct Asker {
     /// The registry's name.
     protocol: &'static str,
     ask: Ask,
-    /// What answers on a port of such a server.
+    /// Protocol that answers on a port of such a server.
     speaker: Speaker,
 }
 
-/// Asks one server everything, within bounds; what it finds out is told as it is known.
+/// Asks one server everything, within bounds; each finding is reported as soon as it is known.
 type Ask = fn(&Reach, Bounds, &mut dyn FnMut(&Ability)) -> Result<Vec<Ability>, Trouble>;
 
 /// The list of them.
@@ -91,13 +91,14 @@ fn asker_of(protocol: &str) -> Option<&'static Asker> {
     ASKERS.iter().find(|asker| asker.protocol == protocol)
 }
 
-/// Where a server died while it was asked: since which question.
+/// Returns the question since which a server has been dead, if it died while it was asked.
 pub fn gone(found: &[Ability]) -> Option<&str> {
     let first = found.iter().find(|own| own.evidence.starts_with(finding::GONE))?;
     Some(&first.evidence)
 }
 
-/// What is wrong with a server that was not let be asked, and who answers instead.
+/// Returns the problem with a server that could not be asked, and the protocol that answers
+/// instead.
 fn told(reach: &Reach, asker: &Asker, trouble: &Trouble) -> Unusable {
     let endpoint = &reach.endpoint;
     match trouble {

@@ -28,7 +28,7 @@ pub struct Link {
     opened: Instant,
     /// True once the layers stand.
     stands: bool,
-    /// Why nothing more will come.
+    /// Reason for which nothing more will come.
     ended: Option<Trouble>,
     #[cfg(feature = "tls")]
     tally: Arc<tls::Tally>,
@@ -139,7 +139,7 @@ impl Link {
         }
         let before = self.buffer.len();
         let turned = if self.connection.next_wake() == Some(Nanos(0)) {
-            // What went wrong when it was opened can be told only now.
+            // A fault of opening can be reported only now.
             self.step(until, |connection, now, out, emit| connection.wake(now, out, emit))
         } else {
             let mut chunk = vec![0; CHUNK_BYTES];
@@ -160,7 +160,8 @@ impl Link {
     fn end(&mut self, until: Instant) -> Result<(), Trouble> {
         match self.step(until, |connection, _, _, emit| connection.end(&[], emit)) {
             Err(trouble) if !self.stands => Err(trouble),
-            // Without a goodbye of TLS; the messages inside show whether something is missing.
+            // There is no close_notify of TLS; the messages inside show whether something is
+            // missing.
             _ => Err(closed()),
         }
     }
@@ -297,8 +298,8 @@ fn closed() -> Trouble {
     Trouble::Closed("the server closed the connection".to_owned())
 }
 
-/// Whether there was nothing to do yet: the socket was not ready, or a signal came that did not
-/// end the probe (one that does is seen before the next turn).
+/// Returns true if there was nothing to do yet: the socket was not ready, or a signal came that did
+/// not end the probe (one that does is seen before the next turn).
 fn is_unfinished(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

@@ -1,4 +1,4 @@
-//! How a server is reached, and how long everything may take: every wait has an end.
+//! Access to a server, with time limits: every wait has an end.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use weigh_engine::layer::tls::ClientChoice;
 use weigh_model::endpoint::Endpoint;
 
-/// Who is probed, and how long anything may take.
+/// Server that is probed, and the time limits.
 #[derive(Clone, Debug)]
 pub struct Reach {
     /// The URL: scheme, host and path, and who we are.
     pub endpoint: Endpoint,
-    /// What its host resolved to.
+    /// Address of its host.
     pub address: SocketAddr,
-    /// How TLS is spoken, where the scheme says so.
+    /// Choices for TLS, if the scheme requires it.
     #[cfg(feature = "tls")]
     pub tls: Option<ClientChoice>,
-    /// How long a single answer is awaited.
+    /// Time limit of a single answer.
     pub patience: Duration,
-    /// When everything is over.
+    /// Time limit of the whole probe.
     pub end: Instant,
     /// Set to true, it is over now.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Why something could not be found out.
+/// Reason for which something could not be found out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// No connection came about.
@@ -43,10 +43,10 @@ pub enum Trouble {
     /// Nothing came in time.
     #[error("no answer came within {} ms", .0.as_millis())]
     Silent(Duration),
-    /// What came was not what is spoken here.
+    /// The answer is not in the expected protocol.
     #[error("{0}")]
     Foreign(String),
-    /// What it takes to ask is not there.
+    /// A precondition of the question is missing.
     #[error("{0}")]
     Inapplicable(String),
     /// The time of the whole probe is over.
@@ -55,7 +55,7 @@ pub enum Trouble {
 }
 
 impl Reach {
-    /// When a wait that begins now must be over.
+    /// Returns the end of a wait that begins now.
     ///
     /// # Errors
     /// [`Trouble::OutOfTime`] once the whole probe is.
@@ -67,8 +67,8 @@ impl Reach {
         Ok(self.end.min(now + self.patience))
     }
 
-    /// How long a socket may block now: briefly, so that a stop is seen soon, and a server that
-    /// sends or takes one byte after the other cannot hold the probe beyond `until`.
+    /// Returns how long a socket may block now: briefly, so that a stop is seen soon, and a server
+    /// that sends or takes one byte after the other cannot hold the probe beyond `until`.
     ///
     /// # Errors
     /// [`Trouble::Silent`] from `until` on, [`Trouble::OutOfTime`] once the whole probe is over.
@@ -105,7 +105,7 @@ impl Reach {
         let socket = TcpStream::connect_timeout(&self.address, left.max(SHORTEST));
         let socket = socket.map_err(|error| match error.kind() {
             ErrorKind::ConnectionRefused => Trouble::Unreachable(format!(
-                "nobody listens on {}: the connection was refused; check host and port",
+                "no process listens on {}: the connection was refused; check host and port",
                 self.address
             )),
             ErrorKind::TimedOut | ErrorKind::WouldBlock => Trouble::Unreachable(format!(
@@ -130,7 +130,7 @@ pub fn unused_name() -> String {
     random::<4>().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Bytes by chance: keys of WebSocket, names that nobody else has.
+/// Returns random bytes: keys of WebSocket, names that no other client has.
 pub fn random<const BYTES: usize>() -> [u8; BYTES] {
     let mut bytes = [0; BYTES];
     // Without chance names are only less surely our own.

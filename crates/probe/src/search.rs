@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::reach::Trouble;
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The largest that passed; `None` if not even the smallest did.
@@ -13,8 +13,9 @@ pub struct Edge {
     pub failed: Option<u64>,
 }
 
-/// Looks for the largest size that a server lets pass; beside it why the smallest that did not pass
-/// did not. What is refused, closed, unanswered or answered by something else does not pass.
+/// Searches for the largest size that a server lets pass; also returns why the smallest that did
+/// not pass did not. A size that is refused, closed, unanswered or answered by something else does
+/// not pass.
 ///
 /// # Errors
 /// If the server or the time is gone.

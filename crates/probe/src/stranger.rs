@@ -1,5 +1,5 @@
-//! Who answers on a port, where it is not who was expected: a server of HTTP, one that speaks TLS,
-//! a broker, one that greets in words of its own, or nobody.
+//! Identifies what answers on a port if it is not the expected server: a server of HTTP, one with
+//! TLS, a broker, one that greets in words of its own, or no process.
 
 use weigh_engine::layer::websocket::upgrade::{self, Upgrade};
 use weigh_protocols::urls;
@@ -8,7 +8,7 @@ use crate::finding::Found;
 use crate::link::{Link, raw};
 use crate::reach::{Reach, Trouble, random};
 
-/// What speaks on a port.
+/// Server on a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Speaker {
     /// HTTP/1.
@@ -21,7 +21,7 @@ pub enum Speaker {
     Mqtt,
     /// Something else, which begins so.
     Other(String),
-    /// It takes connections and says nothing.
+    /// It takes connections and sends nothing.
     Silent,
     /// It takes connections and closes them.
     Closing,
@@ -30,7 +30,7 @@ pub enum Speaker {
 }
 
 impl Speaker {
-    /// What it is, and what to type instead; `host` is host and port.
+    /// Returns what it is, and what to type instead; `host` is host and port.
     pub fn words(&self, host: &str) -> String {
         match self {
             Speaker::Http => format!("a server of HTTP/1 answers: type http://{host}"),
@@ -50,7 +50,7 @@ impl Speaker {
             Speaker::Closing => "it takes connections and closes them at once, without a word; \
                                  check protocol, port and who may connect"
                 .to_owned(),
-            Speaker::Nobody => "nobody listens there any more; check host and port".to_owned(),
+            Speaker::Nobody => "no process listens there any more; check host and port".to_owned(),
         }
     }
 }
@@ -78,8 +78,8 @@ pub fn identify(reach: &Reach) -> Speaker {
     last
 }
 
-/// Whether a plain connection to the port is answered in TLS (RFC 8446, section 5.1: a record of a
-/// handshake or an alert).
+/// Tests whether a plain connection to the port is answered in TLS (RFC 8446, section 5.1: a record
+/// of a handshake or an alert).
 ///
 /// # Errors
 /// Where no answer came.
@@ -95,7 +95,8 @@ pub(crate) fn tls_on_port(reach: &Reach) -> Result<Found, Trouble> {
     })
 }
 
-/// Whether a plain connection to the port becomes a WebSocket with MQTT inside; what it said.
+/// Tests whether a plain connection to the port becomes a WebSocket with MQTT inside; returns the
+/// answer.
 ///
 /// # Errors
 /// Where no answer came.
@@ -129,7 +130,7 @@ pub(crate) fn ask(reach: &Reach, question: &[u8]) -> Result<Vec<u8>, Trouble> {
     Ok(link.buffer)
 }
 
-/// What begins so.
+/// Recognises a server by the begin of its answer.
 pub(crate) fn recognise(answer: &[u8]) -> Speaker {
     match answer {
         [] => Speaker::Silent,
@@ -159,8 +160,8 @@ fn http_request() -> Vec<u8> {
     b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".to_vec()
 }
 
-/// The hello of a client of TLS 1.2 with four usual ciphers and no extension (RFC 5246, section
-/// 7.4.1.2). Whoever speaks TLS answers with a hello or an alert.
+/// Returns the hello of a client of TLS 1.2 with four usual ciphers and no extension (RFC 5246,
+/// section 7.4.1.2). A server with TLS answers with a hello or an alert.
 fn client_hello() -> Vec<u8> {
     const CIPHERS: [u16; 4] = [0xC02F, 0xC030, 0x009C, 0x002F];
     let mut body = vec![0x03, 0x03];

@@ -28,7 +28,7 @@ pub fn table(abilities: &Abilities) -> String {
 
 fn row(ability: &Ability) -> [String; 4] {
     let how = if ability.status == Status::Untried { "" } else { ability.how.words() };
-    // What a server says may hold anything; a line stays a line.
+    // The text of a server may contain any character; a line stays a line.
     let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
     let evidence = ability.evidence.chars().map(plain).collect();
     [ability.name.clone(), short(ability), how.to_owned(), evidence]

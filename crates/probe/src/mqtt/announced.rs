@@ -1,4 +1,5 @@
-//! What a broker says of itself: the versions it speaks, and what its CONNACK of MQTT 5 announces.
+//! Information that a broker gives about itself: the versions that it supports, and what its
+//! CONNACK of MQTT 5 announces.
 
 use weigh_protocols::mqtt::codec::{Id, Publish, Qos, Section, Version};
 use weigh_protocols::urls;
@@ -45,7 +46,7 @@ fn client_id_empty(scene: &mut Scene) -> Result<Found, Trouble> {
     let client = Client::open(&scene.reach, &Hello::new(scene.version, ""))?;
     let evidence = match &client.granted.client_id {
         Some(assigned) => format!("it assigned one of {} bytes", assigned.len()),
-        None => "it was let in, and not told its name".to_owned(),
+        None => "it was accepted, and its name was not returned".to_owned(),
     };
     client.leave();
     Ok(Found::flag(true, evidence))
@@ -155,7 +156,7 @@ fn packet_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
     })
 }
 
-/// Whether this port takes WebSocket, too (section 6).
+/// Tests whether this port accepts WebSocket, too (section 6).
 fn websocket_on_port(scene: &mut Scene) -> Result<Found, Trouble> {
     if urls::is_websocket(&scene.reach.endpoint) {
         return Ok(Found::flag(true, "the whole probe was made inside WebSocket"));
@@ -197,5 +198,5 @@ pub(super) fn qos_max(scene: &mut Scene) -> Result<Found, Trouble> {
     })
 }
 
-/// What is asked for as the time that a session outlives its connection, seconds: thirty days.
+/// Requested time that a session outlives its connection, seconds: thirty days.
 const ASKED_EXPIRY_S: u32 = 30 * 24 * 3600;

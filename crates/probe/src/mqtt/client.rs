@@ -16,18 +16,18 @@ use weigh_protocols::mqtt::codec::{
 use crate::link::Link;
 use crate::reach::{Reach, Trouble};
 
-/// How a client introduces itself.
+/// Contents of a client's CONNECT.
 #[derive(Clone, Debug)]
 pub struct Hello<'h> {
-    /// What it speaks.
+    /// Version of the protocol.
     pub version: Version,
     /// Empty asks for one.
     pub client_id: &'h str,
-    /// Whether it starts without an earlier session.
+    /// True if it starts without an earlier session.
     pub clean: bool,
     /// Keep-alive, seconds.
     pub keep_alive_s: u16,
-    /// How long the session outlives the connection, seconds (MQTT 5 only).
+    /// Time that the session outlives the connection, seconds (MQTT 5 only).
     pub session_expiry_s: u32,
     /// Topic and body of its will.
     pub will: Option<(&'h str, &'h [u8])>,
@@ -73,7 +73,7 @@ impl<'h> Hello<'h> {
     }
 }
 
-/// What a broker said to a client that it let in; of MQTT 5 unless it is said otherwise.
+/// Answer of a broker that accepted a client; of MQTT 5 unless noted otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
     /// It had a session for this client (3.1.1, too).
@@ -94,15 +94,15 @@ impl Granted {
 /// A message that came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Where it was published; empty where an alias stood for it.
+    /// Topic of the message; empty if an alias was sent instead.
     pub topic: String,
-    /// What.
+    /// Body of the message.
     pub body: Vec<u8>,
     /// The QoS it came with.
     pub qos: Qos,
-    /// Whether it came as a retained one.
+    /// True if it was delivered as a retained message.
     pub retain: bool,
-    /// Whether it came with a subscription identifier.
+    /// True if it had a subscription identifier.
     pub has_subscription_id: bool,
 }
 
@@ -118,9 +118,9 @@ pub struct Client {
     version: Version,
     inbox: VecDeque<Message>,
     packet_id: u16,
-    /// Whether messages are acknowledged when they are read.
+    /// True if messages are acknowledged when they are read.
     pub acknowledges: bool,
-    /// What the broker said when it let us in.
+    /// Answer of the broker that accepted the client.
     pub granted: Granted,
 }
 
@@ -142,7 +142,7 @@ impl Client {
         Client::open_with(reach, hello.version, &hello.connect(reach))
     }
 
-    /// The same with these bytes as CONNECT.
+    /// Opens a connection with these bytes as CONNECT.
     ///
     /// # Errors
     /// Those of [`Client::open`].
@@ -194,7 +194,7 @@ impl Client {
         }
     }
 
-    /// The same without them.
+    /// Subscribes, without options.
     ///
     /// # Errors
     /// Those of [`Client::subscribe`].
@@ -230,7 +230,8 @@ impl Client {
         Ok(packet_id)
     }
 
-    /// The next message of ours whose exchange is over, with the broker's last reason code.
+    /// Returns the next message of this client whose exchange is over, with the broker's last
+    /// reason code.
     fn confirmation(&mut self, until: Instant) -> Result<(u16, u8), Trouble> {
         loop {
             match self.next(until)? {
@@ -243,11 +244,11 @@ impl Client {
         }
     }
 
-    /// Publishes numbers from 0 on, `window` of them on their way at once. Tells `each` the reason
-    /// code of every one that is confirmed; at QoS 0 none is.
+    /// Publishes numbers from 0 on, `window` of them in flight at once. Calls `each` with the
+    /// reason code of every one that is confirmed; at QoS 0 none is.
     ///
     /// # Errors
-    /// Whatever is in the way; what was confirmed before has been told.
+    /// Any obstacle; what was confirmed before has been reported.
     pub fn publish_numbers(
         &mut self,
         topic: &str,
@@ -322,7 +323,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says goodbye and closes.
+    /// Disconnects and closes.
     pub fn leave(mut self) {
         let _ = self.say(&Packet::Disconnect(Disconnect::new(0)));
         self.link.cut();
@@ -350,7 +351,7 @@ impl Client {
         }
     }
 
-    /// What the broker said before it closed.
+    /// Returns the last answer of the broker before it closed.
     fn last_words(&mut self) -> Option<Trouble> {
         let until = self.link.reach.until().ok()?;
         loop {
@@ -448,7 +449,7 @@ fn granted_qos(code: u8) -> Result<Qos, Trouble> {
     Qos::from_bits(code).ok_or_else(refused)
 }
 
-/// A reason code of an acknowledgement that is no error.
+/// Accepts a reason code of an acknowledgement that is not an error.
 ///
 /// # Errors
 /// [`Trouble::Refused`] from 0x80 on.

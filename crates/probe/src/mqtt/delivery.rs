@@ -1,4 +1,4 @@
-//! What becomes of a message on its way: its QoS, its order, who gets it, and whether it is kept.
+//! Delivery of a message: its QoS, its order, its receivers, and whether it is kept.
 
 use weigh_protocols::mqtt::codec::{Id, Options, Properties, Qos, Section};
 
@@ -29,7 +29,7 @@ pub(super) const QUESTIONS: &[Question<Scene>] = &[
     question("retain_clear", retain_clear),
 ];
 
-/// What QoS is granted, and with which a message arrives.
+/// Tests which QoS is granted, and with which a message arrives.
 fn qos(scene: &mut Scene, asked: Qos) -> Result<Found, Trouble> {
     let topic = scene.topic();
     let mut listener = scene.client()?;
@@ -51,7 +51,7 @@ fn qos(scene: &mut Scene, asked: Qos) -> Result<Found, Trouble> {
     })
 }
 
-/// Whether messages arrive in the order in which they were published (section 4.6).
+/// Tests whether messages arrive in the order in which they were published (section 4.6).
 fn order(scene: &mut Scene, qos: Qos) -> Result<Found, Trouble> {
     let topic = scene.topic();
     let mut listener = scene.client()?;
@@ -81,7 +81,7 @@ fn order(scene: &mut Scene, qos: Qos) -> Result<Found, Trouble> {
     Ok(if found.status == Status::Yes && !is_whole { found.with(Status::Less) } else { found })
 }
 
-/// What a row of numbers that came says.
+/// Evaluation of a row of numbers that arrived.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     distinct: u64,
@@ -110,7 +110,7 @@ pub(super) fn number(message: &Message) -> Option<u32> {
     Some(u32::from_be_bytes(message.body.as_slice().try_into().ok()?))
 }
 
-/// Whether a filter with a wildcard gets a topic (section 4.7.1).
+/// Tests whether a filter with a wildcard gets a topic (section 4.7.1).
 fn wildcard(scene: &mut Scene, end: &str, below: &str) -> Result<Found, Trouble> {
     let topic = scene.topic();
     let mut listener = scene.client()?;
@@ -123,7 +123,7 @@ fn wildcard(scene: &mut Scene, end: &str, below: &str) -> Result<Found, Trouble>
     Ok(Found::flag(came, format!("a message to .../{below} {verb} at .../{end}")))
 }
 
-/// Whether the members of a group share messages (section 4.8.2).
+/// Tests whether the members of a group share messages (section 4.8.2).
 fn shared_subscriptions(scene: &mut Scene) -> Result<Found, Trouble> {
     let topic = scene.topic();
     let filter = format!("$share/weigh/{topic}");
@@ -146,7 +146,7 @@ fn shared_subscriptions(scene: &mut Scene) -> Result<Found, Trouble> {
             *count += 1;
             total += 1;
         }
-        // Whoever is given everything twice shows it by one more than there should be.
+        // A member that is given everything twice has one more than there should be.
         while member.message(QUIET)?.is_some() {
             *count += 1;
             total += 1;
@@ -158,7 +158,7 @@ fn shared_subscriptions(scene: &mut Scene) -> Result<Found, Trouble> {
     Ok(Found::flag(total == SHARED_MESSAGES, evidence + said))
 }
 
-/// Whether a client is spared its own messages (section 3.8.3.1).
+/// Tests whether a client is spared its own messages (section 3.8.3.1).
 fn no_local(scene: &mut Scene) -> Result<Found, Trouble> {
     scene.needs_v5()?;
     let topic = scene.topic();
@@ -172,7 +172,7 @@ fn no_local(scene: &mut Scene) -> Result<Found, Trouble> {
     Ok(Found::flag(came.is_empty(), format!("its own message {verb} back")))
 }
 
-/// Whether messages say by which subscription they come (section 3.3.2.3.8).
+/// Tests whether messages name the subscription by which they come (section 3.3.2.3.8).
 fn subscription_identifiers(scene: &mut Scene) -> Result<Found, Trouble> {
     scene.needs_v5()?;
     let topic = scene.topic();
@@ -191,7 +191,7 @@ fn subscription_identifiers(scene: &mut Scene) -> Result<Found, Trouble> {
     })
 }
 
-/// Whether a retained message reaches who subscribes later (section 3.3.1.3).
+/// Tests whether a retained message reaches a client that subscribes later (section 3.3.1.3).
 fn retain(scene: &mut Scene, by_wildcard: bool) -> Result<Found, Trouble> {
     let topic = scene.topic();
     scene.retain(&format!("{topic}/kept"), b"kept")?;
@@ -207,7 +207,7 @@ fn retain(scene: &mut Scene, by_wildcard: bool) -> Result<Found, Trouble> {
     })
 }
 
-/// Whether an empty message takes the retained one away.
+/// Tests whether an empty message deletes the retained one.
 fn retain_clear(scene: &mut Scene) -> Result<Found, Trouble> {
     let topic = scene.topic();
     scene.retain(&topic, b"kept")?;

@@ -1,4 +1,4 @@
-//! How large and how many: payloads, topics, levels, identifiers, and messages on their way.
+//! Limits of size and number: payloads, topics, levels, identifiers, and messages in flight.
 
 use std::time::{Duration, Instant};
 
@@ -103,7 +103,7 @@ fn arrives(scene: &mut Scene, filter: &str, topic: &str, payload: &[u8]) -> Resu
     outcome
 }
 
-/// How many messages a subscriber is sent before it has acknowledged the first.
+/// Tests how many messages a subscriber is sent before it has acknowledged the first.
 fn unacknowledged(scene: &mut Scene) -> Result<Found, Trouble> {
     let topic = scene.topic();
     let mut listener = scene.client()?;
@@ -130,7 +130,7 @@ fn unacknowledged(scene: &mut Scene) -> Result<Found, Trouble> {
     Ok(if came < taken { found.with(Status::Less) } else { found })
 }
 
-/// What happens to a client that has one message more on its way than it may (section 4.9).
+/// Tests what happens to a client that has one message more in flight than it may (section 4.9).
 fn beyond_receive_maximum(scene: &mut Scene) -> Result<Found, Trouble> {
     scene.needs_v5()?;
     let most = scene.announced(Id::ReceiveMaximum).unwrap_or(u32::from(u16::MAX));
@@ -162,7 +162,7 @@ fn beyond_receive_maximum(scene: &mut Scene) -> Result<Found, Trouble> {
     })
 }
 
-/// More levels than anybody uses.
+/// More levels than any application uses.
 const LEVELS_MAX: u64 = 1_000;
 
 /// Messages on their way to a broker while a queue or a window is filled.

@@ -1,4 +1,4 @@
-//! What a broker of MQTT can do. Section numbers are those of MQTT 5.0 unless 3.1.1 is named.
+//! Probes a broker of MQTT. Section numbers are those of MQTT 5.0 unless 3.1.1 is named.
 
 mod announced;
 mod client;
@@ -29,7 +29,7 @@ pub fn probe(
 ) -> Result<Vec<Ability>, Trouble> {
     let mut scene = Scene::new(reach.clone(), bounds);
     scene.v311 = enter(&mut scene, Version::V311);
-    // Whoever does not speak MQTT is not asked again and again.
+    // A server that does not support MQTT is not asked repeatedly.
     if let Err(trouble) = &scene.v311
         && !matches!(trouble, Trouble::Refused(_) | Trouble::Closed(_) | Trouble::Silent(_))
     {
@@ -39,7 +39,7 @@ pub fn probe(
     scene.version = match (&scene.v311, &scene.v5) {
         (_, Ok(_)) => Version::V5,
         (Ok(_), Err(_)) => Version::V311,
-        // What it says to the older version is understood by more people.
+        // Its words for the older version are understood by more people.
         (Err(Trouble::Refused(text)), Err(Trouble::Refused(newer))) if is_version(text) => {
             return Err(Trouble::Refused(newer.clone()));
         }
@@ -61,7 +61,7 @@ pub fn probe(
     Ok(scene.found)
 }
 
-/// Whether a refusal is about the version alone.
+/// Returns true if a refusal is about the version alone.
 fn is_version(text: &str) -> bool {
     text.contains("protocol version")
 }
@@ -70,7 +70,7 @@ fn is_version(text: &str) -> bool {
 fn enter(scene: &mut Scene, version: Version) -> Result<Granted, Trouble> {
     let client_id = scene.client_id();
     let hello = Hello { keep_alive_s: u16::MAX, ..Hello::new(version, &client_id) };
-    // In 3.1.1 a broker can shorten nobody's keep-alive, and may refuse a long one.
+    // In 3.1.1 a broker cannot shorten a keep-alive, and may refuse a long one.
     let hello = match version {
         Version::V5 => hello,
         Version::V311 => Hello::new(version, &client_id),

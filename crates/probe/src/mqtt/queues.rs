@@ -1,5 +1,5 @@
-//! How many messages a broker keeps for a subscriber that is away, and for one that has stopped
-//! reading: found by filling its queue.
+//! Number of messages that a broker keeps for a subscriber that is disconnected, and for one that
+//! has stopped reading: found by filling its queue.
 
 use weigh_protocols::mqtt::codec::Qos;
 
@@ -39,7 +39,7 @@ fn queue_stalled(scene: &mut Scene) -> Result<Found, Trouble> {
     Ok(told(&filled, &came))
 }
 
-/// What the broker took.
+/// Messages that the broker took.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Filled {
     /// Messages that were tried.
@@ -52,14 +52,14 @@ struct Filled {
     held_up: bool,
 }
 
-/// What came out of it.
+/// Messages that came out of it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Drained {
     /// Different messages.
     count: u64,
     first: Option<u32>,
     last: Option<u32>,
-    /// How the connection ended, where it did.
+    /// End of the connection, if it ended.
     ended: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What all questions to a broker share: who asks, under which names, and what has to be taken back
+//! State that all questions to a broker share: the clients, their names, and what has to be removed
 //! afterwards.
 
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::abilities::Ability;
 use crate::finding::Asking;
 use crate::reach::{Reach, Trouble, unused_name};
 
-/// How far limits are looked for.
+/// Bounds of searches for limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Largest payload or body that is sent, bytes.
     pub payload_bytes: u64,
-    /// Longest topic and client identifier that are sent, bytes; at most 65,535. Longer than
-    /// anybody uses is dangerous: NATS 2.9.10 dies of a message of QoS 1 to the longest.
+    /// Longest topic and client identifier that are sent, bytes; at most 65,535. Longer than any
+    /// application uses is dangerous: NATS 2.9.10 dies of a message of QoS 1 to the longest.
     pub name_bytes: u64,
     /// Most messages that a queue is filled with.
     pub queue_messages: u64,
@@ -27,20 +27,20 @@ pub struct Bounds {
 pub struct Scene {
     pub(super) reach: Reach,
     pub(super) bounds: Bounds,
-    /// What it said to a client of 3.1, 3.1.1 and 5.
+    /// Its answers to clients of 3.1, 3.1.1 and 5.
     pub(super) v31: Result<(), Trouble>,
     pub(super) v311: Result<Granted, Trouble>,
     pub(super) v5: Result<Granted, Trouble>,
     /// The newest version that it speaks.
     pub(super) version: Version,
     pub(super) found: Vec<Ability>,
-    /// Names that nobody else has begin so.
+    /// Begin of names that no other client has.
     tag: String,
     names: u32,
     left: Vec<Left>,
 }
 
-/// What would stay at the broker.
+/// State that would stay at the broker.
 enum Left {
     /// A retained message of this topic.
     Retained(String),
@@ -76,7 +76,7 @@ impl Scene {
         }
     }
 
-    /// A topic that was never used, and below which nobody publishes.
+    /// Returns a topic that was never used, and below which no other client publishes.
     pub(super) fn topic(&mut self) -> String {
         self.names += 1;
         format!("weigh-probe/{}/{}", self.tag, self.names)
@@ -120,8 +120,8 @@ impl Scene {
         Ok(())
     }
 
-    /// What has come to a subscriber of `topic` when a message that is published now arrives, and
-    /// shortly after it.
+    /// Returns what has reached a subscriber of `topic` when a message that is published now
+    /// arrives, and shortly after it.
     pub(super) fn heard(
         &mut self,
         client: &mut Client,
@@ -135,7 +135,8 @@ impl Scene {
         Ok(came)
     }
 
-    /// Whether the broker speaks MQTT 5, which it takes to ask.
+    /// Returns the broker's answer to MQTT 5; an error if the broker does not support the version
+    /// that the question needs.
     pub(super) fn needs_v5(&self) -> Result<&Granted, Trouble> {
         let is_missing = |_: &Trouble| {
             Trouble::Inapplicable("only MQTT 5 has it, which the broker does not speak".to_owned())
@@ -148,7 +149,7 @@ impl Scene {
         self.v5.as_ref().ok()?.number(id)
     }
 
-    /// How many unacknowledged messages it takes at once, at most so many.
+    /// Returns how many unacknowledged messages it takes at once, at most `most`.
     pub(super) fn window(&self, most: u64) -> u64 {
         self.announced(Id::ReceiveMaximum).map_or(most, |max| most.min(max.into()))
     }
@@ -186,11 +187,11 @@ impl Scene {
     }
 }
 
-/// What is published to see that all before it has come.
+/// Body of a message that is published to see that all messages before it have arrived.
 const FENCE: &[u8] = b"fence";
 
-/// How long a message may come after a later one.
+/// Time that a message may come after a later one.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// How long a session of MQTT 5 outlives a probe that was killed, seconds.
+/// Time that a session of MQTT 5 outlives a probe that was killed, seconds.
 const SESSION_EXPIRY_S: u32 = 300;

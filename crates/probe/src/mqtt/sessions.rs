@@ -1,5 +1,5 @@
-//! What stays when a client is gone: its session, its will; and what the broker says of itself in
-//! messages.
+//! State that outlives a client: its session, its will; and the messages in which a broker
+//! describes itself.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ pub(super) const QUESTIONS: &[Question<Scene>] = &[
     question("sys_topics", sys_topics),
 ];
 
-/// Whether a session outlives its connection, with what comes meanwhile (section 4.1).
+/// Tests whether a session outlives its connection, with the messages that arrive in the meantime
+/// (section 4.1).
 fn session(scene: &mut Scene) -> Result<Found, Trouble> {
     let (topic, client_id) = (scene.topic(), scene.client_id());
     let mut client = scene.lasting(&client_id)?;
@@ -41,7 +42,7 @@ fn session(scene: &mut Scene) -> Result<Found, Trouble> {
     Ok(if came && !is_present { found.with(Status::Less) } else { found })
 }
 
-/// Whether a message that is too old is thrown away (section 3.3.2.3.3).
+/// Tests whether a message that is too old is discarded (section 3.3.2.3.3).
 fn message_expiry(scene: &mut Scene) -> Result<Found, Trouble> {
     scene.needs_v5()?;
     let (topic, client_id) = (scene.topic(), scene.client_id());
@@ -75,7 +76,7 @@ fn message_expiry(scene: &mut Scene) -> Result<Found, Trouble> {
     })
 }
 
-/// Whether a will is published for a client that is cut off (section 3.1.2.5).
+/// Tests whether a will is published for a client that is cut off (section 3.1.2.5).
 fn will(scene: &mut Scene) -> Result<Found, Trouble> {
     let (topic, client_id) = (scene.topic(), scene.client_id());
     let mut listener = scene.client()?;
@@ -88,7 +89,7 @@ fn will(scene: &mut Scene) -> Result<Found, Trouble> {
     Ok(Found::flag(came, format!("the will of a client that was cut off {verb}")))
 }
 
-/// How many topics the broker tells of itself (a custom of brokers, not of the standard).
+/// Tests in how many topics the broker describes itself (a custom of brokers, not of the standard).
 fn sys_topics(scene: &mut Scene) -> Result<Found, Trouble> {
     let mut client = scene.client()?;
     client.subscribed("$SYS/#", Qos::AtMostOnce)?;

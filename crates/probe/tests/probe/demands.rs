@@ -111,7 +111,7 @@ fn what_is_missing_is_refused_where_it_is_asked_for() {
         assert!(refused.problem.contains("Some 1.0"), "{refused}");
         assert!(refused.problem.contains("probed 2026-11-21"), "{refused}");
         assert!(!refused.fix.is_empty(), "{refused}");
-        // The same is let go on where it is there, and where nobody has tried.
+        // The plan is accepted if the ability is there, and if it has not been tested.
         for status in [Status::Yes, Status::Untried] {
             let known = known(protocol, name, status, number.filter(|_| name != "qos_max"));
             assert_eq!(refusal(&known, &asked), None, "{name} {status:?}");

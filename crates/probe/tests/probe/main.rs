@@ -1,5 +1,5 @@
-//! What is found out about servers whose limits are known, about odd ones, and about what is no
-//! server.
+//! Findings about servers whose limits are known, about odd ones, and about endpoints of other
+//! kinds.
 
 mod demands;
 mod mosquitto;

@@ -12,7 +12,7 @@ use weigh_probe::abilities::{Ability, Status, Value};
 use weigh_probe::{Bounds, Reach, Unusable, probe};
 use weigh_protocols as registry;
 
-/// What was found, by name.
+/// Abilities by name.
 pub struct Found(BTreeMap<String, Ability>);
 
 impl Found {
@@ -47,12 +47,12 @@ impl Found {
     }
 }
 
-/// A server of ours with these settings.
+/// Starts a reference server with these settings.
 pub fn serve(protocol: &str, given: &[(&str, &str)]) -> Serving {
     serve_as(protocol, given, |host| host)
 }
 
-/// The same inside layers.
+/// Starts a reference server with these settings inside layers.
 pub fn serve_as(
     protocol: &str,
     given: &[(&str, &str)],
@@ -65,7 +65,7 @@ pub fn serve_as(
     Serving::start(&host, SocketAddr::from(([127, 0, 0, 1], 0)), 1).unwrap()
 }
 
-/// How `url` is reached.
+/// Returns the access to `url`.
 pub fn reach(url: &str, address: SocketAddr, patience: Duration) -> Reach {
     Reach {
         endpoint: weigh_protocols::urls::endpoint(url).unwrap(),
@@ -84,13 +84,13 @@ pub fn ask(scheme: &str, address: SocketAddr, bounds: Bounds) -> Found {
     ask_at(scheme, address, "", bounds)
 }
 
-/// The same at a path.
+/// Probes a server at a path.
 #[track_caller]
 pub fn ask_at(scheme: &str, address: SocketAddr, path: &str, bounds: Bounds) -> Found {
     asked(&reach(&format!("{scheme}://{address}{path}"), address, PATIENCE), bounds).unwrap()
 }
 
-/// Asks whoever it is everything.
+/// Asks the server everything.
 pub fn asked(reach: &Reach, bounds: Bounds) -> Result<Found, Unusable> {
     let mut told = 0;
     let found = probe(reach, bounds, &mut |_| told += 1)?;
@@ -111,7 +111,7 @@ pub fn stranger(treat: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAdd
     address
 }
 
-/// Says this to whoever has said something, and then nothing.
+/// Sends this answer to a client that has sent something, and then nothing.
 pub fn saying(answer: &'static [u8]) -> SocketAddr {
     stranger(move |mut stream| {
         let mut heard = [0; 1024];

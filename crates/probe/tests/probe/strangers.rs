@@ -1,4 +1,5 @@
-//! What is no server of the protocol, or none that lets us in: named, without a panic or a hang.
+//! Endpoints that are not a server of the protocol, or refuse every client: they are named, without
+//! a panic or a hang.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -32,7 +33,7 @@ fn nobody_there() {
     for scheme in ["mqtt", "http", "h2c", "grpc"] {
         let error = told(scheme, free);
         assert!(matches!(error, Unusable::Unreachable(_)), "{error}");
-        is_named(&error, &[&free.to_string(), "nobody listens", "check host and port"]);
+        is_named(&error, &[&free.to_string(), "no process listens", "check host and port"]);
     }
 }
 
@@ -90,7 +91,7 @@ fn refusals_are_told_with_the_fix() {
 
     let answer = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
     is_named(&told("http", saying(answer)), &["401", "--user NAME"]);
-    // Of 3.1.1 it knows nothing and of 5 it is told why.
+    // It knows nothing of 3.1.1, and gives a reason for 5.
     let error = told("mqtt", saying(&[0x20, 2, 0, 3]));
     is_named(&error, &["server unavailable"]);
 }
@@ -111,7 +112,7 @@ fn what_has_no_abilities_is_said() {
     assert!(matches!(error, Unusable::NoQuestions(_)), "{error}");
 }
 
-/// What ends a wait is told by its name, and only a server that was waited for is silent.
+/// The end of a wait is reported by its cause, and only a server that was waited for is silent.
 #[test]
 fn the_end_and_a_stop_are_no_silence() {
     const LONG: Duration = Duration::from_secs(200);
@@ -133,7 +134,7 @@ fn the_end_and_a_stop_are_no_silence() {
     assert_eq!(waited(&stopped), Trouble::OutOfTime);
 }
 
-/// One byte after the other of a record that does not end while anybody waits.
+/// Sends one byte after the other of a record that does not end while a client waits.
 #[cfg(feature = "tls")]
 #[test]
 fn who_trickles_a_handshake_holds_nobody() {
