@@ -1,4 +1,4 @@
-//! When messages are due: the shape of the load in time.
+//! Due times of messages: the shape of the load in time.
 
 use std::fmt;
 use std::str::FromStr;

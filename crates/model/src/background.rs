@@ -114,7 +114,7 @@ impl Background {
     }
 }
 
-/// What a background did during one trial.
+/// Record of a background during one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundRan {
     /// The id of the trial that was measured.
@@ -123,14 +123,14 @@ pub struct BackgroundRan {
     pub point: Point,
     /// Description of the background.
     pub words: String,
-    /// How its target identified itself.
+    /// Identification of its target.
     pub target: String,
     /// The share of the measured window in which it sent at least [`SHARE_MIN`] of what it
     /// offers; 1 is all of it.
     pub overlap_ratio: f64,
     /// Length of the measured window, draining included, nanoseconds.
     pub window_ns: u64,
-    /// What it offers, messages per second; absent for closed loops.
+    /// Rate that it offers, messages per second; absent for closed loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<f64>,
     /// Rate that it sent in the window, messages per second.
@@ -159,7 +159,7 @@ pub struct Sent {
     pub connections: u64,
 }
 
-/// What shows in an interval that the background was there.
+/// Evidence in an interval that the background was there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sought {
     /// Messages per second.
@@ -267,7 +267,7 @@ fn length_ns(told: &Sent) -> f64 {
     told.to_ns.saturating_sub(told.from_ns) as f64
 }
 
-/// A load without an end of its own: what says when it begins and ends is not written.
+/// A load without an end of its own: fields that set its begin and end are not written.
 mod endless {
     use super::*;
     use serde_json::Value;
@@ -310,7 +310,7 @@ mod tests {
 
     const TENTH: i64 = 100_000_000;
 
-    /// Tenths of a second from `from` to `to`, each with so many messages.
+    /// Tenths of a second from `from` to `to`, each with `sent` messages.
     fn tenths(from: i64, to: i64, sent: u64) -> Vec<Sent> {
         let one =
             |at: i64| Sent { from_ns: at * TENTH, to_ns: (at + 1) * TENTH, sent, connections: 3 };

@@ -1,5 +1,5 @@
-//! What keeps a load from its rate: the messages that may be in flight, the generator's thread, the
-//! target's processor or the path; each with the number that would remove the limit.
+//! The limit that keeps a load from its rate: the messages that may be in flight, the generator's
+//! thread, the target's processor or the path; each with the number that would remove the limit.
 
 /// Rate of a load, and use of everything that may have limited it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,7 +34,7 @@ pub struct Pace {
     pub is_behind: bool,
 }
 
-/// What limited the rate.
+/// Limit of the rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     /// Connections times messages in flight, divided by the round trip.

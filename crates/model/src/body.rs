@@ -1,4 +1,4 @@
-//! What messages are made of: content from a source, padding to a size, and the mark.
+//! Bodies of messages: content from a source, padding to a size, and the mark.
 
 use std::fmt;
 use std::str::FromStr;
@@ -60,7 +60,7 @@ impl BodySource {
         }
     }
 
-    /// How bodies are sealed, if they are.
+    /// Returns the kind of sealing, if bodies are sealed.
     pub fn seal(&self) -> Option<Seal> {
         match self {
             BodySource::Sealed(seal, _) => Some(*seal),

@@ -17,7 +17,7 @@ pub struct Calibration {
     /// The library used at both ends, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
-    /// When it was measured, RFC 3339.
+    /// Time of the measurement, RFC 3339.
     pub at: String,
     /// Processor time that other programs used during it, percent of one core; 0 in records before
     /// this key.

@@ -22,13 +22,13 @@ pub struct Condition {
     /// The flat name of the figure: a metric (`response_time_ns.p99`), or [`LOSS_RATIO`] or
     /// [`LOST`].
     pub metric: String,
-    /// How the figure is compared with the limit.
+    /// Comparison of the figure with the limit.
     pub operator: Operator,
     /// The limit.
     pub limit: Limit,
 }
 
-/// How a figure is compared with its limit.
+/// Comparison of a figure with its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `<`
@@ -115,7 +115,7 @@ impl fmt::Display for Condition {
 impl FromStr for Condition {
     type Err = String;
 
-    /// Reads a condition; the error says what to type instead.
+    /// Reads a condition; the error contains what to type instead.
     fn from_str(text: &str) -> Result<Condition, String> {
         let text = text.trim();
         if text == "first loss" {

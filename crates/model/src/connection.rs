@@ -21,7 +21,7 @@ pub struct Op<'a> {
     pub body: &'a [u8],
 }
 
-/// Whether an answer to an operation will come.
+/// Expectation of an answer to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// [`Signal::Done`] or [`Signal::Refused`] will follow.
@@ -30,7 +30,7 @@ pub enum Reply {
     None,
 }
 
-/// What a connection reports to the engine.
+/// Report of a connection to the engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal<'a> {
     /// The session is established (CONNACK, and SUBACK for a consumer): operations may start.
@@ -74,7 +74,7 @@ pub enum Signal<'a> {
 /// it): the server reset the stream of the operation.
 pub const STREAM_ERROR: u16 = 0x20;
 
-/// Why a connection cannot continue.
+/// Reason for which a connection cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The server refused the session: wrong credentials, not authorised, and so on.
@@ -112,7 +112,7 @@ impl std::error::Error for Fault {}
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     bytes: Vec<u8>,
-    /// Where frames end; empty for a stream.
+    /// Ends of frames; empty for a stream.
     ends: Vec<u32>,
 }
 
@@ -133,18 +133,18 @@ impl Outbox {
         end_frame(&self.bytes, &mut self.ends);
     }
 
-    /// What has been appended so far, with its last frame ended.
+    /// Returns the bytes appended so far, with the last frame ended.
     pub fn frames(&mut self) -> Frames<'_> {
         self.frame();
         Frames { bytes: &self.bytes, ends: &self.ends }
     }
 
-    /// What has been appended so far.
+    /// Returns the bytes appended so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many bytes have been appended so far.
+    /// Returns the number of bytes appended so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -174,7 +174,7 @@ pub fn end_frame(bytes: &[u8], ends: &mut Vec<u32>) {
 pub struct Frames<'b> {
     /// The bytes of all of them.
     pub bytes: &'b [u8],
-    /// Where each of them ends, in rising order.
+    /// End of each of them, in rising order.
     pub ends: &'b [u32],
 }
 
@@ -194,7 +194,7 @@ impl<'b> Frames<'b> {
 /// Callback to which a connection passes its signals.
 pub type Emit<'e> = &'e mut dyn FnMut(Signal<'_>);
 
-/// How a connection uses time. The engine asks once, when the connection is made.
+/// Use of time by a connection. The engine asks once, when the connection is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timing {
     /// It is never woken.
@@ -213,7 +213,7 @@ pub enum Timing {
 /// [`Connection::send`] and [`Connection::wake`] in any order, `send` only while
 /// [`Connection::room`] is not 0; at the end [`Connection::close`] (this side closes first) or
 /// [`Connection::end`] (the peer closed), after which at most `receive` follows.
-/// [`Connection::next_wake`] is called as [`Connection::timing`] says.
+/// [`Connection::next_wake`] is called as required by [`Connection::timing`].
 ///
 /// Four methods make a connection. Further abilities are offered as capabilities: [`Transfer`],
 /// [`Batch`], [`Poll`], [`Metered`].
@@ -222,7 +222,7 @@ pub trait Connection {
     /// [`Signal::Ready`] here.
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>);
 
-    /// How many more operations may start now; 0 until ready.
+    /// Returns how many more operations may start now; 0 until ready.
     fn room(&self) -> u32;
 
     /// Encodes one operation. The engine never calls it without room.
@@ -255,15 +255,15 @@ pub trait Connection {
     /// input may be handed to [`Connection::receive`]; it is not answered.
     fn close(&mut self, _out: &mut Outbox) {}
 
-    /// Whether and how it uses time: constant for the life of a connection.
+    /// Returns its use of time: constant for the life of a connection.
     fn timing(&self) -> Timing {
         Timing::Untimed
     }
 
-    /// When [`Connection::wake`] is to be called; `None` as long as nothing is waited for. With
-    /// [`Timing::Exact`] it is asked after every call that may change it; with
+    /// Returns the time at which [`Connection::wake`] is to be called; `None` as long as nothing is
+    /// waited for. With [`Timing::Exact`] it is asked after every call that may change it; with
     /// [`Timing::KeepAlive`] after every call until the session is established, after that only
-    /// when the moment that it last named has come, and after each wake-up.
+    /// when the time that it last returned has come, and after each wake-up.
     fn next_wake(&self) -> Option<Nanos> {
         None
     }
@@ -311,7 +311,7 @@ pub trait Transfer {
 
 /// A connection whose protocol has one exchange for several messages.
 pub trait Batch {
-    /// How many more operations may start now in one exchange.
+    /// Returns how many more operations may start now in one exchange.
     fn room_together(&mut self) -> u32;
 
     /// Encodes operations that leave together, at least one and never more than

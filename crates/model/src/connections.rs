@@ -1,4 +1,4 @@
-//! What single connections of a trial cost on the wire.
+//! Bytes of single connections of a trial on the wire.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What a connection carried above TLS, protocol and payload separately: counted by the codec,
-//! which alone knows the payload of a stream.
+//! Content of a connection above TLS, protocol and payload separately: counted by the codec, which
+//! alone knows the payload of a stream.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,13 +34,13 @@ impl Phase {
 /// Bytes above TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentBytes {
-    /// What the protocol adds.
+    /// Bytes that the protocol adds.
     pub protocol: u64,
     /// The payload: the bodies of messages.
     pub payload: u64,
 }
 
-/// What a codec wrote to a stream, or read from it, by phase.
+/// Bytes that a codec wrote to a stream, or read from it, by phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodecCount {
     /// Set-up, such as CONNECT of MQTT.

@@ -1,11 +1,11 @@
-//! Whether the counters of an external server are read.
+//! Choice whether the counters of an external server are read.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What `--sys` and `observe.sys` take.
+/// Values of `--sys` and `observe.sys`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SysChoice {

@@ -14,7 +14,7 @@ use crate::nearest::nearest;
 /// A tool, or a common calculation, whose figures can be emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Emulation {
-    /// What a person reads off htop for the target's cores during the load.
+    /// Value that a person reads off htop for the target's cores during the load.
     Htop,
     /// Time and rate of a tool that checks its counts once a second and ends only then.
     Autocannon,
@@ -26,14 +26,14 @@ pub enum Emulation {
     RampAverage,
 }
 
-/// What a load lacks for a figure, and how to fix it.
+/// Part that a load lacks for a figure, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
     /// The plan key.
     pub key: &'static str,
-    /// What is missing.
+    /// The missing part.
     pub text: &'static str,
-    /// What to write instead.
+    /// What to type instead.
     pub fix: &'static str,
 }
 

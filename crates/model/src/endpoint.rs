@@ -18,7 +18,7 @@ pub struct Endpoint {
     pub path: String,
     /// Credentials for the target, if any.
     pub credentials: Option<Credentials>,
-    /// What the host resolved to, filled in before a trial starts.
+    /// Address of the host, filled in before a trial starts.
     pub address: Option<SocketAddr>,
 }
 
@@ -108,7 +108,8 @@ impl Endpoint {
         format!("{}:{}", self.url_host(), self.port)
     }
 
-    /// The same without the port where it is the `usual` one of the scheme (section 4.2.3).
+    /// Host and port as requests name them, without the port if it is the `usual` one of the scheme
+    /// (section 4.2.3).
     pub fn authority_omitting(&self, usual: u16) -> String {
         if self.port == usual { self.url_host() } else { self.authority() }
     }

@@ -1,4 +1,4 @@
-//! What an energy meter measured during a trial, as it is in the journal.
+//! Measurement of an energy meter during a trial, as it is in the journal.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ pub struct EnergyMeasured {
     pub trial: String,
     /// The meter: `rapl package-0 package-1`, `ina226 at hwmon3`.
     pub meter: String,
-    /// What it measures: `processor packages, without memory and board`.
+    /// Parts that it measures: `processor packages, without memory and board`.
     pub covers: String,
     /// The measured window.
     pub window: Span,
-    /// The same machine doing nothing, before the trial.
+    /// Idle phase of the machine before the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_before: Option<IdlePhase>,
     /// And after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_after: Option<IdlePhase>,
-    /// Joules in the window; absent where [`EnergyMeasured::absent`] says why.
+    /// Joules in the window; absent if [`EnergyMeasured::absent`] gives a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_j: Option<f64>,
     /// Joules above idle consumption in that window.
@@ -42,13 +42,13 @@ pub struct EnergyMeasured {
     pub domains: BTreeMap<String, f64>,
     /// Readings in the window.
     pub readings: u64,
-    /// What makes the joules uncertain.
+    /// Causes of the uncertainty of the joules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<EnergyBudgetLine>,
     /// Metrics made from it, by the names of `trial_finished`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
-    /// Why there is no energy.
+    /// Reason for which there is no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
     /// Warnings on this measurement.
@@ -96,7 +96,7 @@ impl Span {
 /// A time in which the machine was idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IdlePhase {
-    /// When it was.
+    /// Time of the phase.
     pub span: Span,
     /// Its mean power, watts; absent if the meter gave no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +114,7 @@ pub struct EnergyBudgetLine {
     pub above_idle_j: f64,
     /// True if it is the same in every trial with this meter, so that repetitions do not reduce it.
     pub is_systematic: bool,
-    /// Where its size is from.
+    /// Source of its size.
     pub basis: String,
 }
 
@@ -126,10 +126,10 @@ pub struct MeterChosen {
     /// The meter that was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<String>,
-    /// What it measures.
+    /// Parts that it measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covers: Option<String>,
-    /// Why there is none.
+    /// Reason for which there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
     /// True if the plan asks for energy.
@@ -146,7 +146,7 @@ pub struct LoadPulses {
     pub pulses: Vec<Span>,
 }
 
-/// How the log of an external meter is aligned with the run's clock.
+/// Alignment of the log of an external meter with the run's clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogAligned {
     /// The log's file.
@@ -155,13 +155,13 @@ pub struct LogAligned {
     pub rows: u64,
     /// Nanoseconds to add to its times to get those of the run, at its first pulses.
     pub offset_ns: i64,
-    /// How much faster its clock runs, parts per million.
+    /// Rate of its clock minus that of the run's, parts per million.
     pub drift_ppm: f64,
     /// Largest error of a moment between the pulses, nanoseconds.
     pub bound_ns: u64,
-    /// How well the pulses were found: 1 if power follows only them.
+    /// Quality of the pulses: 1 if power follows only them.
     pub correlation: f64,
-    /// Why it could not be aligned, and what to do.
+    /// Reason for which it could not be aligned, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }

@@ -36,30 +36,30 @@ pub enum Event {
         point: Point,
         /// Its repetition, from 0.
         repetition: u32,
-        /// When it began on the run's own clock, nanoseconds: time between a run and its
-        /// resumption does not count. Absent in journals before this key.
+        /// Begin on the run's own clock, nanoseconds: time between a run and its resumption does
+        /// not count. Absent in journals before this key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_ns: Option<u64>,
     },
-    /// What a trial did in the last interval.
+    /// Counts of a trial in the last interval.
     Interval(Interval),
     /// The packets of one session of a trial with packet capture.
     SessionPackets(Box<SessionPackets>),
-    /// What single connections of a trial cost on the wire.
+    /// Bytes of single connections of a trial on the wire.
     Connections(Box<Connections>),
-    /// What the producers of a trial with packet capture did, for a model of their radios.
+    /// Activity of the producers of a trial with packet capture, for a model of their radios.
     Activity(Box<Activity>),
-    /// What TCP knew of the path at a moment of a trial with packet capture.
+    /// State of the path, as TCP knew it at a moment of a trial with packet capture.
     TcpSample(TcpSample),
-    /// What the background did during a trial.
+    /// Record of the background during a trial.
     BackgroundRan(Box<BackgroundRan>),
     /// The energy meter of the run, or why it has none.
     MeterChosen(Box<MeterChosen>),
-    /// What the meter measured in a trial.
+    /// Measurement of the meter in a trial.
     EnergyMeasured(Box<EnergyMeasured>),
     /// Load that marks a moment in the log of an external meter.
     LoadPulses(LoadPulses),
-    /// How that log is aligned with the run's clock.
+    /// Alignment of that log with the run's clock.
     LogAligned(Box<LogAligned>),
     /// A trial ended with a result.
     TrialFinished(Box<TrialFinished>),
@@ -69,7 +69,7 @@ pub enum Event {
         trial: String,
         /// Its point of the matrix.
         point: Point,
-        /// What went wrong.
+        /// Error in words.
         error: String,
     },
     /// A stop rule held: larger values of the axis are not measured in this lane.
@@ -78,9 +78,9 @@ pub enum Event {
     CaseSettled {
         /// Its point of the matrix.
         point: Point,
-        /// How many repetitions it had.
+        /// Number of its repetitions.
         repetitions: u32,
-        /// How often its figures were checked to decide whether to continue.
+        /// Number of times its figures were checked to decide whether to continue.
         looks: u32,
         /// True if they were as precise as the plan asks; false if it had reached the maximum
         /// number of repetitions.
@@ -99,7 +99,7 @@ pub enum Event {
         lane: Point,
         /// The axis, the loads and the goals: the `Search` of the crate `limit`.
         search: serde_json::Value,
-        /// Whether a second generator is tried afterwards.
+        /// True if a second generator is tried afterwards.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         second_generator: bool,
     },
@@ -109,12 +109,12 @@ pub enum Event {
         lane: Point,
         /// The trial; its other events precede this one.
         trial: String,
-        /// What the search asked for: the `TrialRequest` of the crate `limit`.
+        /// Request of the search: the `TrialRequest` of the crate `limit`.
         request: serde_json::Value,
         /// The result: the `TrialResult` of the crate `limit`.
         result: serde_json::Value,
-        /// What was observed for its attribution: the `Observed` of the crate `limit`; null if
-        /// nothing was observed.
+        /// Observations for its attribution: the `Observed` of the crate `limit`; null if nothing
+        /// was observed.
         #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
         observed: serde_json::Value,
     },
@@ -138,7 +138,7 @@ pub struct RunStarted {
     pub schema: String,
     /// The run's id: its folder's name.
     pub id: String,
-    /// When it started, RFC 3339.
+    /// Start, RFC 3339.
     pub started: String,
     /// The version of Weighbridge.
     pub version: String,
@@ -193,7 +193,7 @@ pub struct Setup {
 /// A run that had ended early was resumed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunResumed {
-    /// When, RFC 3339.
+    /// Time, RFC 3339.
     pub at: String,
     /// The version of Weighbridge that resumed it.
     pub version: String,
@@ -204,7 +204,7 @@ pub struct RunResumed {
     pub boot: Option<String>,
 }
 
-/// Where an axis with a stop rule ended in one lane.
+/// End of an axis with a stop rule in one lane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AxisEnded {
     /// The point without the axis: which lane.
@@ -222,7 +222,7 @@ pub struct AxisEnded {
     pub not_weighed: Vec<serde_json::Value>,
 }
 
-/// The same load above a target's limit, offered by one generator process and by two.
+/// One load above a target's limit, offered by one generator process and by two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SecondGenerator {
     /// The lane.
@@ -240,7 +240,7 @@ pub struct SecondGenerator {
     pub two_cpu_percent: Option<f64>,
     /// True if the second generator had to share the core of the first.
     pub shares_core: bool,
-    /// Why the attempt was given up.
+    /// Reason for giving up the attempt.
     pub error: Option<String>,
 }
 
@@ -265,7 +265,7 @@ pub struct HostFacts {
     pub virtualisation: String,
 }
 
-/// What a trial did in one interval.
+/// Counts of a trial in one interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The trial's id.
@@ -288,7 +288,7 @@ pub struct Interval {
     pub errors: u64,
     /// Connections open at its end.
     pub connections: u64,
-    /// How long it was, nanoseconds; absent in journals before this key.
+    /// Length, nanoseconds; absent in journals before this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length_ns: Option<u64>,
     /// Median response time (due to confirmed) of messages confirmed in it, warm-up included; if
@@ -313,18 +313,19 @@ pub struct Interval {
     pub generator_cpu_percent: Option<f64>,
 }
 
-/// What the kernel of the clients' hosts knew of some connections at one moment (`TCP_INFO`).
+/// State of some connections at one moment, as known to the kernel of the clients' hosts
+/// (`TCP_INFO`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpSample {
     /// The trial's id.
     pub trial: String,
-    /// When, nanoseconds since the trial's clock stood at 0.
+    /// Time, nanoseconds since the trial's clock was at 0.
     pub at_ns: u64,
     /// Both ends of the connection, `10.87.0.1:40000 10.87.0.2:1883`; absent in a row for all
     /// connections that have no row of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
-    /// How many connections the row stands for.
+    /// Number of connections that the row represents.
     pub connections: u64,
     /// Smoothed round-trip time, microseconds; the mean over the row's connections.
     pub round_trip_us: f64,
@@ -349,15 +350,15 @@ pub struct TrialFinished {
     pub repetition: u32,
     /// Its seed.
     pub seed: u64,
-    /// What the protocol guarantees at this point.
+    /// Guarantee of the protocol at this point.
     pub guarantee: Guarantee,
-    /// What the target is: `Mosquitto 2.0.11`, `weigh 0.1.0 reference mqtt`.
+    /// Name and version of the target: `Mosquitto 2.0.11`, `weigh 0.1.0 reference mqtt`.
     pub target: String,
     /// Values by metric name (`response_time_ns.p99`); what was not measured is absent. A quantile
     /// in the lost share is infinite here and null in the journal (JSON has no infinity).
     #[serde(deserialize_with = "null_is_infinite")]
     pub metrics: BTreeMap<String, f64>,
-    /// How many samples each recorded time has (`response_time_ns`).
+    /// Number of samples of each recorded time (`response_time_ns`).
     pub samples: BTreeMap<String, u64>,
     /// The ledger: where every message ended.
     pub ledger: Ledger,

@@ -1,4 +1,4 @@
-//! How much a trial used of limited resources: descriptors, ports, the kernel's queues.
+//! Use of limited resources in a trial: descriptors, ports, the kernel's queues.
 
 use serde::{Deserialize, Serialize};
 

@@ -64,10 +64,10 @@ pub struct Hop {
     pub producer: u32,
     /// Its number at the producer.
     pub sequence: u64,
-    /// When the stage had read the whole message, on `CLOCK_MONOTONIC`.
+    /// Time at which the stage had read the whole message, on `CLOCK_MONOTONIC`.
     pub arrived: Nanos,
-    /// When the stage had done its part, on `CLOCK_MONOTONIC`: the store has committed it; the api
-    /// has the store's answer; the gateway has the next stage's answer and hands its
+    /// Time at which the stage had done its part, on `CLOCK_MONOTONIC`: the store has committed it;
+    /// the api has the store's answer; the gateway has the next stage's answer and hands its
     /// acknowledgement to the broker's connection.
     pub left: Nanos,
     /// Messages that left together with it by one commit or one call, itself included.
@@ -142,7 +142,7 @@ impl Hop {
     }
 }
 
-/// Why 40 bytes are not a record.
+/// Reason for which 40 bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHop {
     /// Unknown stage number.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::{Nanos, parse_duration};
 
-/// How clients join a load: `100 every 500ms`.
+/// Pace at which clients join a load: `100 every 500ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
     /// Clients of a group; at least 1.
@@ -17,13 +17,13 @@ pub struct Join {
 }
 
 impl Join {
-    /// When the client of this index joins, counted from the start of the load: the first group at
-    /// once.
+    /// Returns the time at which the client of this index joins, counted from the start of the
+    /// load: the first group at once.
     pub fn turn(self, index: u32) -> Nanos {
         Nanos(self.every.0.saturating_mul(u64::from(index / self.clients.max(1))))
     }
 
-    /// When the last of this number of clients joins.
+    /// Returns the time at which the last of this number of clients joins.
     pub fn last_turn(self, clients: u32) -> Nanos {
         self.turn(clients.saturating_sub(1))
     }

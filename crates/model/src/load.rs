@@ -10,7 +10,7 @@ use crate::body::BodySource;
 use crate::join::Join;
 use crate::units::{Bytes, Nanos, Rate};
 
-/// What one operation is.
+/// Kind of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
@@ -86,7 +86,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// Which subscribers get which messages in the patterns `deliver`, `poll` and `transfer`.
+/// Assignment of messages to subscribers in the patterns `deliver`, `poll` and `transfer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
@@ -113,7 +113,7 @@ impl FromStr for Topology {
     }
 }
 
-/// How a total is split over clients.
+/// Division of a total among clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
@@ -154,7 +154,7 @@ impl Split {
     }
 }
 
-/// How messages that are due together are written to a socket.
+/// Way of writing messages that are due together to a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Writes {
@@ -183,12 +183,12 @@ impl Writes {
     }
 }
 
-/// How the consumers of a `poll` make requests.
+/// Way in which the consumers of a `poll` make requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
     /// From one request to the next, or in a long poll from an answer to the next request.
     pub period: Nanos,
-    /// How long the server is to hold a request if it has nothing new; 0 is not at all.
+    /// Time that the server is to hold a request if it has nothing new; 0 is not at all.
     pub wait: Nanos,
     /// The most messages in one answer.
     pub limit: u32,
@@ -198,14 +198,14 @@ pub struct Polling {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// What one operation is.
+    /// Kind of one operation.
     pub pattern: Pattern,
     /// Producing connections (publishers, requesters, holders); at least 1.
     pub connections: u32,
     /// Consuming connections: at least 1 in `deliver` and `poll`, any number in `transfer`, 0
     /// elsewhere.
     pub subscribers: u32,
-    /// Which subscribers get which messages.
+    /// Assignment of messages to subscribers.
     pub topology: Topology,
     /// Measured messages in total, warm-up excluded. Exactly one of this and `duration` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -216,7 +216,7 @@ pub struct Load {
     /// Warm-up: the same load before the measurement, with its own mark and excluded from every
     /// figure.
     pub warmup: Nanos,
-    /// When messages are due.
+    /// Due times of messages.
     pub arrival: Arrival,
     /// Messages per second, if the arrival has a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,11 +225,11 @@ pub struct Load {
     /// arrival and protocol: 1 in closed loops, as many as the protocol allows in open ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
-    /// How clients join, group by group, each with its share of the load; `None` if all connect
-    /// before the load starts.
+    /// Pace at which clients join, group by group, each with its share of the load; `None` if all
+    /// connect before the load starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<Join>,
-    /// How messages that are due together are written; omitted if it is the default.
+    /// Way of writing messages that are due together; omitted if it is the default.
     #[serde(default, skip_serializing_if = "Writes::is_default")]
     pub writes: Writes,
     /// In `poll`: from one request of a consumer to its next, or in a long poll from the answer
@@ -251,7 +251,7 @@ pub struct Load {
     pub batch: Option<u32>,
     /// Pause after each completed message in closed loops.
     pub think: Nanos,
-    /// How the total is split over clients.
+    /// Division of the total among clients.
     pub split: Split,
     /// Source of the bodies.
     pub body: BodySource,
@@ -314,7 +314,7 @@ impl Load {
         }
     }
 
-    /// When the client of this index joins, from the start of the load.
+    /// Returns the time at which the client of this index joins, from the start of the load.
     pub fn turn(&self, client: u32) -> Nanos {
         self.join.map_or(Nanos(0), |join| join.turn(client))
     }
@@ -335,7 +335,7 @@ impl Load {
         })
     }
 
-    /// How consumers poll; `None` if they do not.
+    /// Returns the way in which consumers poll; `None` if they do not.
     pub fn polling(&self) -> Option<Polling> {
         (self.pattern == Pattern::Poll).then(|| Polling {
             period: self.poll_period.unwrap_or(Nanos(0)),

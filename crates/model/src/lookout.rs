@@ -1,5 +1,5 @@
-//! What is observed of an external server: a process, a container, a control group, or an agent on
-//! the target's host.
+//! Observation of an external server: a process, a container, a control group, or an agent on the
+//! target's host.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::endpoint::Endpoint;
 
-/// What is observed of which target.
+/// Observation of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookout {
     /// The target's URL as it is recorded; `None` if there is only one.
     pub target: Option<String>,
-    /// What is observed.
+    /// Place of the observation.
     pub at: Vantage,
 }
 
-/// What is observed.
+/// Place of an observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vantage {
     /// A process of this machine and all its descendants.
@@ -28,7 +28,7 @@ pub enum Vantage {
     Container(String),
     /// A control group of this machine: a folder, or its name below `/sys/fs/cgroup`.
     Group(String),
-    /// What an agent (`weigh observe`) observes on its host.
+    /// Host of an agent (`weigh observe`).
     Agent(AgentAddress),
 }
 
@@ -181,16 +181,16 @@ fn fingerprint_of(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// What Docker and Podman take as a name or an id.
+/// Returns true for a name or an id that Docker and Podman accept.
 fn is_container(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_plain)
 }
 
-/// What the address of an agent begins with.
+/// Begin of the address of an agent.
 pub const SCHEME: &str = "weigh-observe://";
 
-/// What each kind begins with.
+/// Begins of all kinds.
 const KINDS: [&str; 5] = ["pid:", "port:", "container:", "cgroup:", SCHEME];
 
 #[cfg(test)]

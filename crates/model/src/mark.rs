@@ -26,7 +26,7 @@ pub struct Mark {
     pub producer: u32,
     /// Number of the message at its producer, from 0, below 2^40.
     pub sequence: u64,
-    /// When it was due, since the start of the trial; wraps after 2^48 ns (78 hours).
+    /// Due time since the start of the trial; wraps after 2^48 ns (78 hours).
     pub due: Nanos,
     /// Time from due to handed to the transport; at most 2^40 - 1 ns (18 minutes).
     pub lag: Nanos,
@@ -206,7 +206,7 @@ fn body_check(before: u32, raw: &[u8; RAW], after: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// What follows the mark in a JSON object.
+/// Bytes after the mark in a JSON object.
 pub const JSON_END: &[u8] = b"\"}";
 
 /// Bytes at the end of a body that a mark may take up.

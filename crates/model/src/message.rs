@@ -12,28 +12,28 @@ pub struct MessageRow {
     pub producer: Option<u32>,
     /// Number of the message at its producer, from 0; unknown for what was never sent.
     pub sequence: Option<u64>,
-    /// How many connections its producer had opened before the one that carried it.
+    /// Number of connections that its producer had opened before the one that carried it.
     pub connection: Option<u32>,
     /// The subscriber of this pair, from 0; absent where there are none.
     pub consumer: Option<u32>,
-    /// When it was due; unknown for what was never sent.
+    /// Due time; unknown for a message that was never sent.
     pub due_ns: Option<u64>,
-    /// When it was handed to the transport.
+    /// Time at which it was handed to the transport.
     pub sent_ns: Option<u64>,
-    /// When the server confirmed it, or answered it with an error.
+    /// Time at which the server confirmed it, or answered it with an error.
     pub confirmed_ns: Option<u64>,
-    /// When the subscriber got it.
+    /// Time at which the subscriber received it.
     pub delivered_ns: Option<u64>,
-    /// How it ended.
+    /// Its end.
     pub state: MessageState,
-    /// Why it was lost or never sent.
+    /// Cause for which it was lost or never sent.
     pub cause: Option<LossCause>,
     /// Bytes of its body.
     pub body_bytes: Option<u32>,
 }
 
-/// How a message ended. The rows of a trial by state add up to its ledger: `error` and `lost`
-/// together are the ledger's `lost`.
+/// End of a message. The rows of a trial by state add up to its ledger: `error` and `lost` together
+/// are the ledger's `lost`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MessageState {
     /// Delivered in time; without subscribers, confirmed in time.
@@ -52,7 +52,7 @@ pub enum MessageState {
     Unsettled,
 }
 
-/// Why a message was lost or never sent.
+/// Cause for which a message was lost or never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LossCause {
     /// It was sent and lost.

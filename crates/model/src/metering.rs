@@ -1,4 +1,4 @@
-//! Which meter of energy is asked for: `auto`, `none`, `rapl`, `ina226:hwmon3`, `battery`, `pmic`,
+//! Choice of the energy meter: `auto`, `none`, `rapl`, `ina226:hwmon3`, `battery`, `pmic`,
 //! `csv:FILE`.
 
 use std::fmt;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::battery::Battery;
 use crate::units::Nanos;
 
-/// Which device a plan's results are modelled for: the table `[energy]`.
+/// Device for which a plan's results are modelled: the table `[energy]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnergyAsked {
@@ -23,12 +23,12 @@ pub struct EnergyAsked {
     /// Interval between messages, for how long a charge lasts; default [`EVERY`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Nanos>,
-    /// Which processor's time the generator's time is.
+    /// Processor to which the generator's time is assigned.
     #[serde(default)]
     pub cpu: Processor,
 }
 
-/// Which processor's time the generator's time is.
+/// Processor to which the generator's time is assigned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Processor {
@@ -56,7 +56,7 @@ pub struct EnergyBasis {
     pub battery: Option<Battery>,
     /// Interval between messages in the duty cycle.
     pub every: Nanos,
-    /// Which processor's time the generator's time is.
+    /// Processor to which the generator's time is assigned.
     #[serde(default)]
     pub cpu: Processor,
 }
@@ -83,7 +83,7 @@ pub struct EnergyPart {
     /// The largest message for which its coefficient of a message was measured, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_bytes_max: Option<u64>,
-    /// Why it has no coefficient, if so.
+    /// Reason for which it has no coefficient, if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_none: Option<String>,
     /// By name; missing ones are 0, or 1 for ratios.
@@ -105,15 +105,15 @@ pub struct Coefficient {
     pub basis: String,
     /// Source of the value.
     pub source: String,
-    /// Whether the value was verified or measured again.
+    /// Verification or repeated measurement of the value.
     pub verification: String,
     /// The row of the published table: coefficients of one row share one error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
 }
 
-/// What the producers of a trial did on the wire, for a model of their radios. Set-up, warm-up and
-/// tear-down are included.
+/// Activity of the producers of a trial on the wire, for a model of their radios. Set-up, warm-up
+/// and tear-down are included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// The trial's id.

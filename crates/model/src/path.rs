@@ -27,7 +27,7 @@ pub use quantity::{BitRate, Share, parse_bit_rate, parse_share};
 pub struct PathError {
     /// The file's name.
     pub file: String,
-    /// What is wrong, where, and what to type instead.
+    /// The error, its place, and what to type instead.
     pub error: String,
 }
 

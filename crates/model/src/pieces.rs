@@ -224,8 +224,8 @@ mod tests {
         assert!(error.contains("8000 bytes") && error.contains("-s 8044B"), "{error}");
     }
 
-    /// However a body is cut, the reader says what [`Mark::read_any`] says of it whole, for
-    /// bodies of ours, damaged ones and foreign ones.
+    /// However a body is cut, the reader returns the same as [`Mark::read_any`] for the whole body:
+    /// for Weighbridge's bodies, damaged ones and foreign ones.
     #[test]
     fn cuts_change_nothing() {
         let mut random = Random::new(5);

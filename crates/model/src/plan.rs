@@ -25,7 +25,7 @@ use crate::units::Nanos;
 pub struct Plan {
     /// Name of the run.
     pub name: String,
-    /// What the user wants to know, in the user's words; the report begins with it.
+    /// Question of the user, in the user's words; the report begins with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     /// The seed of all random numbers in the run.
@@ -92,7 +92,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// How often each case is measured.
+/// Number of repetitions of each case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
@@ -224,17 +224,17 @@ pub struct Observe {
     /// The energy meter; `None` takes what there is and does not wait for an idle phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<MeterChoice>,
-    /// How long the idle machine is measured before and after a trial; `None` is a minute if a
-    /// meter is asked for.
+    /// Time for which the idle machine is measured before and after a trial; `None` is a minute if
+    /// a meter is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Nanos>,
-    /// What is observed of external servers.
+    /// Observation of external servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub target: Vec<Lookout>,
     /// Tools whose figures are emulated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub emulate: Vec<Emulation>,
-    /// Whether the counters of external servers are read.
+    /// Choice whether the counters of external servers are read.
     #[serde(default, skip_serializing_if = "SysChoice::is_auto")]
     pub sys: SysChoice,
 }

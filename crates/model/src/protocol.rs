@@ -1,4 +1,4 @@
-//! What a protocol offers to the other crates.
+//! Interface of a protocol to the other crates.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::settings::Settings;
 pub use crate::settings::{Invalid, Setting, SettingKind};
 use crate::trial::Trial;
 
-/// How often a message may arrive. Only figures of the same guarantee are compared.
+/// Number of times that a message may arrive. Only figures of the same guarantee are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Guarantee {
     /// Never twice, perhaps not at all: nothing confirms it.
@@ -76,7 +76,7 @@ pub trait Protocol: Sync {
         ErrorWords { name: format!("error {code}"), advice: ErrorWords::ADVICE }
     }
 
-    /// What it guarantees under these settings.
+    /// Returns the guarantee under these settings.
     fn guarantee(&self, settings: &Settings) -> Guarantee;
 
     /// The limits that a client under these settings asks the server for, by the names under which
@@ -154,7 +154,7 @@ impl Scheme {
         Scheme { is_secure: true, ..Scheme::plain(name, port) }
     }
 
-    /// The same scheme inside WebSocket.
+    /// Returns this scheme inside WebSocket.
     pub const fn in_websocket(self) -> Scheme {
         Scheme { is_websocket: true, ..self }
     }
@@ -174,11 +174,11 @@ pub struct Properties {
     pub ping_bytes: Option<u64>,
     /// The subprotocol of WebSocket (RFC 6455, section 1.9); empty if it has none.
     pub websocket: &'static str,
-    /// How its servers publish counters.
+    /// Way in which its servers publish counters.
     pub counters: CountersBy,
 }
 
-/// How servers of a protocol publish counters.
+/// Way in which servers of a protocol publish counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CountersBy {
     /// No way is known.
@@ -200,7 +200,7 @@ pub struct ErrorWords {
 }
 
 impl ErrorWords {
-    /// What to do about an error without specific advice.
+    /// Advice for an error without specific advice.
     pub const ADVICE: &str = "check address, path and credentials; errors are in no response \
                               time, they have times of their own (error_time_ns)";
 }
@@ -210,13 +210,13 @@ impl ErrorWords {
 pub struct PacketName {
     /// Name in its specification: `PUBLISH QoS 1`.
     pub name: String,
-    /// Bytes that it takes in the stream; `None` if its first bytes do not say.
+    /// Number of its bytes in the stream; `None` if its first bytes do not contain the length.
     pub length: Option<u64>,
     /// True if its sender subscribes with it.
     pub subscribes: bool,
 }
 
-/// Whether a connection lives for one message or for all.
+/// Lifetime of a connection: one message, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
     /// Opened once and kept.
@@ -246,7 +246,7 @@ pub struct Seat {
 /// Finds the producer that a topic belongs to.
 pub type ProducerOf = Box<dyn Fn(&[u8]) -> Option<u32> + Send + Sync>;
 
-/// What carries the bytes of a protocol.
+/// Carrier of a protocol's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
     /// A stream of bytes in order: TCP.
@@ -257,11 +257,11 @@ pub enum Transport {
     Datagram,
 }
 
-/// How the engine makes clients, if the engine owns the socket.
+/// Functions with which the engine makes clients, if the engine owns the socket.
 pub struct Dial {
-    /// What carries its bytes.
+    /// Carrier of its bytes.
     pub transport: Transport,
-    /// Whether a connection lives for one message or for all.
+    /// Lifetime of a connection: one message, or all.
     pub lifetime: Lifetime,
     /// True if the server confirms messages, so that `acknowledged` means something.
     pub confirms: bool,
@@ -275,9 +275,10 @@ pub struct Dial {
     pub make: Box<dyn Fn(Seat) -> Box<dyn Connection> + Send + Sync>,
 }
 
-/// How the engine makes a reference server: one [`Server`] per shard, by its index.
+/// Functions with which the engine makes a reference server: one [`Server`] per shard, by its
+/// index.
 pub struct Host {
-    /// What carries its bytes.
+    /// Carrier of its bytes.
     pub transport: Transport,
     /// Makes the server of one shard of `shards`.
     pub make: Box<dyn Fn(u16) -> Box<dyn Server> + Send + Sync>,

@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(Mark::read_any(&anew), Reading::Foreign);
         assert_eq!(composer.read(&anew), Reading::Whole(MARK));
         assert_eq!(composer.read(&whole), Reading::Whole(MARK));
-        // With a value changed it is no message of ours.
+        // With a value changed it is not a message of Weighbridge.
         let text = String::from_utf8(anew).unwrap();
         assert_eq!(composer.read(text.replace("6.1", "6.2").as_bytes()), Reading::Foreign);
         let damaged = String::from_utf8(whole).unwrap().replace("6.10", "6.20");

@@ -94,12 +94,12 @@ impl Rule {
         self.entry().0
     }
 
-    /// What a broken rule means for readers of the figure.
+    /// Returns the meaning of a broken rule for readers of the figure.
     pub fn means(self) -> &'static str {
         self.entry().1
     }
 
-    /// What to do instead.
+    /// Returns what to do instead.
     pub fn instead(self) -> &'static str {
         self.entry().2
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How contents are encrypted. All three add 16 bytes and take a nonce of 12.
+/// Encryption of contents. All three add 16 bytes and take a nonce of 12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Cipher {
     /// AES-GCM with 128 bits.
@@ -45,7 +45,7 @@ impl FromStr for Cipher {
     }
 }
 
-/// How every body of a load is sealed. As text it is what is between `sealed` and the colon:
+/// Sealing of every body of a load. As text it is what is between `sealed` and the colon:
 /// `sealed,recipients=3,unsigned:readings`; defaults are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal {
@@ -53,9 +53,9 @@ pub struct Seal {
     pub recipients: u32,
     /// Cipher of the content.
     pub cipher: Cipher,
-    /// Whether the sender signs it.
+    /// True if the sender signs it.
     pub is_signed: bool,
-    /// Whether a policy that names every participant is bound to it.
+    /// True if a policy that names every participant is bound to it.
     pub has_policy: bool,
 }
 

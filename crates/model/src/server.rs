@@ -74,8 +74,8 @@ pub trait Server: Send {
         None
     }
 
-    /// When [`Server::wake`] is to be called at the latest because of input since then; asked after
-    /// every turn.
+    /// Returns the time at which [`Server::wake`] is to be called at the latest because of input
+    /// since then; asked after every turn.
     fn next_wake(&self) -> Option<Nanos> {
         None
     }

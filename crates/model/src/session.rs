@@ -10,12 +10,12 @@ pub struct SessionPackets {
     pub trial: String,
     /// Parties, as the diagram names them from left to right; packets refer to them by index.
     pub parties: Vec<String>,
-    /// What TLS negotiated, such as `TLS 1.3, resumed`; absent without TLS.
+    /// Result of the TLS negotiation, such as `TLS 1.3, resumed`; absent without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
     /// The packets; of a long session only the first and last ones.
     pub packets: Vec<SessionPacket>,
-    /// What was left out; absent if the session is complete.
+    /// Packets that were left out; absent if the session is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<PacketGap>,
 }
@@ -23,7 +23,7 @@ pub struct SessionPackets {
 /// One packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionPacket {
-    /// When it was captured, nanoseconds after the first of the session.
+    /// Time of the capture, nanoseconds after the first of the session.
     pub at_ns: u64,
     /// The index of the party that sent it.
     pub from: u8,
@@ -38,8 +38,8 @@ pub struct SessionPacket {
     pub flags: String,
     /// `set_up`, `messages` or `tear_down`.
     pub phase: String,
-    /// What begins in it, as the protocol calls it: `PUBLISH QoS 1`, `TLS ClientHello`. Empty if it
-    /// carries nothing, continues what began before, or is unknown.
+    /// Messages that begin in it, in the words of the protocol: `PUBLISH QoS 1`, `TLS ClientHello`.
+    /// Empty if it carries nothing, continues what began before, or is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// Special properties; empty for most.

@@ -40,7 +40,7 @@ pub enum SettingKind {
 pub struct Invalid {
     /// The plan key or option.
     pub place: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
     /// What to type instead.
     pub fix: String,

@@ -1,8 +1,8 @@
-//! How severely a warning restricts the use of a result.
+//! Severity of a warning: the restriction on the use of a result.
 
 use serde::{Deserialize, Serialize};
 
-/// How severely a warning restricts the use of a result.
+/// Severity of a warning: the restriction on the use of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {

@@ -4,7 +4,7 @@
 
 use crate::mark::{Mark, Reading};
 
-/// What arrived at one consumer, by producer.
+/// Messages that arrived at one consumer, by producer.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     lanes: Vec<Lane>,
@@ -25,7 +25,7 @@ pub struct Tally {
     pub warmup: u64,
 }
 
-/// What arrived from one producer.
+/// Messages that arrived from one producer.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
     seen: Bits,

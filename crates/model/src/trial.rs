@@ -26,7 +26,7 @@ pub struct Trial {
     pub protocol: String,
     /// `reference`, the name of a managed target, or a URL.
     pub target: String,
-    /// Where the target listens; known once it is ready.
+    /// Address of the target; known once it is ready.
     #[serde(skip)]
     pub endpoint: Option<Endpoint>,
     /// The load.

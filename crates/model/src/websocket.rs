@@ -4,7 +4,7 @@
 use crate::protocol::{Setting, SettingKind};
 use crate::settings::Settings;
 
-/// Whether WebSocket is between the protocol and TLS or TCP.
+/// Choice of WebSocket between the protocol and TLS or TCP.
 pub const ON: Setting = Setting {
     key: "websocket",
     kind: SettingKind::Flag,

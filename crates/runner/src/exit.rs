@@ -45,10 +45,10 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// How to build with all features.
+/// Command to build with all features.
 pub const FULL_BUILD: &str = "build it with `cargo build --release --features full`";
 
-/// Why the program ends early: its message and its exit code.
+/// Reason for which the program ends early: its message and its exit code.
 #[derive(Debug)]
 pub struct Stop {
     exit: Exit,

@@ -209,7 +209,7 @@ impl News {
     }
 }
 
-/// Why the log ended before the sessions did.
+/// Reason for which the log ended before the sessions did.
 enum Early {
     Unwritten(LogError),
     Charger,

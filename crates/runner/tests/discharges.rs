@@ -204,7 +204,7 @@ fn another_machine_does_not_tell_how_a_discharge_ended() {
     assert_eq!(endings(&same_start), [Ending::Power, Ending::Killed]);
 }
 
-/// A log of a version that named no machine is read; the start that follows in its folder tells its
+/// A log of a version that named no machine is read; the start that follows in its folder marks its
 /// end as before, and a board that has no name takes its turns.
 #[test]
 fn logs_that_name_no_machine_are_read() {
@@ -226,8 +226,8 @@ fn logs_that_name_no_machine_are_read() {
     assert_eq!(place.read("three").discharges[0].ending, Ending::Power);
 }
 
-/// A program that ends for a reason of its own says so, once; with the machine's next start in view
-/// it is no power cut.
+/// A program that ends for a reason of its own records it, once; if the machine's next start
+/// follows, it does not count as a power cut.
 #[test]
 fn a_program_that_gave_up_is_no_power_cut() {
     let place = Place::new();

@@ -13,7 +13,7 @@ use weigh_model::trial::Point;
 use weigh_model::warnings::Warning;
 use weigh_runner::scheduler::{Next, Sequence, Step};
 
-/// What a plan looks like, as far as order goes.
+/// Order of a plan's trials.
 #[derive(Clone, Debug)]
 struct Shape {
     seed: u64,
@@ -136,7 +136,7 @@ impl Run {
         }))
     }
 
-    /// Goes on from `sequence` to the end; the trials in their order, and all events.
+    /// Continues from `sequence` to the end; returns the trials in their order, and all events.
     fn finish(&self, mut sequence: Sequence, events: &mut Vec<Event>) -> Vec<Next> {
         let mut trials = Vec::new();
         let mut at = sequence.elapsed();
@@ -240,7 +240,7 @@ proptest! {
         prop_assert_eq!(decisions(&kept), decisions(&events), "each decision is returned once");
     }
 
-    /// A line in the middle of a journal was damaged: the trial that it told of is done again, and
+    /// A line in the middle of a journal was damaged: the trial of that line is done again, and
     /// nothing else.
     #[test]
     fn a_lost_result_is_the_only_one_done_again(
@@ -293,7 +293,7 @@ fn lanes_climb_together_and_each_ends_where_its_condition_holds() {
 }
 
 /// A second each by the plan, and two as seen: of a budget of 7 s the third trial is the last to
-/// end in time, whoever asks.
+/// end in time, for every caller.
 #[test]
 fn no_trial_begins_that_would_end_after_the_budget() {
     let shape =

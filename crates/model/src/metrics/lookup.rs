@@ -29,7 +29,7 @@ pub fn definition(name: &str) -> String {
     text
 }
 
-/// Whether the metric `name` should be low or high.
+/// Returns whether the metric `name` should be low or high.
 pub fn better(name: &str) -> Better {
     find(name).map_or(Better::Neither, |metric| metric.better)
 }

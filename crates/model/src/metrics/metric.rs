@@ -9,18 +9,18 @@ pub struct Metric {
     pub name: &'static str,
     /// The section of `docs/methodology.md` that lists it.
     pub section: &'static str,
-    /// Whether lower or higher values are better.
+    /// Direction of better values: lower or higher.
     pub better: Better,
     /// The heading of its column in the overview, at most two lines; empty if it has none. The page
     /// and the exports show every metric.
     pub heading: &'static str,
     /// Its definition, in a sentence or two.
     pub what: &'static str,
-    /// How it is computed or counted, and by which standard.
+    /// Method by which it is computed or counted, and the standard.
     pub source: &'static str,
 }
 
-/// Whether a metric should be low or high.
+/// Direction of better values of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Less is better.

@@ -12,7 +12,7 @@ pub struct Word {
     pub title: &'static str,
 }
 
-/// Whether `value` may stand in `slot`.
+/// Returns true if `value` is allowed in `slot`.
 pub(super) fn takes(slot: &str, value: &str) -> bool {
     match slot {
         "part" => ["mean", "max"].contains(&value) || quantile_of(&format!(".{value}")).is_some(),
@@ -35,12 +35,12 @@ pub(super) fn said(slot: &str, value: &str) -> String {
     }
 }
 
-/// Whether figures at this place of the wire are of one direction.
+/// Returns true if figures at this place of the wire are of one direction.
 pub(super) fn is_one_way(place: &str) -> bool {
     titled(&DIRECTIONS, place.split('.').next().unwrap_or_default()).is_some()
 }
 
-/// Whether the value of this slot is a statistic.
+/// Returns true if the value of this slot is a statistic.
 pub(super) fn is_statistic(slot: &str) -> bool {
     slot == "part" || slot.contains('|')
 }

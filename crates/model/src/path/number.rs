@@ -121,7 +121,7 @@ pub(super) fn put(change: &mut Change, name: &str, text: &str) -> Result<(), Str
 pub const NUMBERS: [&str; 8] =
     ["delay", "jitter", "loss", "duplicate", "reorder", "rate", "queue", "overhead"];
 
-/// What a plan may give of the whole path: the size of packets, and what changes when.
+/// Keys that a plan may set for the whole path: the size of packets, and the changes over time.
 pub const WHOLE: [&str; 2] = ["mtu", "steps"];
 
 /// The error for an unknown number.

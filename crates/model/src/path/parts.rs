@@ -27,9 +27,9 @@ pub struct Path {
     pub down: Direction,
     /// Its link layer in words, if it is not Ethernet: what `overhead` consists of.
     pub link: Option<String>,
-    /// What changes while it runs, in the order of time.
+    /// Changes during the run, in the order of time.
     pub steps: Vec<Step>,
-    /// Where each number comes from: `up.delay` and so on, and the source or "chosen: why".
+    /// Source of each number: `up.delay` and so on, and the source or "chosen: why".
     pub sources: BTreeMap<String, String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Direction {
     pub duplicate: Share,
     /// Packets that later ones overtake.
     pub reorder: Option<Reorder>,
-    /// What the link carries, headers and [`Direction::overhead`] included; `None` for no limit.
+    /// Rate of the link, headers and [`Direction::overhead`] included; `None` for no limit.
     pub rate: Option<BitRate>,
     /// Bytes that may wait for transmission, the packet in transmission included; what does not
     /// fit is dropped at the tail. Present exactly if there is a rate.
@@ -111,7 +111,7 @@ impl Jitter {
     }
 }
 
-/// How packets are lost.
+/// Loss of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
     /// Each packet independently with this probability.
@@ -154,7 +154,7 @@ pub struct Reorder {
     pub by: Nanos,
 }
 
-/// What changes at a moment and stays until the next step that names it.
+/// Change at a moment, which stays until the next step that names it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -186,7 +186,7 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateOrNone(pub(crate) Option<BitRate>);
 
-/// Which direction of a path.
+/// Direction of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From the host that has the path.

@@ -7,11 +7,11 @@ use crate::severity::Severity;
 pub struct Entry {
     /// Name in records, kebab-case, or the code of a rule.
     pub name: &'static str,
-    /// How severely it restricts the use of the result.
+    /// Its severity: the restriction on the use of the result.
     pub severity: Severity,
-    /// What was found; `{}` for each figure of a record.
+    /// Finding; `{}` for each figure of a record.
     pub what: &'static str,
-    /// Why it matters for the result.
+    /// Reason for which it matters for the result.
     pub why: &'static str,
     /// What to type or do.
     pub fix: &'static str,
@@ -49,7 +49,7 @@ macro_rules! warnings {
                 (match self { $(Warning::$variant { .. } => Place::$variant,)* }) as usize
             }
 
-            /// What was found, in words.
+            /// Returns the finding in words.
             pub(super) fn seen(&self) -> String {
                 match self {
                     $(Warning::$variant $(($($field),*))? => {

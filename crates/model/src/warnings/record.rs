@@ -15,7 +15,7 @@ pub struct WarningRecord {
     pub code: String,
     /// Its severity.
     pub severity: Severity,
-    /// What was found.
+    /// Finding in words.
     pub text: String,
     /// What to do about it.
     pub advice: String,

@@ -483,7 +483,7 @@ impl Lane {
         }
     }
 
-    /// The same settings for a target that listens at `endpoint`, as an external server.
+    /// Returns the lane of an external server with these settings that listens at `endpoint`.
     pub fn found_at(&self, endpoint: &Endpoint) -> Lane {
         let endpoint = Endpoint { credentials: None, ..endpoint.clone() };
         let mut lane = Lane { against: Against::Foreign(endpoint), ..self.clone() };

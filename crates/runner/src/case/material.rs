@@ -119,7 +119,7 @@ fn parse_trace(path: &str, text: &[u8]) -> Result<Vec<Nanos>, Invalid> {
     Ok(times)
 }
 
-/// Makes the bodies of a trial, and seals them if the load says so.
+/// Makes the bodies of a trial, and seals them if the load requires it.
 ///
 /// # Errors
 /// Bodies that cannot be made, or a system without random bytes for their seal.

@@ -1,5 +1,5 @@
-//! What a message of a lane needs of its path: round trips of handshakes, greeting and exchange,
-//! and bytes on the link.
+//! Requirements of a message of a lane on its path: round trips of handshakes, greeting and
+//! exchange, and bytes on the link.
 
 use weigh_model::path::Path;
 use weigh_model::{Load, Pattern, tls, websocket};
@@ -7,7 +7,8 @@ use weigh_plan::patience::{Patience, Trip, in_flight};
 
 use crate::case::lanes::Lane;
 
-/// What messages of this lane and load need on `path`; `body_bytes` is the largest size.
+/// Returns the requirements of messages of this lane and load on `path`; `body_bytes` is the
+/// largest size.
 pub fn of(lane: &Lane, load: &Load, path: &Path, body_bytes: u64) -> Patience {
     Patience::of(path, &trip(lane, load, body_bytes))
 }

@@ -76,7 +76,8 @@ impl TargetShare {
         self.is_asked().then(|| Arc::new(ControlGroup::make(&share)))
     }
 
-    /// What cannot be enforced of it, found by making the control group and deleting it.
+    /// Returns the parts of it that cannot be enforced, found by making the control group and
+    /// deleting it.
     fn missing(&self) -> Vec<String> {
         let Ok(allowed) = CoreSet::allowed() else { return Vec::new() };
         let made = self.enclose(&self.pinning(&allowed, 1).target);

@@ -22,7 +22,7 @@ pub struct Archive {
     pub unreadable: Vec<(PathBuf, String)>,
 }
 
-/// Why a folder of discharges cannot be read or used.
+/// Reason for which a folder of discharges cannot be read or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The operating system reported an error.

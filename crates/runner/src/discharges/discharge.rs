@@ -22,7 +22,7 @@ pub struct Discharge {
     pub troubles: u64,
     /// The first error of these.
     pub first_trouble: Option<String>,
-    /// How it ended.
+    /// Its end.
     pub ending: Ending,
     /// Bytes of the line that was being written when the power went.
     pub torn_bytes: u64,
@@ -30,7 +30,7 @@ pub struct Discharge {
     pub damaged_lines: u64,
 }
 
-/// How a discharge ended.
+/// End of a discharge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The log just stops, and the machine has rebooted since: the power went.
@@ -105,7 +105,7 @@ impl Discharge {
         self.begun.counts.of(&self.last)
     }
 
-    /// How long it lasted, seconds; up to 1 s too short.
+    /// Returns how long it lasted, seconds; up to 1 s too short.
     pub fn lifetime_s(&self) -> f64 {
         self.last.at_ns as f64 / 1e9
     }

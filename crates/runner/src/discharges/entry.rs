@@ -62,7 +62,7 @@ pub struct Begun {
     /// Charge when full by the gauge, microampere-hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gauge_full_uah: Option<i64>,
-    /// Why the battery's gauge is not read.
+    /// Reason for which the battery's gauge is not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_gauge: Option<String>,
 }
@@ -113,7 +113,7 @@ pub struct Gauge {
     pub voltage_v: Option<f64>,
 }
 
-/// Why a discharge ended without a power cut.
+/// Reason for which a discharge ended without a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {

@@ -27,7 +27,7 @@ pub struct DischargeLog {
     has_end: bool,
 }
 
-/// Why a line could not be written.
+/// Reason for which a line could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The storage is full. Lines written before can be read.

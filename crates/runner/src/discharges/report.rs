@@ -52,7 +52,7 @@ pub struct LaneFigure {
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,
-    /// How the interval was computed, or why there is none.
+    /// Method by which the interval was computed, or the reason for which there is none.
     pub method: String,
 }
 
@@ -89,7 +89,7 @@ pub struct LaneComparison {
     pub high: Option<f64>,
     /// `lower`, `higher`, `too close to call` or `refused`: left compared with right.
     pub verdict: &'static str,
-    /// Why it was refused.
+    /// Reason for which it was refused.
     pub refused: Option<String>,
 }
 
@@ -100,7 +100,7 @@ pub struct DischargeReport {
     pub number: u32,
     /// Title of the lane.
     pub lane: String,
-    /// How it ended.
+    /// Its end.
     pub ended: &'static str,
     /// True if the battery was empty at the end, so that the discharge counts.
     pub complete: bool,
@@ -129,7 +129,7 @@ pub struct DischargeReport {
 pub struct ReportWarning {
     /// Its name for programs.
     pub code: &'static str,
-    /// What was found, why it matters, what to do.
+    /// Finding, why it matters, what to do.
     pub text: String,
 }
 

@@ -264,7 +264,7 @@ mod tests {
         assert_eq!((counted(999), counted(1_499)), ("999".to_owned(), "1k".to_owned()));
     }
 
-    /// A second in which nothing came is no minimum, but it is in the mean.
+    /// A second in which nothing arrived is not a minimum, but it is in the mean.
     #[test]
     fn seconds_of_nothing_are_in_the_mean_alone() {
         let load = load(&json!({ "duration": "2s" }));

@@ -20,9 +20,9 @@ pub struct Comparison {
 pub struct Row {
     /// Its name in the tool.
     pub name: String,
-    /// What the tool would print.
+    /// Figure that the tool would print.
     pub tool: String,
-    /// What was measured; `-` if there is no exact figure of this kind.
+    /// Exact figure; `-` if there is none of this kind.
     pub exact: String,
 }
 

@@ -26,7 +26,8 @@ pub fn check(cases: &[Case]) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Why no message is due in the window; `None` if some are, or if it is unknown.
+/// Returns the reason for which no message is due in the window; `None` if some are, or if it is
+/// unknown.
 fn none_due(load: &Load, trace: &[Nanos]) -> Option<String> {
     if !load.arrival.is_open() || load.pattern == Pattern::Hold {
         return None;

@@ -79,7 +79,7 @@ impl Probe for BackgroundLoad {
     }
 }
 
-/// What the background needs to start.
+/// Requirements of the background to start.
 struct Asked {
     case: Arc<BackgroundCase>,
     /// The program `weigh`, which is its generator.

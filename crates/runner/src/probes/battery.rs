@@ -10,7 +10,7 @@ use crate::exit::Stop;
 pub struct Power {
     roots: Roots,
     battery: Option<Battery>,
-    /// Why there is no gauge.
+    /// Reason for which there is no gauge.
     no_gauge: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Power {
         Ok(power)
     }
 
-    /// Why the gauge is not read; `None` if it is.
+    /// Returns the reason for which the gauge is not read; `None` if it is.
     pub fn no_gauge(&self) -> Option<&str> {
         self.no_gauge.as_deref()
     }

@@ -25,11 +25,11 @@ pub struct Listeners {
     keys: Option<Keys>,
 }
 
-/// What to capture of a trial.
+/// Packets to capture of a trial.
 pub struct Listening<'l> {
     /// True if its connections use TLS.
     pub is_secured: bool,
-    /// What to record of single packets.
+    /// Records of single packets.
     pub notes: Notes,
     /// Its load, which decides the size of buffers.
     pub load: &'l Load,

@@ -81,11 +81,11 @@ struct Written {
 struct Recorded {
     /// Warnings on the record, or on the trial because of it.
     warnings: Vec<Warning>,
-    /// Why there is no file.
+    /// Reason for which there is no file.
     unwritten: Option<RecordError>,
     /// CPU time of its thread during the trial, nanoseconds.
     cpu_ns: u64,
-    /// Why send times are unknown.
+    /// Reason for which send times are unknown.
     undeparted: Option<std::io::Error>,
 }
 

@@ -166,7 +166,7 @@ fn start(choice: &MeterChoice, pinning: &Pinning, length: Duration) -> Result<Me
 pub struct MeteredTrial {
     metering: Metering,
     watch: Option<MeterWatch>,
-    /// Why its meter could not be opened.
+    /// Reason for which its meter could not be opened.
     lost: Option<String>,
     /// The idle phases before and after.
     idle: (Option<Span>, Option<Span>),
@@ -296,7 +296,7 @@ fn ahead_ns() -> i64 {
     i64::try_from(unix).unwrap_or(i64::MAX) - i64::try_from(monotonic_ns()).unwrap_or(i64::MAX)
 }
 
-/// Why a trial has no energy before the log is read.
+/// Reason for which a trial has no energy before the log is read.
 pub const UNREAD: &str = "the log of the external meter has not been read";
 
 /// Interval at which a pause checks for signals.

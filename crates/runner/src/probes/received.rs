@@ -91,8 +91,8 @@ mod tests {
         ReceivedCount { report: ServerReport { unique, ..ServerReport::default() }, between_ns }
     }
 
-    /// A server that took 1,000 in 1.01 s took 990 in the window of 1 s; one that had taken all
-    /// took all; and an answer that comes late says nothing.
+    /// A server that received 1,000 in 1.01 s received 990 in the window of 1 s; one that had
+    /// received all received all; and an answer that comes late gives no count.
     #[test]
     fn a_count_holds_for_the_window_it_was_made_after() {
         let (before, window) = (ServerReport::default(), (Nanos(0), Nanos(1_000_000_000)));

@@ -7,7 +7,8 @@ use weigh_model::Protocol;
 use weigh_model::session::{PacketGap, PacketMark, SESSION_PACKETS_MAX};
 use weigh_model::session::{SessionPacket, SessionPackets};
 
-/// What the capture must record to show a session: subscribers connect first, then a few producers.
+/// Returns what the capture must record to show a session: subscribers connect first, then a few
+/// producers.
 pub fn notes(subscribers: u32) -> Notes {
     let connections = (subscribers as usize + PRODUCERS).min(CONNECTIONS_MAX);
     Notes { connections, packets: SESSION_PACKETS_MAX }

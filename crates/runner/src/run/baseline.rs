@@ -384,7 +384,7 @@ impl Known {
 
     /// Saves them; on failure the next run measures again.
     fn save(&self, place: &Path) {
-        // Most recently used first, so that builds that alternate keep theirs.
+        // Most recently used first, so that builds that alternate keep their baselines.
         let others = Known::of_all(place).into_iter().filter(|own| own.identity != self.identity);
         let all: Vec<Known> =
             std::iter::once(self.clone()).chain(others).take(BUILDS_KEPT).collect();

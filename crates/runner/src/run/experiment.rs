@@ -39,7 +39,7 @@ pub struct Experiment<'e> {
     pub place: Place<'e>,
     /// Signals that may end it early.
     pub interrupts: Arc<Interrupts>,
-    /// Whether generator and target can have network namespaces.
+    /// Permission to make network namespaces for generator and target.
     pub privileges: Privileges,
     /// Suppresses progress.
     pub is_quiet: bool,
@@ -65,7 +65,7 @@ pub struct RunContext<'e> {
     pub place: Place<'e>,
     /// Signals that may end it early.
     pub interrupts: Arc<Interrupts>,
-    /// Whether generator and target can have network namespaces.
+    /// Permission to make network namespaces for generator and target.
     pub privileges: Privileges,
     /// Suppresses progress.
     pub is_quiet: bool,
@@ -75,7 +75,7 @@ pub struct RunContext<'e> {
     pub program: PathBuf,
 }
 
-/// Where the folder of a run is made.
+/// Place in which the folder of a run is made.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'e> {
     /// In this folder, named by time and plan.
@@ -92,7 +92,7 @@ pub struct Finished {
     pub folder: RunFolder,
     /// The first failure of a trial.
     pub first_failure: Option<Stop>,
-    /// Why not everything could be recorded; the summary is complete.
+    /// Reason for which not everything could be recorded; the summary is complete.
     pub unrecorded: Option<Stop>,
     /// The exit code of a signal.
     pub interrupted: Option<Exit>,

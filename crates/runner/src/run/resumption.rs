@@ -167,8 +167,8 @@ impl Begun {
     }
 }
 
-/// What the journal must record besides the plan for a resumption. Of secrets it has only the
-/// names.
+/// Returns what the journal must record besides the plan for a resumption. Of secrets it has only
+/// the names.
 ///
 /// # Errors
 /// A process without a current folder.

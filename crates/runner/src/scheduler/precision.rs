@@ -35,7 +35,7 @@ mod tests {
     }
 
     /// 9, 10 and 11 have the mean 10 and the interval 10 ± t(0.975; 2) / sqrt(3), and that t is
-    /// 4.302653: either side is 24.84 % of the mean. Of lopsided values the longer one counts.
+    /// 4.302653: either side is 24.84 % of the mean. Of skewed values the longer side counts.
     #[test]
     fn the_longer_side_over_the_mean_decides() {
         let values = [9.0, 10.0, 11.0];

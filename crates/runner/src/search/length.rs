@@ -53,7 +53,7 @@ pub fn check_length(search: &Search, load: &Load, whole: Option<Nanos>) -> Resul
     }
 }
 
-/// Why the first trial takes longer than its lane's budget, and which load is large enough.
+/// Returns why the first trial takes longer than its lane's budget, and which load is large enough.
 fn of_quantile(search: &Search, quantity: Quantity, share: Nanos) -> String {
     let (axis, unit) = (search.axis, search.axis.kind().unit());
     let Some(condition) = steepest(search).map(|(condition, _)| condition) else {

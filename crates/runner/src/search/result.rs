@@ -17,7 +17,7 @@ use crate::search::length::messages_needed;
 
 /// A finished trial.
 pub struct Over<'o> {
-    /// What the search asked for.
+    /// Request of the search.
     pub request: &'o TrialRequest,
     /// Its load.
     pub load: &'o Load,
@@ -114,8 +114,8 @@ impl Over<'_> {
         })
     }
 
-    /// Why chance made the trial invalid: the generator was late where that decides a goal. The
-    /// search may repeat the load.
+    /// Returns the warning that chance made the trial invalid: the generator was late where that
+    /// decides a goal. The search may repeat the load.
     pub fn lag_warning(&self, goals: &[Goal]) -> Option<WarningRecord> {
         let warnings = &self.finished.warnings;
         // Messages that could not be sent to a target that had ended are not late.
@@ -133,9 +133,9 @@ impl Over<'_> {
         })
     }
 
-    /// Why the generator's send lag decides the condition: the figure misses its limit by no more
-    /// than the lag in it. A figure that meets its limit meets it without the lag too; one that
-    /// misses it by more misses it without the lag. Unsent messages that were not held up were
+    /// Returns why the generator's send lag decides the condition: the figure misses its limit by
+    /// no more than the lag in it. A figure that meets its limit meets it without the lag too; one
+    /// that misses it by more misses it without the lag. Unsent messages that were not held up were
     /// queued in the generator.
     fn lag_decides(&self, condition: &Condition) -> Option<String> {
         let metric = |name: &str| self.finished.metrics.get(name).copied();
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// A trial in which 3,000 were due and none was lost, but for what `changed` says.
+    /// A trial in which 3,000 were due and none was lost, except for the fields of `changed`.
     fn finished(changed: Value) -> TrialFinished {
         let mut trial = json!({
             "trial": "1", "point": {}, "repetition": 0, "seed": 1, "guarantee": "at least once",
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(ratio(1500.0), (1500.0 - 8.0) / 3000.0);
     }
 
-    /// Nobody confirms at QoS 0: what arrived at subscribers is what is done.
+    /// There are no confirmations at QoS 0: a message is done when it arrived at subscribers.
     #[test]
     fn a_transfer_to_subscribers_is_done_when_it_arrived() {
         let mut arrived = intervals(0);

@@ -13,7 +13,7 @@ use crate::watcher::Watch;
 pub struct StudyContext<'a> {
     /// The real servers, and the user's permissions.
     pub ground: PartsContext<'a>,
-    /// Whether generator and target can have network namespaces.
+    /// Permission to make network namespaces for generator and target.
     pub privileges: Privileges,
     /// Signals that may end it early.
     pub interrupts: Arc<Interrupts>,

@@ -209,7 +209,7 @@ impl Part {
         self.remark = (!missing.is_empty()).then(|| format!("{}; {FIX}", missing.join("; ")));
     }
 
-    /// Why it cannot run here; `None` if it can.
+    /// Returns why it cannot run here; `None` if it can.
     pub fn obstacle(&self, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
         let missing = |need: &String| missing(need, catalogue, privileges);
         let managed = self.cases.iter().filter_map(|case| match &case.lane.against {
@@ -224,7 +224,7 @@ impl Part {
     }
 }
 
-/// Why something that a plan needs is missing; `None` if it is available.
+/// Returns why something that a plan needs is missing; `None` if it is available.
 pub fn missing(need: &str, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
     match need {
         NEEDS_WIRE => match privileges {
@@ -240,7 +240,7 @@ pub fn missing(need: &str, catalogue: &Catalogue, privileges: &Privileges) -> Op
     }
 }
 
-/// Why control groups for shares cannot be made; `None` if they can.
+/// Returns why control groups for shares cannot be made; `None` if they can.
 fn no_groups() -> Option<String> {
     let share = Share { cores: None, memory_bytes: Some(PROBED_BYTES) };
     let made = ControlGroup::make(&share);
@@ -278,7 +278,7 @@ fn plural(number: u64) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
 
-/// How to get control groups.
+/// Help text to get control groups.
 const FIX: &str = "run it as root, or in a control group that you may divide";
 
 /// Size of the control group that is made as a test.

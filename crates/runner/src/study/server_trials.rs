@@ -20,8 +20,8 @@ use crate::targets::running::Running;
 pub struct ServerTrials(BTreeMap<String, Option<String>>);
 
 impl ServerTrials {
-    /// Why a server of this plan does not start; `None` if all do. Their files are in `folder`
-    /// meanwhile.
+    /// Returns why a server of this plan does not start; `None` if all do. Their files are in
+    /// `folder` in the meantime.
     pub fn obstacle(
         &mut self,
         context: &StudyContext<'_>,

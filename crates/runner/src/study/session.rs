@@ -42,7 +42,7 @@ pub struct SessionEnd {
     pub outcome: Outcome,
     /// The exit code.
     pub exit: Exit,
-    /// Why not everything could be recorded; the outcome is complete.
+    /// Reason for which not everything could be recorded; the outcome is complete.
     pub unrecorded: Option<Stop>,
 }
 

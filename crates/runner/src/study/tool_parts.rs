@@ -81,7 +81,7 @@ impl ToolPart {
         )
     }
 
-    /// Why it cannot run here; `None` if it can.
+    /// Returns why it cannot run here; `None` if it can.
     pub fn obstacle(&self, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
         let absent = self.tool.programs().into_iter().find(|program| on_path(program).is_none());
         if let Some(program) = absent {

@@ -24,7 +24,7 @@ pub struct AgentReport {
     pub recording: Option<Recording>,
     /// Words for the record, by key.
     pub words: Vec<(String, String)>,
-    /// Why it ended early, if it did.
+    /// Reason for which it ended early, if it did.
     pub failure: Option<String>,
 }
 

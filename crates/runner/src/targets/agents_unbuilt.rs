@@ -20,7 +20,7 @@ pub struct AgentReport {
     pub recording: Option<Recording>,
     /// Words for the record, by key.
     pub words: Vec<(String, String)>,
-    /// Why it ended early.
+    /// Reason for which it ended early.
     pub failure: Option<String>,
 }
 

@@ -66,7 +66,7 @@ struct Server {
     awaited: Option<Point>,
 }
 
-/// Where a server publishes its counters.
+/// Place at which a server publishes its counters.
 enum Offers {
     /// On these topics, like the server of this name.
     Topics(String, Vec<Counter>),

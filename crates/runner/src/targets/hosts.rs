@@ -16,7 +16,7 @@ use crate::case::share::TargetShare;
 use crate::exit::{Exit, Stop};
 use crate::watcher::Watcher;
 
-/// Whether generator and target can have network namespaces in this run.
+/// Permission to make network namespaces for generator and target in this run.
 #[derive(Clone, Debug, Default)]
 pub enum Privileges {
     /// Not needed: plain loopback.
@@ -50,7 +50,7 @@ impl Privileges {
     }
 }
 
-/// What a trial needs between generator and target.
+/// Hosts, relay and path that a trial needs between generator and target.
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
     /// Rights to network namespaces.

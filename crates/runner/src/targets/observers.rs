@@ -168,7 +168,7 @@ fn named(pid: u32) -> String {
 #[derive(Default)]
 pub struct Observation {
     eye: Option<Eye>,
-    /// Why it is not observed, although it should be.
+    /// Reason for which it is not observed, although it should be.
     failure: Option<String>,
     words: Vec<(String, String)>,
 }

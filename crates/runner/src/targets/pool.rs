@@ -90,7 +90,7 @@ pub struct Lease {
     pub before: Counted,
     /// True if it has served an earlier trial.
     pub is_used: bool,
-    /// How its predecessor ended, if it had to be restarted.
+    /// End of its predecessor, if it had to be restarted.
     pub restarted: Option<String>,
     /// Counters of the trial by an external server.
     pub told: CountersRead,

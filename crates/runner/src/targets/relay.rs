@@ -51,7 +51,7 @@ impl RunningRelay {
         self.server.pid()
     }
 
-    /// How it ended, if it has.
+    /// Returns how it ended, if it has.
     pub fn ended(&mut self) -> Option<String> {
         self.server.ended().map(|ended| ended.to_string())
     }

@@ -158,7 +158,7 @@ impl Running {
         }
     }
 
-    /// How it, or a part of it, ended; `None` while it runs.
+    /// Returns how it, or a part of it, ended; `None` while it runs.
     pub fn ended(&mut self) -> Option<String> {
         match self {
             Running::Pipeline(server) => server.ended().map(|part| part.to_string()),
@@ -166,7 +166,7 @@ impl Running {
         }
     }
 
-    /// Why it cannot be measured, if it has ended on its own.
+    /// Returns why it cannot be measured, if it has ended on its own.
     pub fn died(&mut self, lane: &Lane) -> Option<Stop> {
         let how = self.ended()?;
         let want = match self.ended_with()? {

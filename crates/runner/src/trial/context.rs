@@ -74,8 +74,8 @@ pub struct TrialContext<'t> {
     pub targets: &'t mut Targets,
     /// The target of this trial.
     pub lease: &'t mut Lease,
-    /// When the clock of the trial stood at 0; of [`Probe::prepare`](crate::probe::Probe::prepare),
-    /// when the target was up.
+    /// Time at which the clock of the trial was at 0; during
+    /// [`Probe::prepare`](crate::probe::Probe::prepare), the time at which the target was up.
     pub clock: Clock,
     /// Inputs of the generator.
     pub client: Client,
@@ -137,7 +137,7 @@ pub struct Findings {
     pub carried: CodecCounts,
     /// Handshakes as TLS counted them.
     pub handshakes: Option<Handshakes>,
-    /// Why the path is gone, if it is.
+    /// Reason for which the path is gone, if it is.
     pub hindrance: Option<String>,
     /// Packets that the path dropped, if it counts them.
     pub dropped: Option<u64>,
@@ -145,7 +145,7 @@ pub struct Findings {
     pub heard: Option<Heard>,
     /// Use of resources that can run out.
     pub observed: Observed,
-    /// Why single messages could not be recorded.
+    /// Reason for which single messages could not be recorded.
     pub unwritten: Option<RecordError>,
     /// Counts of the target since its start; absent if unknown.
     pub counted: Option<Counted>,

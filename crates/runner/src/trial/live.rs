@@ -36,7 +36,7 @@ pub type Sink<'l> = dyn FnMut(Interval) -> Result<(), Stop> + Send + 'l;
 pub struct Heard {
     /// Its intervals.
     pub intervals: Vec<Interval>,
-    /// Why one of them could not be written.
+    /// Reason for which one of them could not be written.
     pub unwritten: Option<Stop>,
 }
 

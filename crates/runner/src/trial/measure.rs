@@ -37,7 +37,7 @@ pub struct Weighed {
     /// Events of its probes: its connections, one session packet by packet, TCP figures of the path
     /// over time, its background, its energy.
     pub told: Vec<Event>,
-    /// Why its single messages could not be recorded.
+    /// Reason for which its single messages could not be recorded.
     pub unwritten: Option<RecordError>,
     /// Use of resources that can run out, at the end of the window.
     pub observed: Observed,

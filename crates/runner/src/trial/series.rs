@@ -234,8 +234,8 @@ mod tests {
         }
     }
 
-    /// Where the length is known it is the same from the beginning to the end, also where a plan
-    /// wants more intervals than there may be.
+    /// A known length is the same from the beginning to the end, also if a plan wants more
+    /// intervals than there may be.
     #[test]
     fn a_known_length_makes_intervals_of_one_length() {
         for (duration_s, wanted_ms, ticks_each, every_ms) in

@@ -40,13 +40,13 @@ pub struct TrialRunner<'s> {
 pub struct TrialOutcome {
     /// Its time series, which is in the run's record.
     pub intervals: Vec<Interval>,
-    /// Why a part of the series is missing there.
+    /// Reason for which a part of the series is missing there.
     pub unwritten_interval: Option<Stop>,
     /// Events of its probes.
     pub told: Vec<Event>,
     /// Its result.
     pub finished: TrialFinished,
-    /// Why its single messages could not be recorded.
+    /// Reason for which its single messages could not be recorded.
     pub unwritten: Option<RecordError>,
     /// Use of limited resources at the end of the window.
     pub observed: Observed,

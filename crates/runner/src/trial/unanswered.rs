@@ -10,7 +10,7 @@ use weigh_model::{Nanos, Pattern, tls};
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
 
-/// Why there is no outcome; a failed path takes precedence.
+/// Returns why there is no outcome; a failed path takes precedence.
 pub fn unreached(error: Failure, lane: &Lane, hindrance: Option<&str>) -> Stop {
     match hindrance {
         Some(hindrance) => Stop::new(Exit::Target, format!("{error}: {hindrance}")),
@@ -18,7 +18,7 @@ pub fn unreached(error: Failure, lane: &Lane, hindrance: Option<&str>) -> Stop {
     }
 }
 
-/// Why a trial failed, and what to type.
+/// Returns why a trial failed, and what to type.
 pub fn failure(failure: Failure, lane: &Lane) -> Stop {
     let is_secured = tls::is_on(&lane.settings);
     let (exit, fix) = match &failure {
@@ -42,7 +42,7 @@ pub fn failure(failure: Failure, lane: &Lane) -> Stop {
     Stop::new(exit, format!("{failure}{fix}"))
 }
 
-/// What to type if a connection ends before TLS is set up.
+/// Help text if a connection ends before TLS is set up.
 const WITHOUT_TLS: &str = "; something listens there that may not speak TLS: leave TLS out \
                            (mqtt:// for mqtts://, http:// for https://), or check host and port";
 
@@ -60,7 +60,7 @@ pub fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
         // No complete request was sent.
         return Ok(());
     }
-    // Bytes that a path dropped say nothing about the target.
+    // Bytes that a path dropped are no evidence about the target.
     let is_cut_off = job.may_be_cut_off && outcome.shards.bytes.1 == 0;
     let is_idle = outcome.shards.was_interrupted || ledger.scheduled == 0;
     if !is_asked || answers > 0 || is_idle || is_cut_off {

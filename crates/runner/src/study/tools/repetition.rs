@@ -38,7 +38,7 @@ pub struct Repeater<'r> {
     pub folder: &'r Path,
 }
 
-/// Why a repetition has no result.
+/// Reason for which a repetition has no result.
 pub enum Failed {
     /// A signal ended it.
     Interrupted,
