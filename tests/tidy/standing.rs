@@ -13,6 +13,3 @@ pub const WIDE_STRUCTS: &[(&str, &str)] = &[
 pub const WORDS: &[(&str, usize)] = &[
     ("src", 154),
 ];
-
-/// How many docstrings may still be a mere question word or "The same." The number only falls.
-pub const EMPTY_DOCS_MAX: usize = 14;
