@@ -67,7 +67,7 @@ fn what_cannot_be_enforced_is_a_warning() {
     command.env("WEIGH_SYSFS", place.folder().join("sys"));
     assert!(command.status().expect("the program starts").success());
     let summary = place.summary();
-    let text = warning(&summary, "target-share").expect("a doubt");
+    let text = warning(&summary, "target-share").expect("a warning");
     assert!(text.contains("affinity alone") || text.contains("RLIMIT_DATA"), "{text}");
     assert_eq!(cell(&summary)["scene"]["target.memory"], "536870912B (RLIMIT_DATA)");
 }
@@ -181,7 +181,7 @@ fn an_interface_that_vanishes_is_named() {
     assert!(Command::new("nsenter").args(delete).status().expect("nsenter").success());
     crate::rig::wait(program).with(0);
     let summary = place.summary();
-    let told = warning(&summary, "path-gone").expect("a doubt");
+    let told = warning(&summary, "path-gone").expect("a warning");
     assert!(told.contains("weigh0") && told.contains("vanished"), "{told}");
     assert_eq!(cell(&summary)["valid"], false, "{summary}");
     place.nobody_is_left();

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::rig::{Place, has};
 
-/// The table, the doubts and the recorded shares say the same of every cell, however late this
+/// The table, the warnings and the recorded shares say the same of every cell, however late this
 /// machine was.
 fn agree(place: &Place, table: &str) {
     assert!(!table.contains("INVALID"), "{table}");

@@ -13,7 +13,7 @@ fn metric(cell: &Value, name: &str) -> Option<f64> {
     cell["metrics"][name]["value"].as_f64()
 }
 
-/// The doubt of this code.
+/// The warning of this code.
 fn warning<'c>(cell: &'c Value, code: &str) -> Option<&'c Value> {
     let warnings = cell["doubts"].as_array().expect("doubts");
     warnings.iter().find(|warning| warning["code"] == code)

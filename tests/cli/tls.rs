@@ -155,8 +155,8 @@ fn real_servers_are_weighed_inside_tls() {
     place.nobody_is_left();
 }
 
-/// A bad certificate is refused with its reason and its fix, and what is accepted unseen is
-/// doubted.
+/// A bad certificate is refused with its reason and its fix; one that is accepted without a check
+/// gets a warning.
 #[test]
 fn certificates_are_never_accepted_silently() {
     let place = Place::new("tls-refusals");

@@ -137,7 +137,7 @@ fn a_file_that_shrinks_is_told_by_name() {
         assert_eq!(ledger["causes"]["producer_dropped"], 1, "{ledger:#}");
         let warnings = cell["doubts"].as_array().unwrap();
         let told =
-            warnings.iter().find(|warning| warning["code"] == "object-file").expect("a doubt");
+            warnings.iter().find(|warning| warning["code"] == "object-file").expect("a warning");
         let text = told["text"].as_str().unwrap();
         assert!(text.contains(&format!("object shrank from {bytes} to 1000000 bytes")), "{text}");
         assert!(text.contains("send a copy"), "{text}");

@@ -161,7 +161,7 @@ fn record(setup: &Setup, seen: Seen, with: impl Fn(&mut Observations)) -> TrialF
     put_together(&job.trial, seen.outcome, observed, setup.protocol)
 }
 
-/// Those of a trial's doubts that speak of its rate.
+/// Warnings of a trial about its rate.
 fn codes(finished: &TrialFinished) -> Vec<String> {
     let spoken = ["backlog", "rate-not-reached", "generator-limited", "round-trip-limited"];
     let codes = finished.warnings.iter().map(|warning| warning.code.clone());

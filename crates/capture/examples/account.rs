@@ -69,6 +69,6 @@ fn print(account: &Account) {
         println!("{name:40} {value}");
     }
     for warning in account.warnings() {
-        println!("doubt: {}; {}", warning.text(), warning.advice());
+        println!("warning: {}; {}", warning.text(), warning.advice());
     }
 }

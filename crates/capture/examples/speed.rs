@@ -37,7 +37,7 @@ fn main() -> Result<(), WireError> {
                 );
                 probes[at].push(cpu_ns);
                 for warning in account.warnings() {
-                    println!("  doubt: {}", warning.text());
+                    println!("  warning: {}", warning.text());
                 }
             }
         }

@@ -434,7 +434,7 @@ mod tests {
         }
     }
 
-    /// Each resource made to end alone, in a case where nobody can doubt it.
+    /// Each resource made to end alone, in a case that is not in question.
     #[test]
     fn each_resource_is_found_when_it_alone_ends() {
         let full = |used| Some(Use { used, available: 1024, failures: 0 });

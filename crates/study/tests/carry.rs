@@ -49,8 +49,8 @@ fn a_recorded_run_is_answered_line_by_line() {
     }
 }
 
-/// The generator of the recorded run was late: its p99 is an upper bound. Without that doubt it is
-/// what it is; where no repetition has one, or too few were answered for one, nothing was shown.
+/// The generator of the recorded run was late: its p99 is an upper bound. Without the warning it is
+/// exact; if no repetition has one, or too few were answered for one, there is none.
 #[test]
 fn a_p99_with_the_generators_lag_in_it_is_an_upper_bound() {
     let floor = |change: &dyn Fn(&mut Cell)| {
