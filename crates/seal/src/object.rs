@@ -91,8 +91,7 @@ impl Sealing<'_> {
     }
 
     fn check(&self, parts: &[PlainPart]) -> Result<(), SealError> {
-        let wrong =
-            |problem: &str, fix| Err(SealError::Asked { problem: problem.to_owned(), fix });
+        let wrong = |problem: &str, fix| Err(SealError::Asked { problem: problem.to_owned(), fix });
         if parts.is_empty() {
             return wrong("no file to seal", "name a file");
         }

@@ -11,11 +11,11 @@ use super::rules::Consumer;
 use super::source::Source;
 use super::{Phase, Shard};
 use crate::flights::NO_BATCH;
-use crate::socket_host::made_on;
 use crate::io::{Close, Io, IoFault};
 use crate::job::{Failure, Progress};
 use crate::link::{Link, LinkId, LinkPhase};
 use crate::outcome::SILENCE;
+use crate::socket_host::made_on;
 
 impl Shard {
     /// Opens more of the connections that stand during the whole trial. Consumers come first:

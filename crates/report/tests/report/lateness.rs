@@ -131,8 +131,8 @@ fn a_time_that_is_partly_lateness_stands_with_its_share() {
     assert_eq!((found.verdict, found.reason.as_deref()), (Verdict::Higher, None));
 }
 
-/// A record of an earlier version has one warning for all of its times. Where nothing waited for the
-/// window each figure is judged by itself; else the warning decides as it did.
+/// A record of an earlier version has one warning for all of its times. If nothing waited for the
+/// window, each figure is judged by itself; else the warning decides as it did.
 #[test]
 fn the_lag_gate_of_old_records_gives_way_to_the_figures() {
     for (held_up, is_known) in [(0.0, true), (0.2, false)] {
