@@ -93,7 +93,8 @@ fn a_batch_is_compared_with_its_messages_one_by_one() {
     assert_eq!(batch["ledger"]["delivered"], 900);
     assert!(value(batch, "batch_time_ns.max") >= value(batch, "response_time_ns.p50"));
     let compared = summary["comparisons"].as_array().unwrap();
-    assert!(compared.iter().any(|c| c["verdict"] != "refused"), "{compared:#?}");
+    // Noise may refuse a verdict; a pair that may not be compared has no ratio either.
+    assert!(compared.iter().any(|c| c["ratio"]["value"].is_number()), "{compared:#?}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn main() -> Result<(), WireError> {
             std::thread::sleep(Duration::from_secs(seconds.parse().unwrap_or(1)));
             let account = capture.stop()?;
             print(&account);
-            let found = agreement(&account, &watch.stop()?.sockets);
+            let found = agreement(&account, &watch.stop(account.connections.len())?.sockets);
             println!(
                 "kernel: {} sockets compared, {} differences",
                 found.compared,

@@ -4,8 +4,7 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,7 @@ use crate::kernel::figures::{Role, SocketView, TcpFigures};
 #[derive(Debug)]
 pub struct KernelWatch {
     thread: JoinHandle<Result<KernelAccount, WireError>>,
-    asked: Arc<AtomicBool>,
+    asked: Arc<OnceLock<usize>>,
     wake: Arc<OwnedFd>,
 }
 
@@ -87,7 +86,7 @@ impl KernelWatch {
         let (freed, table) = (Freed::open()?, SocketTable::open()?);
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| WireError::of("eventfd", error))?;
-        let (asked, wake) = (Arc::new(AtomicBool::new(false)), Arc::new(wake));
+        let (asked, wake) = (Arc::new(OnceLock::new()), Arc::new(wake));
         let watcher = Watcher {
             freed,
             table,
@@ -105,12 +104,13 @@ impl KernelWatch {
         Ok(KernelWatch { thread, asked, wake })
     }
 
-    /// Ends the watch. Sockets still open are in the account with their counts so far.
+    /// Ends the watch. Sockets still open are in the account with their counts so far. If fewer
+    /// than `sockets` are known, it waits for late notices, at most two seconds.
     ///
     /// # Errors
     /// If reading failed while it ran, or its thread panicked.
-    pub fn stop(self) -> Result<KernelAccount, WireError> {
-        self.asked.store(true, Ordering::Release);
+    pub fn stop(self, sockets: usize) -> Result<KernelAccount, WireError> {
+        self.asked.get_or_init(|| sockets);
         rustix::io::write(&*self.wake, &1_u64.to_ne_bytes())
             .map_err(|error| WireError::of("write", error))?;
         self.thread.join().map_err(|_| WireError::Panicked)?
@@ -122,7 +122,8 @@ struct Watcher {
     table: SocketTable,
     ports: Vec<u16>,
     every: Option<Duration>,
-    asked: Arc<AtomicBool>,
+    /// Once it shall stop: the number of sockets that it should know by then.
+    asked: Arc<OnceLock<usize>>,
     wake: Arc<OwnedFd>,
     last_words: Vec<SocketView>,
     account: KernelAccount,
@@ -131,7 +132,10 @@ struct Watcher {
 impl Watcher {
     fn run(mut self) -> Result<KernelAccount, WireError> {
         let mut due = self.every.map(|_| Instant::now());
-        while !self.asked.load(Ordering::Acquire) {
+        let expected = loop {
+            if let Some(expected) = self.asked.get() {
+                break *expected;
+            }
             self.drain()?;
             if let Some((at, every)) = due.zip(self.every)
                 && at <= Instant::now()
@@ -141,8 +145,8 @@ impl Watcher {
                 due = Some((at + every).max(Instant::now()));
             }
             self.wait(due)?;
-        }
-        self.await_quiet()?;
+        };
+        self.await_notices(expected)?;
         // What is open is read before the last notices: a socket freed in between is in both, and
         // its final counts are used. Earlier notices are of earlier sockets, even between the same
         // ends.
@@ -159,20 +163,24 @@ impl Watcher {
         Ok(self.account)
     }
 
-    /// Takes notices until none has come for a while, at most for [`IDLE`]. The kernel sends them
-    /// from a work queue, which a busy machine runs late.
-    fn await_quiet(&mut self) -> Result<(), WireError> {
-        let end = Instant::now() + IDLE;
+    /// Takes notices until none has come for a while and `expected` sockets are known, at most for
+    /// [`LATE_MAX`]. The kernel sends them from a work queue, which a busy machine runs late.
+    fn await_notices(&mut self, expected: usize) -> Result<(), WireError> {
+        let end = Instant::now() + LATE_MAX;
         while Instant::now() < end {
             let mut notices = [PollFd::from_borrowed_fd(self.freed.netlink.as_fd(), PollFlags::IN)];
             match poll(&mut notices, Some(&QUIET)) {
-                Ok(0) => return Ok(()),
+                Ok(0) if self.known()? >= expected => return Ok(()),
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => self.drain()?,
-                Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(WireError::of("poll", error)),
             }
         }
         Ok(())
+    }
+
+    fn known(&mut self) -> Result<usize, WireError> {
+        Ok(self.last_words.len() + self.table.read(&self.ports)?.len())
     }
 
     fn drain(&mut self) -> Result<(), WireError> {
@@ -232,6 +240,9 @@ impl Sample {
 
 /// How long no notice comes before a watch ends.
 const QUIET: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// How long missing notices are waited for.
+const LATE_MAX: Duration = Duration::from_secs(2);
 
 const IDLE: Duration = Duration::from_millis(500);
 /// About 100 MB; a sample a second of 1,000 sockets for a quarter of an hour.

@@ -205,7 +205,7 @@ fn last_words_leave_out_what_comes_after_them() {
         std::thread::sleep(Duration::from_millis(200));
         drop(server);
         let account = capture.stop().unwrap();
-        let kernel = watch.stop().unwrap();
+        let kernel = watch.stop(2).unwrap();
         assert!(!kernel.notices_lost);
         assert!(kernel.sockets.iter().all(|view| view.source == Source::Freed));
         let found = agreement(&account, &kernel.sockets);
@@ -238,7 +238,7 @@ fn two_hundred_short_sessions_are_all_there() {
             views.extend(exchange(port, 100, 100));
         }
         let account = capture.stop().unwrap();
-        let kernel = watch.stop().unwrap();
+        let kernel = watch.stop(400).unwrap();
         assert_eq!((account.connections.len(), account.packets_dropped), (200, 0));
         assert_eq!(kernel.sockets.len(), 400);
         for sockets in [&views, &kernel.sockets] {
@@ -267,7 +267,7 @@ fn sockets_that_are_still_open_are_listed_with_what_they_have() {
             client.write_all(b"a message").unwrap();
             server.read_exact(&mut [0; 9]).unwrap();
             let account = capture.stop().unwrap();
-            let kernel = watch.stop().unwrap();
+            let kernel = watch.stop(2).unwrap();
             assert!(kernel.sockets.iter().all(|view| view.source == Source::Listed));
             let found = agreement(&account, &kernel.sockets);
             assert_eq!((found.compared, found.unfinished, found.differences), (2, 2, vec![]));

@@ -42,7 +42,7 @@ fn one_size(port: u16, (request, answer): (usize, usize), with_dumpcap: bool) {
     let views = exchange(port, request, answer);
     let after = segments_of_the_namespace();
     let mut account = capture.stop().unwrap();
-    let kernel = watch.stop().unwrap();
+    let kernel = watch.stop(2).unwrap();
     if let Some(dumpcap) = dumpcap {
         dumpcap.stop();
     }

@@ -43,9 +43,9 @@ fn a_capture_listens_in_the_namespace_it_was_started_in() {
         there.join().unwrap();
         let account = capture.stop().unwrap();
         assert_eq!(account.sent.total().layers.application, 1000);
-        let found = agreement(&account, &watch.stop().unwrap().sockets);
+        let found = agreement(&account, &watch.stop(2).unwrap().sockets);
         assert_eq!((found.compared, found.differences), (2, vec![]));
-        assert_eq!(watch_here.stop().unwrap().sockets, []);
+        assert_eq!(watch_here.stop(0).unwrap().sockets, []);
         let interface = account.interface.unwrap();
         assert_eq!((interface.link, interface.mtu_bytes), (Link::Loopback, 1500));
         assert_eq!(interface.offloads.tso, Some(false));

@@ -2,10 +2,11 @@
 
 use std::fmt::Display;
 use std::io::{Read, Seek, SeekFrom};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weigh_capture::account::Notes;
+use weigh_capture::account::{Notes, Transport};
 use weigh_capture::files::with_secrets;
 use weigh_capture::kernel::{Agreement, KernelAccount, KernelWatch};
 use weigh_capture::warning::Warning as Missed;
@@ -19,7 +20,8 @@ use crate::targets::hosts::{RELAY, Stage, TARGET, is_client};
 /// Running captures of a trial.
 pub struct Listeners {
     clients: Capture,
-    watches: Vec<KernelWatch>,
+    /// With the address of their host.
+    watches: Vec<(IpAddr, KernelWatch)>,
     /// On the second hop, from the relay to the target.
     second: Option<Capture>,
     keys: Option<Keys>,
@@ -77,7 +79,7 @@ impl Listeners {
             let started = host.inside(|| Ok(start())).map_err(|error| wrong(&error))?;
             let (tap, watch) = started.map_err(|error| wrong(&error))?;
             taps.push(tap);
-            watches.push(watch);
+            watches.push((host.address().into(), watch));
         }
         let keys = stage.file.as_ref().filter(|_| is_secured).and_then(|file| Keys::of(file));
         let clients = Capture::of(taps, options).map_err(|error| wrong(&error))?;
@@ -93,7 +95,7 @@ impl Listeners {
             warnings.push(Warning::Wire(error.to_string(), "repeat the trial"));
         };
         let account = self.clients.stop().map_err(&mut broke).ok();
-        let kernel = stop(self.watches).map_err(&mut broke).ok();
+        let kernel = stop(self.watches, account.as_ref()).map_err(&mut broke).ok();
         let second = self.second.and_then(|own| own.stop().map_err(&mut broke).ok());
         if let Some(keys) = self.keys {
             warnings.extend(keys.embed().err());
@@ -210,11 +212,18 @@ fn listen_behind(
     started.map_err(|error| wrong(&error))?.map_err(|error| wrong(&error))
 }
 
-/// Counts of the kernels of all hosts.
-fn stop(watches: Vec<KernelWatch>) -> Result<KernelAccount, WireError> {
+/// Counts of the kernels of all hosts: of all sockets whose connections were captured.
+fn stop(
+    watches: Vec<(IpAddr, KernelWatch)>,
+    captured: Option<&Account>,
+) -> Result<KernelAccount, WireError> {
     let mut all = KernelAccount::default();
-    for watch in watches {
-        all.join(watch.stop()?);
+    for (host, watch) in watches {
+        let connections = captured.map_or(&[][..], |account| &account.connections);
+        let of_host = connections.iter().filter(|connection| {
+            connection.transport == Transport::Tcp && connection.initiator.ip() == host
+        });
+        all.join(watch.stop(of_host.count())?);
     }
     Ok(all)
 }
