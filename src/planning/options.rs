@@ -119,7 +119,7 @@ impl LoadOptions {
         let mut words = self.words.clone();
         words.pattern.get_or_insert(Pattern::Deliver);
         words.connections.get_or_insert(1);
-        if words.body.is_none() {
+        if words.body.source.is_none() {
             words.size.get_or_insert(STALLED_SIZE);
         }
         if words.rate.is_none() && words.arrival.is_none() {
@@ -139,8 +139,8 @@ impl LoadOptions {
 
     /// True if it is said what is sent.
     pub fn says_body(&self) -> bool {
-        let LoadWords { body, size, recipients, .. } = &self.words;
-        body.is_some() || size.is_some() || recipients.is_some()
+        let LoadWords { body, size, .. } = &self.words;
+        body.source.is_some() || size.is_some() || body.recipients.is_some()
     }
 
     /// Says no to a topology and to subscribers that none of these loads heeds.

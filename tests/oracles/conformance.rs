@@ -52,8 +52,8 @@ fn setup(protocol: &'static dyn Protocol, lane: &[(&str, &str)], pattern: Patter
         Pattern::Poll => {
             setup = setup.open("constant", "100/s");
             setup.load.subscribers = 1;
-            setup.load.poll_period = Some(Nanos::from_millis(100));
-            setup.load.poll_limit = Some(1000);
+            setup.load.poll.period = Some(Nanos::from_millis(100));
+            setup.load.poll.limit = Some(1000);
         }
         Pattern::Request | Pattern::Publish | Pattern::Session => {}
     }

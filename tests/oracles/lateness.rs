@@ -133,8 +133,8 @@ fn what_waits_for_its_exchange_is_not_lateness() {
 fn a_late_request_is_lateness_of_the_messages_it_fetches() {
     let mut setup = Setup::new("http1", &[], Pattern::Poll, 100).open("constant", "10/s");
     setup.load.subscribers = 1;
-    setup.load.poll_period = Some(PERIOD);
-    setup.load.poll_limit = Some(100);
+    setup.load.poll.period = Some(PERIOD);
+    setup.load.poll.limit = Some(100);
     setup.link = Link { delay: Nanos::from_millis(5), ..Link::default() };
     let seen = setup.on_virtual_time();
     let (first, _) = seen.outcome.shards.recorder.span.due.unwrap();

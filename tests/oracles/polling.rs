@@ -16,8 +16,8 @@ fn polled(consumers: u32, rate: &str, period: Nanos, seconds: u64) -> Setup {
     setup.load.duration = Some(Nanos::from_secs(seconds));
     setup.load.subscribers = consumers;
     setup.load.topology = if consumers > 1 { Topology::FanOut } else { Topology::FanIn };
-    setup.load.poll_period = Some(period);
-    setup.load.poll_limit = Some(1000);
+    setup.load.poll.period = Some(period);
+    setup.load.poll.limit = Some(1000);
     setup
 }
 
@@ -109,7 +109,7 @@ fn a_request_waits_for_the_answer_to_the_last() {
 #[test]
 fn a_long_poll_is_as_fast_as_the_path() {
     let mut setup = polled(2, "10/s", Nanos(0), 10);
-    setup.load.poll_wait = Some(Nanos::from_secs(30));
+    setup.load.poll.wait = Some(Nanos::from_secs(30));
     let seen = across(setup, Nanos::from_millis(15)).on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(200));
     let recorder = &seen.outcome.shards.recorder;
@@ -126,7 +126,7 @@ fn a_long_poll_is_as_fast_as_the_path() {
 #[test]
 fn a_long_poll_ends_with_its_wait() {
     let mut setup = polled(1, "1/s", Nanos(0), 4);
-    setup.load.poll_wait = Some(Nanos::from_millis(300));
+    setup.load.poll.wait = Some(Nanos::from_millis(300));
     let seen = across(setup, Nanos::from_micros(100)).on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(4));
     // A second holds three waits of 300.2 ms and a bit, which ends with the next message.
@@ -138,7 +138,7 @@ fn a_long_poll_ends_with_its_wait() {
 #[test]
 fn a_limit_leaves_nothing_behind() {
     let mut setup = polled(1, "100/s", Nanos::from_secs(1), 5).connections(4);
-    setup.load.poll_limit = Some(10);
+    setup.load.poll.limit = Some(10);
     let seen = across(setup, Nanos::from_millis(1)).on_virtual_time();
     assert_eq!(seen.ledger().delivered, Some(500));
     let recorder = &seen.outcome.shards.recorder;

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use crate::files::{Findings, Source, relative, sources};
 use crate::lists::{FIELDS_MAX, RECORDS};
-use crate::standing::WIDE_STRUCTS;
 use crate::tokens::{Token, behind_bracket, production};
 
 #[test]
@@ -29,16 +28,10 @@ fn structs_have_few_fields() {
         for Wide { name, line, fields } in wide(&production(&file.text)) {
             seen.insert((path.clone(), name.to_owned()));
             let is_record = RECORDS.iter().any(|(at, own, _)| (*at, *own) == (&*path, name));
-            if !is_record && !WIDE_STRUCTS.contains(&(&*path, name)) {
+            if !is_record {
                 let text = format!("struct {name} has {fields} fields, at most {FIELDS_MAX}");
                 findings.add(&file, line, text);
             }
-        }
-    }
-    for (path, name) in WIDE_STRUCTS {
-        if !seen.contains(&((*path).to_owned(), (*name).to_owned())) {
-            let text = format!("{path}: struct {name} has at most {FIELDS_MAX} fields");
-            findings.0.push(format!("{text}: delete it from WIDE_STRUCTS"));
         }
     }
     for (path, name, of) in RECORDS {

@@ -183,7 +183,22 @@ impl Writes {
     }
 }
 
-/// Way in which the consumers of a `poll` make requests.
+/// The keys of a load that apply only to the consumers of a `poll`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollKeys {
+    /// From one request of a consumer to its next, or in a long poll from the answer to the next
+    /// request.
+    #[serde(rename = "poll_period", default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Nanos>,
+    /// In a long poll: how long the server is to hold a request if it has nothing new.
+    #[serde(rename = "poll_wait", default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Nanos>,
+    /// The most messages in one answer.
+    #[serde(rename = "poll_limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Way in which the consumers of a `poll` make requests, with every default filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
     /// From one request to the next, or in a long poll from an answer to the next request.
@@ -232,16 +247,9 @@ pub struct Load {
     /// Way of writing messages that are due together; omitted if it is the default.
     #[serde(default, skip_serializing_if = "Writes::is_default")]
     pub writes: Writes,
-    /// In `poll`: from one request of a consumer to its next, or in a long poll from the answer
-    /// to the next request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub poll_period: Option<Nanos>,
-    /// In a long `poll`: how long the server is to hold a request if it has nothing new.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub poll_wait: Option<Nanos>,
-    /// In `poll`: the most messages in one answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub poll_limit: Option<u32>,
+    /// Keys of `poll`; empty elsewhere.
+    #[serde(flatten)]
+    pub poll: PollKeys,
     /// In `deliver`: time from the beginning of the measured window in which subscribers read
     /// nothing from their sockets, like a program that hangs; `None` is not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,9 +288,7 @@ impl Load {
             window: None,
             join: None,
             writes: Writes::default(),
-            poll_period: None,
-            poll_wait: None,
-            poll_limit: None,
+            poll: PollKeys::default(),
             stall: None,
             batch: None,
             think: Nanos(0),
@@ -338,9 +344,9 @@ impl Load {
     /// Returns the way in which consumers poll; `None` if they do not.
     pub fn polling(&self) -> Option<Polling> {
         (self.pattern == Pattern::Poll).then(|| Polling {
-            period: self.poll_period.unwrap_or(Nanos(0)),
-            wait: self.poll_wait.unwrap_or(Nanos(0)),
-            limit: self.poll_limit.unwrap_or(u32::MAX),
+            period: self.poll.period.unwrap_or(Nanos(0)),
+            wait: self.poll.wait.unwrap_or(Nanos(0)),
+            limit: self.poll.limit.unwrap_or(u32::MAX),
         })
     }
 
@@ -393,6 +399,21 @@ mod tests {
         assert_eq!(shares(load("7/s", "each-second")), [Some(3), Some(2), Some(2)]);
         assert_eq!(shares(load("7/s/client", "each-second")), [Some(7); 3]);
         assert_eq!(shares(load("7/s", "constant")), [None; 3]);
+    }
+
+    /// The keys of polls are keys of the load, at their place, and unknown keys are rejected.
+    #[test]
+    fn a_poll_is_written_as_keys_of_the_load() {
+        let poll = PollKeys { period: Some(Nanos::from_secs(2)), wait: None, limit: Some(10) };
+        let load = Load { poll, ..Load::closed(Pattern::Poll, 1) };
+        let text = serde_json::to_string(&load).unwrap();
+        let keys = "\"poll_period\":\"2s\",\"poll_limit\":10,\"think\"";
+        assert!(text.contains(keys), "{text}");
+        assert_eq!(serde_json::from_str::<Load>(&text).unwrap(), load);
+        let wrong = serde_json::from_str::<Load>(&text.replace("poll_limit", "poll_most"));
+        assert!(wrong.unwrap_err().to_string().contains("unknown field `poll_most`"));
+        let closed = serde_json::to_string(&Load::closed(Pattern::Request, 1)).unwrap();
+        assert!(!closed.contains("poll"), "{closed}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod wrong;
 
 pub use case::Case;
 pub use contradiction::Contradiction;
-pub use load::LoadWords;
+pub use load::{BodyWords, LoadWords, PollWords};
 pub use problem::{Problem, Problems};
 pub use resolve::{Draft, Resolved, read, read_set, read_tables};
 pub use tables::Length;

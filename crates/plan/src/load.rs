@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use weigh_model::body::BodySource;
+use weigh_model::load::PollKeys;
 pub use weigh_model::load::TIMEOUT;
 use weigh_model::seal::Seal;
 use weigh_model::units::Bytes;
@@ -38,12 +39,9 @@ pub struct LoadWords {
     pub join: Option<Join>,
     /// See [`Load::writes`]; coalesced if left out.
     pub writes: Option<Writes>,
-    /// See [`Load::poll_period`]; [`POLL_PERIOD`] if left out, none in a long poll.
-    pub poll_period: Option<Nanos>,
-    /// See [`Load::poll_wait`].
-    pub poll_wait: Option<Nanos>,
-    /// See [`Load::poll_limit`]; [`POLL_LIMIT`] if left out.
-    pub poll_limit: Option<u32>,
+    /// See [`Load::poll`].
+    #[serde(flatten)]
+    pub poll: PollWords,
     /// See [`Load::stall`]; none if left out.
     pub stall: Option<Nanos>,
     /// See [`Load::batch`]; [`BATCH`] if left out.
@@ -52,9 +50,38 @@ pub struct LoadWords {
     pub think: Option<Nanos>,
     /// See [`Load::split`].
     pub split: Option<Split>,
+    /// See [`Load::body`].
+    #[serde(flatten)]
+    pub body: BodyWords,
+    /// See [`Load::size`].
+    pub size: Option<Bytes>,
+    /// See [`Load::timeout`]; [`TIMEOUT`] if left out.
+    pub timeout: Option<Nanos>,
+}
+
+/// The given keys of a load's polling consumers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PollWords {
+    /// See [`PollKeys::period`]; [`POLL_PERIOD`] if left out, none in a long poll.
+    #[serde(rename = "poll_period")]
+    pub period: Option<Nanos>,
+    /// See [`PollKeys::wait`].
+    #[serde(rename = "poll_wait")]
+    pub wait: Option<Nanos>,
+    /// See [`PollKeys::limit`]; [`POLL_LIMIT`] if left out.
+    #[serde(rename = "poll_limit")]
+    pub limit: Option<u32>,
+}
+
+/// The given keys of a load's body.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BodyWords {
     /// See [`Load::body`]; filler with a size, else readings, if left out.
-    pub body: Option<BodySource>,
-    /// The body, to be sealed: instead of `body`.
+    #[serde(rename = "body")]
+    pub source: Option<BodySource>,
+    /// The source of a body to be sealed: instead of `source`.
     #[serde(rename = "body.sealed")]
     pub sealed: Option<BodySource>,
     /// See [`Seal::recipients`]; 0 leaves the body unencrypted, more seal it.
@@ -69,10 +96,6 @@ pub struct LoadWords {
     /// See [`Seal::has_policy`].
     #[serde(rename = "body.policy")]
     pub policy: Option<bool>,
-    /// See [`Load::size`].
-    pub size: Option<Bytes>,
-    /// See [`Load::timeout`]; [`TIMEOUT`] if left out.
-    pub timeout: Option<Nanos>,
 }
 
 impl LoadWords {
@@ -101,10 +124,7 @@ impl LoadWords {
         });
         let has_end =
             self.messages.is_some() || matches!(arrival, Arrival::Steps(_) | Arrival::Trace(_));
-        let polls = pattern == Pattern::Poll;
-        let wait = self.poll_wait.filter(|wait| wait.0 > 0);
-        let period =
-            self.poll_period.unwrap_or(if wait.is_some() { Nanos(0) } else { POLL_PERIOD });
+        let poll = self.poll.resolve();
         let load = Load {
             pattern,
             connections,
@@ -126,19 +146,17 @@ impl LoadWords {
             window: self.window.or(moves.then_some(1)),
             join: self.join,
             writes: self.writes.unwrap_or_default(),
-            poll_period: polls.then_some(period),
-            poll_wait: wait.filter(|_| polls),
-            poll_limit: polls.then(|| self.poll_limit.unwrap_or(POLL_LIMIT)),
+            poll: if pattern == Pattern::Poll { poll } else { PollKeys::default() },
             stall: self.stall.filter(|lasts| lasts.0 > 0),
             batch: (pattern == Pattern::Batch).then(|| self.batch.unwrap_or(BATCH)),
             think: self.think.unwrap_or(Nanos(0)),
             split: self.split.unwrap_or_default(),
-            body: self.whole_body(),
+            body: self.body.resolve(self.size),
             size: self.size,
             timeout: self.timeout.unwrap_or(match pattern {
                 Pattern::Transfer => TRANSFER_TIMEOUT,
                 // A fetched message has waited for one period at most.
-                Pattern::Poll => TIMEOUT.max(period + period),
+                Pattern::Poll => poll.period.map_or(TIMEOUT, |period| TIMEOUT.max(period + period)),
                 // The first messages wait for the whole stall, and then for the others.
                 _ => self.stall.filter(|own| own.0 > 0).map_or(TIMEOUT, |own| own + STALL_DRAIN),
             }),
@@ -215,10 +233,13 @@ impl LoadWords {
         let is_hasty = load
             .polling()
             .is_some_and(|polling| polling.wait.0 == 0 && polling.period < POLL_PERIOD_MIN);
-        let is_long = load.poll_wait.is_some_and(|wait| wait > POLL_WAIT_MAX);
+        let is_long = load.poll.wait.is_some_and(|wait| wait > POLL_WAIT_MAX);
         let says_of_batches = self.batch.is_some();
         [
-            (self.says_of_polls() && load.pattern != Pattern::Poll, Contradiction::NothingPolls),
+            (
+                self.poll != PollWords::default() && load.pattern != Pattern::Poll,
+                Contradiction::NothingPolls,
+            ),
             (says_of_batches && load.pattern != Pattern::Batch, Contradiction::NothingGathers),
             (is_hasty, Contradiction::PeriodTooShort),
             (is_long, Contradiction::WaitTooLong),
@@ -231,23 +252,36 @@ impl LoadWords {
     /// Contradictions of seals.
     fn contradictions_of_seal(&self, load: &Load) -> impl Iterator<Item = (bool, Contradiction)> {
         let is_sealed = load.body.seal().is_some();
-        let says_how = self.cipher.is_some() || self.signed.is_some() || self.policy.is_some();
-        let says_nothing = !is_sealed && self.recipients.is_none();
+        let body = &self.body;
+        let says_how = body.cipher.is_some() || body.signed.is_some() || body.policy.is_some();
+        let says_nothing = !is_sealed && body.recipients.is_none();
         [
-            (self.body.is_some() && self.sealed.is_some(), Contradiction::TwoBodies),
+            (body.source.is_some() && body.sealed.is_some(), Contradiction::TwoBodies),
             (says_nothing && says_how, Contradiction::NothingSealed),
             (is_sealed && load.pattern == Pattern::Transfer, Contradiction::SealedPieces),
         ]
         .into_iter()
     }
+}
 
-    /// The body, sealed as given.
-    fn whole_body(&self) -> BodySource {
-        let plain = match self.size {
+impl PollWords {
+    /// The keys with every default filled in.
+    fn resolve(&self) -> PollKeys {
+        let wait = self.wait.filter(|wait| wait.0 > 0);
+        let unless_given = if wait.is_some() { Nanos(0) } else { POLL_PERIOD };
+        let period = Some(self.period.unwrap_or(unless_given));
+        PollKeys { period, wait, limit: Some(self.limit.unwrap_or(POLL_LIMIT)) }
+    }
+}
+
+impl BodyWords {
+    /// The source of bodies of this size, sealed as given.
+    fn resolve(&self, size: Option<Bytes>) -> BodySource {
+        let plain = match size {
             Some(_) => BodySource::Filler,
             None => BodySource::Readings,
         };
-        let said = self.sealed.as_ref().or(self.body.as_ref()).unwrap_or(&plain);
+        let said = self.sealed.as_ref().or(self.source.as_ref()).unwrap_or(&plain);
         let is_sealed = match self.recipients {
             Some(recipients) => recipients > 0,
             None => self.sealed.is_some() || said.seal().is_some(),
@@ -264,11 +298,6 @@ impl LoadWords {
             has_policy: self.policy.unwrap_or(own.has_policy),
         };
         BodySource::Sealed(seal, Box::new(content))
-    }
-
-    /// True if a key is given that applies only to polling consumers.
-    fn says_of_polls(&self) -> bool {
-        self.poll_period.is_some() || self.poll_wait.is_some() || self.poll_limit.is_some()
     }
 }
 

@@ -16,7 +16,7 @@ const URL: &str = "http://h:8080/readings";
 
 fn poll(wait: Option<Nanos>) -> Trial {
     let mut trial = trial(&Http1, Pattern::Poll, Topology::FanIn, URL, &[]).unwrap();
-    (trial.load.poll_limit, trial.load.poll_wait) = (Some(10), wait);
+    (trial.load.poll.limit, trial.load.poll.wait) = (Some(10), wait);
     trial
 }
 

@@ -153,7 +153,7 @@ mod tests {
             for (words, retain) in [(&next[..], "mqtt.retain=true"), (&behind, "mqtt.retain=false")]
             {
                 let own = asked(words).unwrap();
-                assert_eq!(own.words.body, Some(BodySource::Text(payload.to_owned())));
+                assert_eq!(own.words.body.source, Some(BodySource::Text(payload.to_owned())));
                 assert!(own.sets.contains(&retain.to_owned()), "{:?}", own.sets);
             }
         }

@@ -80,7 +80,7 @@ pub struct Asked {
 impl Asked {
     /// Makes this every body: nothing is added that would tell messages apart.
     pub fn send(&mut self, body: BodySource, size: u64) {
-        (self.words.body, self.words.size) = (Some(body), Some(Bytes(size)));
+        (self.words.body.source, self.words.size) = (Some(body), Some(Bytes(size)));
     }
 
     /// The same with what a file holds, which was `typed` so.
