@@ -59,6 +59,7 @@ pub struct Account {
     /// Figures of connections that are no longer in the list.
     pub(crate) folded: [Phases; 2],
     /// Warnings raised by the capture itself.
+    #[serde(rename = "capture_doubts")]
     pub(crate) capture_warnings: Vec<Warning>,
 }
 
