@@ -71,7 +71,7 @@ fn what_breaks_the_rules_is_named_with_its_code() {
         (b"\x89\x7e\x00\x7e", 1002, "control frame"),
         (b"\x81\x00", 1003, "text came"),
         (b"\x88\x01\x03", 1002, "half a close code"),
-        (b"\x88\x02\x03\xed", 1002, "1005 is no code"),
+        (b"\x88\x02\x03\xed", 1002, "1005 is not a close code"),
     ];
     for (bytes, code, said) in cases {
         let broken = decoded(false, bytes).unwrap_err();
