@@ -1,16 +1,15 @@
-//! What the help of every command shows: which options `-h` lists, under which heading and in
-//! which order an option stands, and the examples at the end.
+//! Help of every command: the options that `-h` lists, their headings and order, and the examples.
 
 use clap::{Arg, ArgAction, Command};
 
-/// What `weigh -V` prints behind the name.
+/// Version that `weigh -V` prints.
 pub const VERSION: &str = env!("WEIGH_VERSION");
 
-/// What `weigh --version` prints behind the name.
+/// Version and features that `weigh --version` prints.
 pub const LONG_VERSION: &str =
     concat!(env!("WEIGH_VERSION"), "\nfeatures: ", env!("WEIGH_FEATURES"));
 
-/// The commands that few people need every day.
+/// Commands that few users need every day.
 pub const MORE: &str = "\
 More commands:
   like     Run a load with the flags of wrk, autocannon, oha, k6 or mqtt-stresser
@@ -26,8 +25,8 @@ Examples:
   weigh limit mosquitto              Find the highest rate without loss
   weigh help compare                 Show all options of a command";
 
-/// The command with its options under headings, those of `-h` chosen, and its examples added; the
-/// same for the commands under it.
+/// Returns the command with its options under headings, the options of `-h` selected, and its
+/// examples added; and its subcommands likewise.
 pub fn arranged(command: Command) -> Command {
     let mut place = 0;
     let command = command.mut_subcommands(|own| {
@@ -48,7 +47,7 @@ pub fn arranged(command: Command) -> Command {
     let options = command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set());
     let count = options.count() + 1;
     let mut all: Vec<Arg> = command.get_arguments().cloned().chain([help_option()]).collect();
-    // Headings stand in the order of their first option.
+    // Headings are in the order of their first option.
     all.sort_by_key(|arg| arg.get_long().and_then(place_of));
     let all = all.into_iter().map(|arg| {
         let is_essential = arg.get_long().is_some_and(|long| essential.contains(&long));
@@ -65,7 +64,7 @@ pub fn arranged(command: Command) -> Command {
         .after_long_help(text)
 }
 
-/// An option under its heading, in its place there.
+/// Returns an option with its heading and its position there.
 fn placed(arg: Arg) -> Arg {
     match arg.get_long().and_then(place_of) {
         Some((heading, place)) => arg.help_heading(HEADINGS[heading].0).display_order(place),
@@ -73,7 +72,7 @@ fn placed(arg: Arg) -> Arg {
     }
 }
 
-/// The number of an option's heading, and its place there.
+/// Returns the number of an option's heading, and the position of the option there.
 fn place_of(long: &str) -> Option<(usize, usize)> {
     HEADINGS.iter().enumerate().find_map(|(heading, (_, names))| {
         let place = names.split_whitespace().position(|name| name == long)?;
@@ -81,13 +80,13 @@ fn place_of(long: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// `-h` and `--help`, which stand under a heading as all other options do.
+/// Returns `-h` and `--help`, which have a heading like all other options.
 fn help_option() -> Arg {
     let help = "Print help; --help for all options and examples";
     Arg::new("help").short('h').long("help").action(ArgAction::Help).help(help)
 }
 
-/// The headings, and under each its options in their order.
+/// Headings, and the options of each in their order.
 const HEADINGS: [(&str, &str); 8] = [
     (
         "Load",
@@ -114,7 +113,7 @@ const HEADINGS: [(&str, &str); 8] = [
     ("Output", "fail-if undecided dry yes json quiet name runs save-plan force junit github help"),
 ];
 
-/// The commands with more options than a screen has lines, and the options that `-h` shows.
+/// Commands with more options than a screen has lines, and the options that `-h` shows.
 const ESSENTIAL: [(&str, &[&str]); 3] = [
     (
         "compare",

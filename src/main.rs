@@ -1,8 +1,8 @@
-//! `weigh`: measures messaging protocols and servers under the same load, message by message.
+//! `weigh` measures messaging protocols and servers under the same load, message by message.
 
-/// Every line on standard error has control characters made visible: names, file names and the
-/// reasons of a target may hold what a terminal obeys. The name shadows that of the standard
-/// library, so that no line can go another way by mistake.
+/// Prints a line on standard error with visible control characters: names, file names and reasons
+/// of a target may contain control sequences. The name shadows the macro of the standard library,
+/// so that no line bypasses it by mistake.
 macro_rules! eprintln {
     ($($part:tt)*) => {
         std::eprintln!("{}", weigh_model::visible::visible(&format!($($part)*)))
@@ -87,10 +87,10 @@ enum Command {
 
 fn main() -> std::process::ExitCode {
     let command = help::arranged(Arguments::command());
-    let matches = command.try_get_matches();
+    let matches = command.clone().try_get_matches();
     let arguments = match matches.and_then(|given| Arguments::from_arg_matches(&given)) {
         Ok(arguments) => arguments,
-        Err(error) => return refused(&error).into(),
+        Err(error) => return refused(&error, &command).into(),
     };
     let result = match arguments.command {
         Command::Compare(command) => command.run(),
@@ -118,11 +118,13 @@ fn main() -> std::process::ExitCode {
     result.unwrap_or_else(show::terminal::stopped).into()
 }
 
-/// Prints what is wrong with the command line, or the help or version that was asked for.
-fn refused(error: &clap::Error) -> Exit {
+/// Prints the error of the command line, or the help or version that the user asked for.
+fn refused(error: &clap::Error, command: &clap::Command) -> Exit {
     let words: Vec<_> = std::env::args_os().collect();
-    let own = commands::negative::value(error, &words);
-    if let Some(stop) = own.or_else(|| commands::moved::command(error, &words)) {
+    let own = commands::negative::value(error, &words)
+        .or_else(|| commands::moved::command(error, &words))
+        .or_else(|| commands::refused::stop(error, &words, command));
+    if let Some(stop) = own {
         return show::terminal::stopped(stop);
     }
     let _ = error.print();

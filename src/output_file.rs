@@ -1,5 +1,5 @@
-//! Files that a flag names for output. A plain file is written beside its place and then moved over
-//! it, so that no reader sees half of it; a link is followed; a device, a pipe or a socket gets the
+//! Files that a flag names for output. A plain file is written next to its place and then renamed,
+//! so that no reader sees half of it. A link is followed. A device, a pipe or a socket receives the
 //! bytes and stays what it is.
 
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -9,16 +9,15 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// What is written to, until [`OutputFile::finish`].
+/// Output that is written, until [`OutputFile::finish`].
 pub struct OutputFile {
     file: File,
-    /// Where the bytes are until they are all there, and where they go then.
+    /// Temporary path of the bytes, and the path that they get at the end.
     moved: Option<(PathBuf, PathBuf)>,
 }
 
 impl OutputFile {
-    /// Opens `path`. A file that is new gets the mode 0666 less the umask, one that is there keeps
-    /// its own.
+    /// Opens `path`. A new file gets the mode 0666 less the umask; an existing file keeps its mode.
     ///
     /// # Errors
     /// If it may not be written, or is a folder or a disk.
@@ -26,7 +25,7 @@ impl OutputFile {
         OutputFile::with_mode(path, None)
     }
 
-    /// Opens `path` for what only its owner may read, whatever mode a file there had.
+    /// Opens `path` for content that only its owner may read, whatever mode a file there had.
     ///
     /// # Errors
     /// As [`OutputFile::open`].
@@ -53,7 +52,8 @@ impl OutputFile {
             let kept = mode.unwrap_or(there.mode() & 0o7777);
             return match OutputFile::partial(&place, kept) {
                 Ok(output) => output.keep(&there, kept),
-                // The file may be written and its folder may not: then in its place.
+                // If the file may be written but its folder may not, the file is overwritten in
+                // place.
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                     if let Some(mode) = mode {
                         old.set_permissions(Permissions::from_mode(mode))?;
@@ -75,7 +75,7 @@ impl OutputFile {
         Ok(OutputFile { file, moved: None })
     }
 
-    /// A new file in the folder of `place`.
+    /// Opens a new file in the folder of `place`.
     fn partial(place: &Path, mode: u32) -> io::Result<OutputFile> {
         let Some(name) = place.file_name() else {
             return Err(io::Error::new(ErrorKind::InvalidInput, "it names no file"));
@@ -86,18 +86,18 @@ impl OutputFile {
         Ok(OutputFile { file, moved: Some((partial, place.to_owned())) })
     }
 
-    /// Gives the new file what the old one has.
+    /// Gives the new file the owner and the mode of the old one.
     fn keep(self, old: &fs::Metadata, mode: u32) -> io::Result<OutputFile> {
-        // Only root may give files away; whose file it is then is no reason not to write it.
+        // Only root may change the owner; without that right the file is written all the same.
         let _ = std::os::unix::fs::fchown(&self.file, Some(old.uid()), Some(old.gid()));
         self.file.set_permissions(Permissions::from_mode(mode))?;
         Ok(self)
     }
 
-    /// All bytes are written: the file takes its place.
+    /// Renames the file to its place once all bytes are written.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If the file cannot be renamed.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
         if let Some((partial, place)) = &self.moved {
@@ -136,8 +136,8 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     output.finish()
 }
 
-/// Standard output or standard error, if that is what was named (`/dev/stdout`): the stream goes
-/// on where it is, also where it is a file.
+/// Returns standard output or standard error if that was named (`/dev/stdout`): the stream
+/// continues at its position, also if it is a file.
 fn standard_stream(there: &fs::Metadata) -> io::Result<Option<File>> {
     for stream in [io::stdout().as_fd(), io::stderr().as_fd()] {
         let file = File::from(stream.try_clone_to_owned()?);
@@ -149,7 +149,7 @@ fn standard_stream(there: &fs::Metadata) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Where a link leads whose end is not there yet; `path` itself where it is none.
+/// Returns the end of a link that does not exist yet; `path` itself if it is not a link.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -161,7 +161,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(ErrorKind::InvalidInput, "links lead in a circle"))
 }
 
-/// As many as the kernel follows (path_resolution(7)).
+/// Most links to follow, as in the kernel (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
 #[cfg(test)]

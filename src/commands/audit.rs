@@ -1,4 +1,4 @@
-//! `weigh audit`: broken rules in the figures of others, or in a run of our own.
+//! `weigh audit`: checks published figures, or a run of Weighbridge, for broken rules.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::input_file::{self, CONTENT_BYTES_MAX};
 use weigh_runner::study::library::Studies;
 
-/// The flags of `weigh audit`.
+/// Flags of `weigh audit`.
 #[derive(Args)]
 #[command(after_long_help = FORMATS_HELP)]
 pub struct Audit {
@@ -49,14 +49,17 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Reads, asks, and ends with 99 if a rule is broken.
+    /// Reads and checks the figures; the exit code is 99 if a rule is broken.
     pub fn run(self) -> Result<Exit, Stop> {
         if let [file] = &self.files[..]
             && let Some(summary) = own_run(file, &self.runs)?
         {
             if self.page.is_some() {
-                let fix = "a run has its own report.html, and --page is for figures of others";
-                return Err(Stop::usage(format!("{file}: this is a run of ours: {fix}")));
+                let fix = "leave it out; report.html of the run has its findings";
+                return Err(Stop::usage(format!(
+                    "--page: {file} is a run of Weighbridge, and \
+                                                --page is for published figures\nhelp: {fix}"
+                )));
             }
             let verdict = verdict::of(&summary, &self.rules);
             output::put(&if self.json { verdict.to_json() } else { verdict.to_text() })?;
@@ -84,7 +87,7 @@ impl Audit {
         Ok((audit, Abouts::new()))
     }
 
-    /// The published figures of studies, each with what is known beside its own.
+    /// Returns the published figures of studies, with the known facts about each.
     fn of_studies(&self) -> Result<(Findings, Abouts), Stop> {
         let studies = Studies::load(self.data.as_deref())?;
         let is_all = self.studies.iter().any(|name| name == "all");
@@ -109,7 +112,7 @@ impl Audit {
         Ok((together, abouts))
     }
 
-    /// The command that makes the page again.
+    /// Returns the command that makes the page again.
     fn command(&self) -> String {
         let mut command = "weigh audit".to_owned();
         for file in &self.files {
@@ -138,25 +141,24 @@ impl Audit {
     }
 }
 
-/// What studies are about, by the name of the study in its figures.
+/// Questions of studies, by the name of the study in its figures.
 type Abouts = Vec<(String, String)>;
 
-/// What a study asks; nothing where its file does not say it.
+/// Returns the question of a study; empty if its file has none.
 fn question(study: &str) -> String {
     let table: Option<toml::Table> = study.parse().ok();
     let question = table.as_ref().and_then(|table| table.get("question")?.as_str());
     question.unwrap_or_default().to_owned()
 }
 
-/// A run of ours: its folder, its id below `runs`, or its summary.
+/// Returns a run of Weighbridge by its folder, its ID below `runs`, or its summary.
 fn own_run(name: &str, runs: &Path) -> Result<Option<Summary>, Stop> {
     let path = Path::new(name);
-    // A device or a pipe is read as a file is; only a folder or a name may be a run.
+    // A device or a pipe is read like a file; only a folder or a name may be a run.
     let is_file = path.exists() && !path.is_dir();
     if !is_file {
-        let folder = RunFolder::find(runs, name).map_err(|error| {
-            Stop::usage(format!("{name}: there is no such file, and as the name of a run: {error}"))
-        })?;
+        let folder = RunFolder::find(runs, name)
+            .map_err(|error| Stop::usage(format!("{name}: neither a file nor a run: {error}")))?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
         return folder.summary(&journal.events).map(Some).map_err(Stop::usage);
     }
@@ -167,8 +169,7 @@ fn own_run(name: &str, runs: &Path) -> Result<Option<Summary>, Stop> {
     }
     let summary = Summary::from_json(source.text.as_bytes()).map_err(|error| {
         Stop::usage(format!(
-            "{name}: this summary cannot be read: {error}\nhelp: name its run's \
-             folder"
+            "{name}: the summary cannot be read: {error}\nhelp: name its run's folder"
         ))
     })?;
     Ok(Some(summary))
@@ -179,7 +180,9 @@ fn source(name: &str) -> Result<Source, Stop> {
         Stop::usage(format!("{name}: {error}\nhelp: name a file that can be read"))
     })?;
     let text = String::from_utf8(bytes).map_err(|_| {
-        Stop::usage(format!("{name}: this is no text\nhelp: give one of these: {FORMATS_HELP}"))
+        Stop::usage(format!(
+            "{name}: the file is not text\nhelp: give one of these: {FORMATS_HELP}"
+        ))
     })?;
     Ok(Source { name: name.to_owned(), text })
 }

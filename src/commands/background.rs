@@ -1,5 +1,5 @@
-//! `weigh background`: the generator of a background, started by `weigh` itself. It says when it
-//! is up, runs until its stdin ends, and then says what it did.
+//! `weigh background`: the generator of a background load, started by `weigh` itself. It prints a
+//! line when it is ready, runs until its stdin ends, and then prints its result.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -32,7 +32,7 @@ use weigh_runner::trial::news::TrialNews;
 use weigh_runner::trial::series::Series;
 use weigh_runner::trial::ticks::Ticks;
 
-/// The flags of `weigh background`.
+/// Flags of `weigh background`.
 #[derive(Args)]
 pub struct Background {
     /// The resolved plan of one case
@@ -49,7 +49,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Runs it.
+    /// Runs the background load.
     pub fn run(self) -> Result<Exit, Stop> {
         match self.ran() {
             Ok(told) => {
@@ -72,12 +72,12 @@ impl Background {
         let user = self.user.as_deref().map(|user| (user, password));
         let secrets = secrets_of(user, BTreeMap::new(), BTreeMap::new());
         let cases = decide(&plan, &catalogue, &secrets)?;
-        let case = cases.first().ok_or_else(|| Stop::usage("the plan has no case"))?;
+        let case = cases.first().ok_or_else(|| Stop::usage("the plan has no case: add one"))?;
         let trial = Trial { seed: plan.seed, ..Trials::new(&plan, &cases).trial(0, case, 0) };
         let interrupts = Interrupts::listen(Box::new(Lines))?;
         let asked = std::sync::Arc::clone(&interrupts);
         std::thread::Builder::new().name("weigh-stdin".to_owned()).spawn(move || {
-            // Whatever ends it, nobody is there any more who wants the load.
+            // The end of stdin means that the measuring process has ended, for any reason.
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             asked.ask();
         })?;
@@ -118,7 +118,7 @@ impl Background {
     }
 }
 
-/// Puts the intervals together, and says when it is up.
+/// Adds up the intervals, and prints a line when the load is ready.
 fn follow(heard: &Receiver<TrialNews>, case: &Case, shards: u32) -> Vec<Interval> {
     // It is ended from outside, long before its own end.
     let lasting = Load { duration: None, ..case.load.clone() };
@@ -131,7 +131,7 @@ fn follow(heard: &Receiver<TrialNews>, case: &Case, shards: u32) -> Vec<Interval
             TrialNews::Shard(shard, Progress::Interval(told)) => {
                 if !is_up && (told.interval.sent > 0 || holds) {
                     is_up = true;
-                    // Whoever started it has gone if it cannot be told: then stdin ends too.
+                    // If the line cannot be written, the parent has ended, and stdin ends too.
                     let _ = output::put(&format!("{UP}\n"));
                 }
                 ticks.add(shard, *told);

@@ -1,4 +1,4 @@
-//! `weigh clock`: how far the clocks of two hosts are apart, and delays from one to the other.
+//! `weigh clock`: measures the clock offset between two hosts, and one-way delays.
 
 use std::fs::File;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -25,7 +25,7 @@ use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::interrupts::Interrupts;
 use weigh_runner::preflight;
 
-/// The flags of `weigh clock`.
+/// Flags of `weigh clock`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
 pub struct Clock {
@@ -43,7 +43,7 @@ enum What {
     OneWay(OneWayFile),
 }
 
-/// The flags of `weigh clock serve`.
+/// Flags of `weigh clock serve`.
 #[derive(Args)]
 struct Serve {
     /// Address to listen on (UDP); port 0 takes a free port
@@ -51,7 +51,7 @@ struct Serve {
     listen: SocketAddr,
 }
 
-/// The flags of `weigh clock HOST:PORT`.
+/// Flags of `weigh clock HOST:PORT`.
 #[derive(Args)]
 struct Watch {
     /// Address where `weigh clock serve` listens on the other host
@@ -74,7 +74,7 @@ struct Watch {
     i_may_load_this: bool,
 }
 
-/// The flags of `weigh clock one-way`.
+/// Flags of `weigh clock one-way`.
 #[derive(Args)]
 struct OneWayFile {
     /// CSV file of messages with the columns sent_ns and received_ns
@@ -91,15 +91,15 @@ struct OneWayFile {
 }
 
 impl Clock {
-    /// Serves, asks, or reads.
+    /// Runs the command: answers questions, asks them, or reads a file.
     pub fn run(self) -> Result<Exit, Stop> {
         match (self.what, self.watch) {
             (Some(What::Serve(serve)), _) => serve.run(),
             (Some(What::OneWay(file)), _) => file.run(),
             (None, Some(watch)) => watch.run(),
             (None, None) => Err(Stop::usage(
-                "no host is named\nhelp: type weigh clock HOST:PORT, where weigh clock serve \
-                 listens",
+                "the host is missing\nhelp: type weigh clock HOST:PORT with the address of weigh \
+                 clock serve",
             )),
         }
     }
@@ -109,7 +109,10 @@ impl Serve {
     fn run(self) -> Result<Exit, Stop> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let responder = Responder::by_wall_clock(self.listen).map_err(|error| {
-            let text = format!("cannot listen on {}: {error}; choose another", self.listen);
+            let text = format!(
+                "cannot listen on {}: {error}; choose another address or port",
+                self.listen
+            );
             Stop::new(Exit::Target, text)
         })?;
         output::put(&format!("listening on udp://{}\n", responder.address()))?;
@@ -119,7 +122,7 @@ impl Serve {
     }
 }
 
-/// What was asked, and what is known of the clocks.
+/// Settings of the measurement, and the estimate of the clocks.
 #[derive(Serialize)]
 struct Watched {
     schema: &'static str,
@@ -134,7 +137,8 @@ impl Watch {
         let address = self.address()?;
         if self.every < EVERY_MIN {
             return Err(Stop::usage(format!(
-                "--every {}\nhelp: type at least {EVERY_MIN}",
+                "--every {}: the time between two questions is too short\nhelp: type at least \
+                 {EVERY_MIN}",
                 self.every
             )));
         }
@@ -185,17 +189,18 @@ impl Watch {
             |said| Stop::new(Exit::Target, format!("{}: {said}\nhelp: check its name", self.host));
         if !self.i_may_load_this && preflight::beyond(host).map_err(unknown)?.is_some() {
             return Err(Stop::usage(format!(
-                "{}: lies beyond this machine\nhelp: add --i-may-load-this if you may send there",
+                "{}: the host is not this machine\nhelp: add --i-may-load-this if you are \
+                 authorised to send there",
                 self.host
             )));
         }
         let found = self.host.to_socket_addrs().map_err(|error| {
-            let text = format!("{}: is unknown: {error}; check name and port", self.host);
+            let text = format!("{}: unknown host: {error}\nhelp: check name and port", self.host);
             Stop::new(Exit::Target, text)
         })?;
         let mut found: Vec<SocketAddr> = found.collect();
         found.sort_by_key(SocketAddr::is_ipv6);
-        let text = format!("{}: has no address", self.host);
+        let text = format!("{}: the host has no address\nhelp: check its name", self.host);
         found.first().copied().ok_or_else(|| Stop::new(Exit::Target, text))
     }
 
@@ -225,9 +230,9 @@ impl OneWayFile {
     fn run(self) -> Result<Exit, Stop> {
         let messages = read(&self.file, read_messages)?;
         let path = self.exchanges.as_deref().ok_or_else(|| {
-            let text = "L20: a one-way figure without a bound on the clocks is none: run weigh \
-                        clock HOST:PORT -o exchanges.csv beside the messages, and add --exchanges \
-                        exchanges.csv";
+            let text = "L20: a one-way figure needs a bound on the clocks\nhelp: run weigh clock \
+                        HOST:PORT -o exchanges.csv while the messages are sent, and add \
+                        --exchanges exchanges.csv";
             Stop::new(Exit::Finding, text)
         })?;
         let exchanges = read(path, read_exchanges)?;
@@ -270,16 +275,17 @@ fn put_json(document: &impl Serialize) -> Result<(), Stop> {
     output::put(&(text.map_err(|error| Stop::new(Exit::Internal, error))? + "\n"))
 }
 
-/// The form of the JSON document.
+/// Name and version of the JSON document.
 const SCHEMA: &str = "weigh/clock/1";
 
-/// How long an answer may take. A later one would say nothing: its bound is half of this.
+/// Longest wait for an answer. The bound of an answer is half of its delay, so a later one would
+/// say nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A hundred questions a second are no load.
+/// Shortest time between two questions: a hundred questions per second are a negligible load.
 const EVERY_MIN: Nanos = Nanos::from_millis(10);
 
-/// Then nobody is there.
+/// Number of unanswered questions after which the host counts as absent.
 const QUESTIONS_UNANSWERED_MAX: u64 = 5;
 
 const AFTER_HELP: &str = "\

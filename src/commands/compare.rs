@@ -1,4 +1,4 @@
-//! `weigh compare`: one load over several protocols or targets, one table.
+//! `weigh compare`: compares protocols or servers under the same load, in one table.
 
 use clap::Args;
 use weigh_model::plan::{Plan, Repeat};
@@ -19,7 +19,7 @@ use weigh_runner::case::lanes;
 use weigh_runner::case::secrets::Secrets;
 use weigh_runner::exit::{Exit, Stop};
 
-/// The flags of `weigh compare`.
+/// Flags of `weigh compare`.
 #[derive(Args)]
 pub struct Compare {
     /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT)
@@ -68,7 +68,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Weighs and shows.
+    /// Runs the comparison and prints the table.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = self.run_options.catalogue()?;
         let (plan, secrets) = self.plan(&catalogue)?;
@@ -76,7 +76,7 @@ impl Compare {
         self.run_options.conduct(&catalogue, plan, &secrets)
     }
 
-    /// The plan that these flags ask for, and what no plan may hold.
+    /// Returns the plan of these flags, and the secrets that no plan contains.
     fn plan(&self, catalogue: &Catalogue) -> Result<(Plan, Secrets), Stop> {
         let mut given = self.shared.given()?;
         let (mut words, mut options) = (self.words.clone(), self.load.clone());
@@ -114,7 +114,7 @@ impl Compare {
     }
 }
 
-/// How long subscribers read nothing, where that was said.
+/// Time for which subscribers read nothing, if given.
 #[derive(Clone, Copy)]
 struct Stalled(Option<Nanos>);
 
@@ -125,8 +125,8 @@ fn stall_time(text: &str) -> Result<Stalled, String> {
     }
 }
 
-/// Connections that only stand are the same however surely messages would be delivered over them:
-/// lanes that differ in nothing else are one.
+/// True if `new` repeats a draft: idle connections do not depend on the delivery guarantee, so
+/// lanes that differ only in it are one.
 fn repeats_hold(drafts: &[Case], new: &Case) -> bool {
     let standing = |draft: &Case| {
         let mut standing = draft.clone();
@@ -137,7 +137,7 @@ fn repeats_hold(drafts: &[Case], new: &Case) -> bool {
     new.load.pattern == Pattern::Hold && drafts.iter().any(|old| standing(old) == new_standing)
 }
 
-/// How the key of MQTT's delivery guarantee ends.
+/// End of the name of MQTT's key for the guarantee.
 const GUARANTEE: &str = ".qos";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `weigh diff`: two runs, cell by cell, for people and for jobs of continuous integration.
+//! `weigh diff`: compares two runs cell by cell, for readers and for continuous integration.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::planning::verdicts::{self, Verdicts};
 use crate::show::{output, terminal};
 use weigh_runner::exit::{Exit, Stop};
 
-/// The flags of `weigh diff`.
+/// Flags of `weigh diff`.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Diff {
@@ -47,7 +47,7 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Reads both runs and shows what changed.
+    /// Reads both runs and prints the differences.
     pub fn run(self) -> Result<Exit, Stop> {
         let (a, b) = (self.side(&self.a)?, self.side(&self.b)?);
         let asked = Asked { fail_if: self.fail_if, all: self.all, aa_limit: self.aa_limit };

@@ -1,4 +1,4 @@
-//! `weigh doctor`: looks whether this machine can do what a load asks of it.
+//! `weigh doctor`: checks that this machine can generate a given load.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use weigh_runner::interrupts::Interrupts;
 use weigh_runner::probes::metering::sources;
 use weigh_runner::run::baseline::{Bench, Kind};
 
-/// The flags of `weigh doctor`.
+/// Flags of `weigh doctor`.
 #[derive(Args)]
 pub struct Doctor {
     /// Number of connections to check for
@@ -58,7 +58,7 @@ pub struct Doctor {
 }
 
 impl Doctor {
-    /// Examines and says what was found; exit code 2 if something cannot work.
+    /// Checks the machine and prints the findings; exit code 2 if something cannot work.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         let facts = Facts::gather(weigh_observe::host::facts(), &catalogue);
@@ -90,7 +90,7 @@ impl Doctor {
     }
 }
 
-/// Measures the baseline of every protocol that has one.
+/// Measures the baseline of every lane of the known protocols.
 fn baseline(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
     let words: Vec<String> = PROTOCOLS.iter().map(|own| own.name().to_owned()).collect();
     let lanes = lanes(&words, catalogue, &Given::default(), &Lines)?;
@@ -110,22 +110,26 @@ fn baseline(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
             check: "baseline",
             level: Level::Warning,
             text: format!("{}: not measured", kind.name()),
-            fix: "wait until other work is done, and repeat".to_owned(),
+            fix: "wait until other programs have ended, and repeat".to_owned(),
         },
     };
     Ok(kinds.iter().map(finding).collect())
 }
 
-/// The meter of energy that `--meter auto` takes.
+/// Returns the energy meter of `--meter auto`.
 fn meter() -> Finding {
     let (text, fix) = match Meter::open(&MeterChoice::Auto, &sources()) {
         Ok(meter) => (format!("{}: {}", meter.facts().name, meter.facts().covers), ""),
-        Err(error) => (error.to_string(), "weigh energy meters says what was looked for"),
+        Err(error) => (
+            error.to_string(),
+            "weigh energy meters lists the meters that weigh looks \
+                                           for",
+        ),
     };
     Finding { check: "energy-meter", level: Level::Ok, text, fix: fix.to_owned() }
 }
 
-/// A finding, and below it what to do.
+/// Returns a finding, and its fix below it.
 fn line(finding: &Finding) -> String {
     let level = match finding.level {
         Level::Ok => "ok",

@@ -1,4 +1,4 @@
-//! `weigh energy`: what measures energy, what it is modelled for, and batteries run down.
+//! `weigh energy`: lists meters and device models, and runs batteries down.
 
 mod devices;
 mod meters;
@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use weigh_runner::exit::{Exit, Stop};
 
-/// The commands of `weigh energy`.
+/// Commands of `weigh energy`.
 #[derive(Args)]
 pub struct Energy {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `weigh export`: a run in the formats of other people's tools.
+//! `weigh export`: writes a run in the formats of other tools.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::output_file::OutputFile;
 use crate::show::output;
 use weigh_runner::exit::{Exit, Stop};
 
-/// The flags of `weigh export`.
+/// Flags of `weigh export`.
 #[derive(Args)]
 pub struct Export {
     /// Run: its folder, its ID, or `latest`
@@ -30,7 +30,7 @@ pub struct Export {
     runs: PathBuf,
 }
 
-/// The formats.
+/// Formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Cells with their metrics and ledgers, as CSV
@@ -48,7 +48,7 @@ enum Format {
 }
 
 impl Export {
-    /// Writes the run in the format asked for.
+    /// Writes the run in the given format.
     pub fn run(self) -> Result<Exit, Stop> {
         let of_messages = matches!(self.format, Format::Messages | Format::Jtl);
         if of_messages && !HAS_MESSAGES {
@@ -76,7 +76,7 @@ impl Export {
                 let out = io::stdout().lock();
                 let left_out = run.write(self.format, BufWriter::new(out), Path::new("stdout"));
                 match left_out {
-                    // Whoever reads has read enough.
+                    // The reader of the pipe has closed it: enough was read.
                     Err(error) if error.problem.kind() == io::ErrorKind::BrokenPipe => None,
                     other => other.map_err(unwritten)?,
                 }
@@ -87,7 +87,7 @@ impl Export {
     }
 }
 
-/// What is exported.
+/// The run that is exported.
 struct Run<'r> {
     folder: &'r RunFolder,
     summary: &'r Summary,
@@ -128,26 +128,29 @@ impl Run<'_> {
     }
 }
 
-/// Trials without a file are left out. Where none has one, the error that follows says so.
+/// Reports trials without a file, which are left out. If none has one, the next error reports it.
 fn tell_missing(folder: &RunFolder, events: &[Event]) {
     let missing = message_files::missing(folder, events);
     if !folder.path().join("messages").is_dir() {
         return;
     }
     for trial in missing {
-        eprintln!("weigh: trial {} has no file of messages: it is left out", trial.trial);
+        eprintln!("weigh: trial {} has no file of messages and is left out", trial.trial);
     }
 }
 
 fn tell_left_out(left_out: jtl::LeftOut) {
     let jtl::LeftOut { not_sent, unknown } = left_out;
     if not_sent > 0 {
-        eprintln!("weigh: {not_sent} messages were never sent: JMeter has no word for them");
+        eprintln!(
+            "weigh: {not_sent} messages were never sent and are left out, because JMeter \
+                   has no form for them"
+        );
     }
     if unknown > 0 {
         eprintln!(
-            "weigh: {unknown} messages left without anybody to confirm or receive them: they are \
-             not in the file"
+            "weigh: {unknown} messages were sent without a confirmation or a subscriber and are \
+             left out"
         );
     }
 }

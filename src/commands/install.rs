@@ -1,4 +1,4 @@
-//! `weigh targets install`: says how a server is fetched, and with --yes does it and tries it.
+//! `weigh targets install`: prints how a server is installed; with --yes installs and tests it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,10 +15,10 @@ use weigh_testbed::process::ProcessError;
 use crate::commands::started::temporary_folder;
 use crate::show::output;
 
-/// What changes the machine is run only when it was asked for by name and by flag.
+/// Prints the commands, and runs them only with `--yes`, because they change the machine.
 ///
 /// # Errors
-/// If there is no such target, if nobody knows how to fetch it, or if it could not be done.
+/// If the target or its installation is unknown, or if a command fails.
 pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exit, Stop> {
     let choice = catalogue.choose(name).map_err(Stop::usage)?;
     let target = choice.target;
@@ -29,7 +29,7 @@ pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exi
     }
     let installation = match Installation::of(target) {
         Ok(installation) => installation,
-        // What its user has to do is an answer to the question, and none to the order.
+        // Manual steps answer the question, but an order to install cannot run them.
         Err(InstallError::NoPackage { fix, .. }) if !is_wanted => {
             output::put(&format!("{fix}\n"))?;
             return Ok(Exit::Done);
@@ -38,7 +38,7 @@ pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exi
     };
     output::put(&installation.words())?;
     if !is_wanted {
-        output::put(&format!("weigh targets install {name} --yes does it\n"))?;
+        output::put(&format!("type weigh targets install {name} --yes to run these commands\n"))?;
         return Ok(Exit::Done);
     }
     let mut unsaid = None;
@@ -59,7 +59,7 @@ pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exi
     tried(choice)
 }
 
-/// Starts it once: what does not start is not installed.
+/// Starts the server once, because only a server that starts is installed.
 fn tried(choice: Choice<'_>) -> Result<Exit, Stop> {
     let folder = temporary_folder("weigh-install-")?;
     let began = Instant::now();
@@ -72,7 +72,7 @@ fn tried(choice: Choice<'_>) -> Result<Exit, Stop> {
             output::put(&said)
         }
         Err(error) => {
-            let said = format!("it is installed and does not start: {error}");
+            let said = format!("it is installed but does not start: {error}");
             Err(Stop::new(Exit::Target, said))
         }
     };

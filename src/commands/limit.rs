@@ -1,4 +1,4 @@
-//! `weigh limit`: where a target's limit lies, as two bounds for every goal.
+//! `weigh limit`: finds the limit of a target, as two bounds for every goal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ use weigh_runner::search::needs;
 use weigh_runner::search::request;
 use weigh_runner::search::trials;
 
-/// The flags of `weigh limit`.
+/// Flags of `weigh limit`.
 #[derive(Args)]
 #[command(mut_arg("messages", |arg| arg.hide(true)))]
 #[command(mut_arg("duration", |arg| arg.hide(true)))]
@@ -85,13 +85,11 @@ pub struct Limit {
 fn axis_kind(text: &str) -> Result<AxisKind, String> {
     let full = if text == "size" { AxisKind::MessageSize.name() } else { text };
     full.parse().map_err(|_| {
-        format!(
-            "{text:?} is no axis of a limit: type rate, connections, burst, subscribers or size"
-        )
+        format!("unknown axis {text:?}: type rate, connections, burst, subscribers or size")
     })
 }
 
-/// A lane with what is searched in it.
+/// A lane and its search.
 struct Wanted {
     lane: Lane,
     load: Load,
@@ -99,7 +97,7 @@ struct Wanted {
 }
 
 impl Limit {
-    /// Searches and shows.
+    /// Searches and prints the limits.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = self.run_options.catalogue()?;
         let axis = limit_load::axis(self.axis, self.from.as_deref(), self.to.as_deref())?;
@@ -123,7 +121,7 @@ impl Limit {
         )?)
     }
 
-    /// The lanes with their searches.
+    /// Returns the lanes with their searches.
     fn wanted(&self, catalogue: &Catalogue, axis: &Axis) -> Result<Vec<Wanted>, Stop> {
         let given = self.shared.given()?;
         let lanes = self.shared.lanes(&self.words, catalogue, &given, &self.load)?;
@@ -157,7 +155,7 @@ impl Limit {
         Ok(wanted)
     }
 
-    /// Only what comes in parts can be offered by two.
+    /// Refuses a second generator for loads that two generators cannot share.
     fn check_second_generator(
         &self,
         lane: &Lane,
@@ -169,16 +167,19 @@ impl Limit {
         let refused = match (self.second_generator, load.pattern) {
             (false, _) => return Ok(()),
             _ if self.shared.has_hosts() => {
-                "hosts of their own have one generator: leave out \
-                                             --path, --wire, --pcap and --offload"
+                "an emulated link or a capture needs one generator: leave out --path, --wire, \
+                 --pcap and --offload"
             }
-            _ if self.shared.has_relay() => {
-                "a relay has one generator before it: leave out --relay"
+            _ if self.shared.has_relay() => "a relay has one generator: leave out --relay",
+            // The certificates of a run exist only in its process.
+            _ if weigh_model::tls::is_on(&lane.settings) && !lane.is_foreign() => {
+                "the certificates of a run are for one generator: leave out --tls"
             }
-            // The certificates of a run are its own.
-            _ if weigh_model::tls::is_on(&lane.settings) && !lane.is_foreign() => "leave out --tls",
-            (true, Pattern::Hold) => "connections that only stand have no plateau",
-            _ if !is_divisible => "type --axis rate or --axis connections, which two can share",
+            (true, Pattern::Hold) => "idle connections have no throughput: leave it out",
+            _ if !is_divisible => {
+                "two generators cannot share this axis: type --axis rate or \
+                                   --axis connections"
+            }
             _ => return Ok(()),
         };
         Err(Stop::usage(format!("--second-generator: {refused}")))
@@ -197,7 +198,7 @@ impl Limit {
         Ok((plan, self.run_options.secrets(by_url, settings)?))
     }
 
-    /// What would be searched.
+    /// Prints the searches that would run.
     fn tell(&self, wanted: &[Wanted], overheads: &[Nanos]) -> Result<Exit, Stop> {
         if self.run_options.is_json() {
             let lanes =
@@ -231,7 +232,7 @@ impl Limit {
                 let _ = writeln!(
                     text,
                     "  {}: bounds {:.2} % apart, loss ratio <= {}; {:.1} s to {:.1} s of trials \
-                     decide a load, at least two loads are decided",
+                     decide a load, at least two loads",
                     goal.name,
                     100.0 * goal.width,
                     goal.loss_ratio,
@@ -245,5 +246,5 @@ impl Limit {
     }
 }
 
-/// What a lane may take where nothing is said.
+/// Default budget of a lane.
 const LANE_BUDGET: Nanos = Nanos::from_secs(60);

@@ -16,6 +16,7 @@ pub mod negative;
 pub mod observe;
 pub mod probe;
 pub mod programs;
+pub mod refused;
 pub mod report;
 pub mod run;
 pub mod runs;

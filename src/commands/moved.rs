@@ -1,4 +1,4 @@
-//! Commands that have another name now: what to type instead.
+//! Old names of commands: reports what to type instead.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use weigh_runner::exit::Stop;
 
-/// Names the new command where the parser does not know an old one.
+/// Returns an error with the new name, if the unknown command is an old name.
 pub fn command(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
@@ -18,7 +18,7 @@ pub fn command(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
     let place = words.iter().position(|word| word == unknown)?;
     let old = words[..=place].join(" ");
     let (_, new) = MOVED.iter().find(|(own, _)| *own == old).copied().or_else(|| {
-        // `weigh seal FILE` made an object before there were three commands of it.
+        // `weigh seal FILE` made an object before `weigh seal` had commands.
         (place == 1 && words[0] == "seal").then_some(("", "seal make"))
     })?;
     let rest = if new == "seal make" { &words[1..] } else { &words[place + 1..] };

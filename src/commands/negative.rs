@@ -1,4 +1,4 @@
-//! What is said of a negative value, such as `-c -1`: the parser takes it for a flag of its own.
+//! Errors for negative values, such as `-c -1`, which clap reports as unknown flags.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use weigh_runner::exit::Stop;
 
-/// What to say instead of the parser's own words, where a flag was given a negative value.
+/// Returns the error of a negative value, if `error` is about one.
 pub fn value(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -24,10 +24,9 @@ pub fn value(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
     // The parser names the first letter alone: -5s is -5 to it.
     let at = words.iter().position(|word| is_number(word) && word.starts_with(unknown.as_str()))?;
     let (value, flag) = (&words[at], words.get(at.checked_sub(1)?)?);
-    let whose = if flag.starts_with('-') { format!("{flag} {value}") } else { value.to_string() };
+    let flag = if flag.starts_with('-') { format!("{flag} ") } else { String::new() };
+    let positive = value.trim_start_matches('-');
     Some(Stop::usage(format!(
-        "{whose}: a negative value is not one it takes\nhelp: type {} without the sign, or leave \
-         it out",
-        value.trim_start_matches('-')
+        "{flag}{value}: the value is negative\nhelp: type {flag}{positive}, or leave it out"
     )))
 }

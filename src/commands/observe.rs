@@ -1,5 +1,5 @@
-//! `weigh observe`: what a process, container or control group of this host uses, for a weigh on
-//! another one.
+//! `weigh observe`: reports the resource use of a process, container or control group to weigh on
+//! another host.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,12 +11,13 @@ use weigh_model::lookout::Vantage;
 use weigh_observe::ObserveError;
 use weigh_observe::process::ProcessStat;
 
+use crate::planning::counts::counts;
 use crate::show::output;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::targets::agents::HostAgent;
 use weigh_runner::targets::observers;
 
-/// The flags of `weigh observe`.
+/// Flags of `weigh observe`.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Observe {
@@ -30,15 +31,15 @@ pub struct Observe {
     token_file: Option<PathBuf>,
 }
 
-/// One of these.
+/// Observed process: exactly one of these flags.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct Subject {
     /// Process, and all its descendants
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = counts(1..=u32::MAX))]
     pid: Option<u32>,
     /// Process that listens on this TCP port, and all its descendants
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = counts(1..=u16::MAX))]
     port: Option<u16>,
     /// Container of Docker or Podman, by name or ID
     #[arg(long, value_name = "NAME")]
@@ -49,7 +50,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// What is to be watched.
+    /// Returns what to observe.
     fn vantage(&self) -> Result<Vantage, Stop> {
         let of = |kind: &str, value: &Option<String>| {
             value.as_ref().map(|value| (format!("--{kind} {value}"), format!("{kind}:{value}")))
@@ -58,7 +59,12 @@ impl Subject {
             .or_else(|| of("port", &self.port.map(|port| port.to_string())))
             .or_else(|| of("container", &self.container))
             .or_else(|| of("cgroup", &self.cgroup));
-        let (flag, text) = named.ok_or_else(|| Stop::usage("nothing to watch is named"))?;
+        let (flag, text) = named.ok_or_else(|| {
+            Stop::usage(
+                "no process is named: type --port, \
+                                                            --pid, --container or --cgroup",
+            )
+        })?;
         text.parse().map_err(|said: String| Stop::usage(format!("{flag}: {said}")))
     }
 }
@@ -81,7 +87,7 @@ impl Observe {
         let outpost = HostAgent::start(self.listen, token.as_deref(), what.clone(), begin)?;
         let address = outpost.address();
         let shown = match token {
-            // Whoever wrote the file knows it.
+            // The user who wrote the file knows the token.
             Some(_) => address.to_string(),
             None => address.with_token(),
         };
@@ -90,14 +96,14 @@ impl Observe {
         let (looks, refused) = outpost.counted();
         let own_ms = weigh_observe::cpu::own_process_ns() as f64 / 1e6;
         output::put(&format!(
-            "answered {looks} looks, turned {refused} visitors away, used {own_ms:.0} ms of a \
-             processor\n"
+            "answered {looks} requests, refused {refused} connections, used {own_ms:.0} ms of CPU \
+             time\n"
         ))?;
         Ok(Exit::Done)
     }
 }
 
-/// The process that was named, where one was: numbers of processes are used again.
+/// Identity of a named process, because process IDs are used again.
 struct Known(Option<ProcessStat>);
 
 impl Known {
@@ -108,7 +114,7 @@ impl Known {
         }
     }
 
-    /// Refuses another process that has its number now.
+    /// Refuses another process that has the same ID now.
     fn is_still_there(&self) -> Result<(), ObserveError> {
         let Some(ProcessStat { pid, started_ticks, .. }) = self.0 else { return Ok(()) };
         match ProcessStat::read(pid)?.started_ticks == started_ticks {
@@ -118,7 +124,7 @@ impl Known {
     }
 }
 
-/// The flag that names what is watched.
+/// Returns the flag of what is observed.
 fn flag_of(at: &Vantage) -> String {
     let text = at.to_string();
     text.split_once(':').map_or(text.clone(), |(kind, value)| format!("--{kind} {value}"))
@@ -147,7 +153,7 @@ mod tests {
         let pid = std::process::id();
         let mut known = Known::of(&Vantage::Process(pid)).unwrap();
         assert!(known.is_still_there().is_ok());
-        // As if ours had started later, with the number of one that has ended.
+        // As if this process had started later, with the ID of one that has ended.
         known.0.as_mut().unwrap().started_ticks -= 1;
         assert!(matches!(known.is_still_there(), Err(ObserveError::NoProcess(own)) if own == pid));
     }

@@ -1,4 +1,4 @@
-//! `weigh probe`: what a server can do, as a table and as data for plans and targets.
+//! `weigh probe`: finds out what a server supports; prints a table and writes data for plans.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ use crate::output_file;
 use crate::planning::counts::counts;
 use crate::show::output;
 
-/// The flags of `weigh probe`.
+/// Flags of `weigh probe`.
 #[derive(Args)]
 pub struct Probe {
     /// URL, target or protocol to probe
@@ -87,16 +87,16 @@ pub struct Probe {
     i_may_load_this: bool,
 }
 
-/// Who is probed, and what runs as long as it is.
+/// The probed server, and the processes that run as long as it is probed.
 struct Subject {
-    /// `mosquitto@defaults`, `reference`, or the URL.
+    /// Name: `mosquitto@defaults`, `reference`, or the URL.
     name: String,
     title: Option<String>,
     endpoint: Endpoint,
     running: Running,
 }
 
-/// What was started for the probe; it ends when this does.
+/// A server that was started for the probe; it ends when this value is dropped.
 enum Running {
     Reference { _serving: Serving },
     Managed(Box<Started>),
@@ -104,15 +104,20 @@ enum Running {
 }
 
 impl Probe {
-    /// Asks, and shows what was answered.
+    /// Probes the server and prints the answers.
     ///
     /// # Errors
-    /// If there is nobody to be asked.
+    /// If there is no server to probe.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         let subject = self.subject(&catalogue)?;
-        let (protocol, _) = urls::find(&subject.endpoint.scheme)
-            .ok_or_else(|| Stop::usage(format!("{}: no protocol has this scheme", self.word)))?;
+        let (protocol, _) = urls::find(&subject.endpoint.scheme).ok_or_else(|| {
+            Stop::usage(format!(
+                "{}: unknown scheme\nhelp: type mqtt://, http://, \
+                                                h2c:// or grpc://",
+                self.word
+            ))
+        })?;
         let interrupt = Interrupt::await_one()?;
         let reach = self.reach(&subject.endpoint, &interrupt)?;
         let bounds = Bounds {
@@ -133,7 +138,7 @@ impl Probe {
             weigh: env!("CARGO_PKG_VERSION").to_owned(),
             abilities: asked.map_err(|error| match exit {
                 Exit::Done => stop(&error),
-                exit => Stop::new(exit, "interrupted before anything was asked"),
+                exit => Stop::new(exit, "interrupted before the first question; run it again"),
             })?,
         };
         if let Running::Managed(started) = subject.running {
@@ -151,7 +156,7 @@ impl Probe {
         }
     }
 
-    /// Who is asked; what has to be started for it runs then.
+    /// Returns the server to probe, and starts it if needed.
     fn subject(&self, catalogue: &Catalogue) -> Result<Subject, Stop> {
         let is_url = self.word.contains("://");
         let of_urls = [
@@ -160,13 +165,16 @@ impl Probe {
             ("--insecure", self.insecure),
         ];
         if let Some((flag, _)) = of_urls.iter().find(|(_, given)| *given && !is_url) {
-            return Err(Stop::usage(format!("{flag}: is for a server by URL\nhelp: leave it out")));
+            return Err(Stop::usage(format!(
+                "{flag}: applies only to a server given by URL\nhelp: \
+                                            leave it out"
+            )));
         }
         if is_url {
             return self.foreign();
         }
         if catalogue.knows(&self.word) {
-            self.check_sets("a server of others is told by its profile: NAME@PROFILE")?;
+            self.check_sets("choose the settings of a target by its profile: type NAME@PROFILE")?;
             let choice = catalogue.choose(&self.word).map_err(Stop::usage)?;
             let started = Started::start(choice)?;
             let server = started.server();
@@ -181,7 +189,7 @@ impl Probe {
             let names: Vec<&str> =
                 catalogue.targets().iter().map(|target| target.name.as_str()).collect();
             Stop::usage(format!(
-                "{:?} is no target\nhelp: type a URL, one of {}, or a protocol ({})",
+                "unknown target {:?}\nhelp: type a URL, one of {}, or a protocol ({})",
                 self.word,
                 names.join(", "),
                 invalid.fix
@@ -193,7 +201,10 @@ impl Probe {
     fn check_sets(&self, fix: &str) -> Result<(), Stop> {
         match self.sets.is_empty() {
             true => Ok(()),
-            false => Err(Stop::usage(format!("--set: is for reference servers\nhelp: {fix}"))),
+            false => Err(Stop::usage(format!(
+                "--set: applies only to reference servers\nhelp: \
+                                              {fix}"
+            ))),
         }
     }
 
@@ -212,14 +223,14 @@ impl Probe {
         let beyond = preflight::beyond(&endpoint.host).map_err(unknown)?;
         if let Some(beyond) = beyond.filter(|_| !self.i_may_load_this) {
             return Err(Stop::usage(format!(
-                "{endpoint}: lies beyond this machine{beyond}, and a probe fills queues and \
-                 looks for limits\nhelp: add --i-may-load-this if you may"
+                "{endpoint}: the host is not this machine{beyond}, and a probe fills queues and \
+                 tries limits\nhelp: add --i-may-load-this if you are authorised"
             )));
         }
         if !urls::is_secure(&endpoint) && (self.cacert.is_some() || self.insecure) {
             let flag = if self.insecure { "--insecure" } else { "--cacert" };
             return Err(Stop::usage(format!(
-                "{flag}: {endpoint} is without TLS\nhelp: leave it out"
+                "{flag}: {endpoint} does not use TLS\nhelp: leave it out"
             )));
         }
         if let Some(user) = &self.user {
@@ -230,7 +241,8 @@ impl Probe {
         Ok(Subject { name, title: None, endpoint, running: Running::Foreign })
     }
 
-    /// The reference server of a protocol, in a thread of ours: nothing is measured here.
+    /// Starts the reference server of a protocol in a thread of this process: nothing is measured
+    /// here.
     fn reference(&self, protocol: &'static dyn Protocol) -> Result<Subject, Stop> {
         let given = Given::parse(&self.sets)?;
         if let Some(other) = given.others(protocol) {
@@ -284,10 +296,10 @@ impl Probe {
     }
 }
 
-/// A signal that ends the asking, so that what it would leave behind is still taken back.
+/// Ends the probe on a signal, after it has removed what it left on the server.
 struct Interrupt {
     came: Arc<AtomicBool>,
-    /// Which it was.
+    /// Number of the signal.
     signal: Arc<AtomicUsize>,
 }
 
@@ -301,7 +313,7 @@ impl Interrupt {
         Ok(own)
     }
 
-    /// The exit code that it stands for.
+    /// Returns the exit code of the signal.
     fn exit(&self) -> Exit {
         match self.signal.load(Ordering::Relaxed) {
             0 => Exit::Done,
@@ -311,7 +323,7 @@ impl Interrupt {
     }
 }
 
-/// Writes the abilities into a file.
+/// Writes the abilities to a file.
 fn keep(found: &Abilities, path: &Path) -> Result<(), Stop> {
     let name = path.display().to_string();
     output_file::write(path, found.write(&name)).map_err(|error| {

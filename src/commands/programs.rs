@@ -1,5 +1,5 @@
-//! `weigh programs`: starts a client program as often as an order on standard input says, and
-//! reports what the starts used. `weigh study run` starts it itself.
+//! `weigh programs`: starts a client program N times, as ordered on standard input, and reports
+//! what the starts used. `weigh study run` starts it itself.
 
 use clap::Args;
 use weigh_testbed::programs::ProgramOrder;
@@ -7,7 +7,7 @@ use weigh_testbed::programs::ProgramOrder;
 use crate::show::output;
 use weigh_runner::exit::{Exit, Stop};
 
-/// It has no flags.
+/// No flags.
 #[derive(Args)]
 pub struct Programs {}
 
@@ -18,7 +18,10 @@ impl Programs {
         std::io::stdin().read_line(&mut line)?;
         let order: ProgramOrder = serde_json::from_str(&line).map_err(Stop::usage)?;
         let used = order.carry_out().map_err(|error| {
-            Stop::new(Exit::Target, format!("{}: {error}", order.program.display()))
+            Stop::new(
+                Exit::Target,
+                format!("{}: {error}; check the path of the program", order.program.display()),
+            )
         })?;
         let json = serde_json::to_string(&used);
         let json = json.map_err(|error| Stop::new(Exit::Internal, error))?;

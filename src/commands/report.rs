@@ -1,4 +1,5 @@
-//! `weigh report`: the table of a run that is over, from its journal; of a study's run its claims.
+//! `weigh report`: prints the table of a finished run from its journal, or the claims of a study's
+//! run.
 
 #[cfg(feature = "plots")]
 use std::path::Path;
@@ -19,7 +20,7 @@ use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::study::library::{self, Studies};
 use weigh_runner::study::study_run;
 
-/// The flags of `weigh report`.
+/// Flags of `weigh report`.
 #[derive(Args)]
 pub struct Report {
     /// Run, or run of a study: its folder, its ID, or `latest`
@@ -44,7 +45,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads the journal and shows what it says.
+    /// Reads the journal and prints the result.
     pub fn run(self) -> Result<Exit, Stop> {
         #[cfg(not(feature = "plots"))]
         if self.plots.is_some() {
@@ -89,8 +90,8 @@ impl Report {
         self.conclude(&summary)
     }
 
-    /// Ends as the thresholds say, and as a run ends in which nothing was measured. One that is not
-    /// over is only shown.
+    /// Returns the exit code of the thresholds, or of a run without measurements. A run that has
+    /// not ended is only shown.
     fn conclude(&self, summary: &Summary) -> Result<Exit, Stop> {
         let mut checks = checks::of_run(summary);
         if summary.run.outcome != "done" {
@@ -99,11 +100,14 @@ impl Report {
         self.verdicts.conclude((&summary.run.plan.name, &summary.run.started), &checks)
     }
 
-    /// The run of a study: `study.json` and the page are made again from the journals of its runs,
-    /// and written unless it goes on at this moment.
+    /// Judges the run of a study again from the journals of its runs. Writes `study.json` and the
+    /// page unless the run continues at this moment.
     fn study(&self, folder: &StudyFolder) -> Result<Exit, Stop> {
         if self.markdown {
-            return Err(Stop::usage("--markdown: is for single runs; a study has its page"));
+            return Err(Stop::usage(
+                "--markdown: applies only to single runs\nhelp: leave it out, or open report.html \
+                 of the study's run",
+            ));
         }
         let texts = study_run::texts(folder)?;
         let data = study_run::document(folder)?.data.map(PathBuf::from);
@@ -122,14 +126,13 @@ impl Report {
         };
         if !is_kept {
             eprintln!(
-                "weigh: this version cannot read the study files of {}: it is judged by those of \
-                 this version, and nothing was written",
+                "weigh: this version cannot read the study files of {}: the study files of this \
+                 version judge it, and no file was written",
                 folder.id()
             );
         } else if !is_written {
             eprintln!(
-                "weigh: {} goes on at this moment: this is what it has so far, and nothing was \
-                 written",
+                "weigh: {} is still running: these are its results so far, and no file was written",
                 folder.id()
             );
         }
@@ -145,7 +148,7 @@ impl Report {
     }
 }
 
-/// Says how many pictures were written into this folder.
+/// Prints how many pictures were written to this folder.
 #[cfg(feature = "plots")]
 fn drawn(plots: &Path, number: usize) {
     let plural = if number == 1 { "" } else { "s" };

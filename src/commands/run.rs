@@ -1,4 +1,4 @@
-//! `weigh run`: an experiment that was written down, or the rest of a run that ended early.
+//! `weigh run`: runs an experiment from a plan file, or resumes an interrupted run.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::show::terminal::Lines;
 use weigh_runner::case::known::Known;
 use weigh_runner::exit::{Exit, Stop};
 
-/// The flags of `weigh run`.
+/// Flags of `weigh run`.
 #[derive(Args)]
 pub struct Run {
     /// Plan file (docs/guide/first-plan.md explains it, examples/ has some)
@@ -31,15 +31,15 @@ pub struct Run {
 }
 
 impl Run {
-    /// Reads, weighs and shows.
+    /// Reads the plan, runs it and prints the result.
     pub fn run(self) -> Result<Exit, Stop> {
         if let Some(run) = &self.resume {
             return self.run_options.resume(run, &self.sets);
         }
         let plan = self.plan.as_deref().ok_or_else(|| {
             Stop::usage(
-                "no plan is named\nhelp: type weigh run PLAN.toml (examples/ has some), or weigh \
-                 run --resume RUN to go on with a run that ended early",
+                "the plan is missing\nhelp: type weigh run PLAN.toml (examples/ has some), or \
+                 weigh run --resume RUN to resume an interrupted run",
             )
         })?;
         self.start(plan)

@@ -1,10 +1,11 @@
-//! `weigh runs`: what has been weighed and kept, and how a metric went from run to run.
+//! `weigh runs`: lists past runs, or a metric over all of them.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use weigh_model::Condition;
+use weigh_model::nearest::nearest;
 use weigh_model::units::parse_duration;
 use weigh_report::StudyFolder;
 use weigh_report::history::{FigureEntry, History, Listing, RunEntry};
@@ -15,7 +16,7 @@ use crate::show::run_list::{self, StudyEntry};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::study::study_run;
 
-/// The flags of `weigh runs`.
+/// Flags of `weigh runs`.
 #[derive(Args)]
 pub struct Runs {
     /// Show only runs with this name
@@ -69,7 +70,7 @@ impl Runs {
         } else if is_empty {
             eprintln!("weigh: there is no run below {} yet", self.runs.display());
         } else if entries.is_empty() && (studies.is_empty() || metric.is_some()) {
-            eprintln!("weigh: none of {} runs is asked for", listing.entries.len());
+            eprintln!("weigh: none of {} runs matches", listing.entries.len());
         } else if let Some(metric) = &metric {
             output::put(&run_list::history(metric, &entries, &figures))?;
         } else {
@@ -78,7 +79,7 @@ impl Runs {
         Ok(Exit::Done)
     }
 
-    /// The runs of studies that are asked for, the oldest first. One that cannot be read is said.
+    /// Returns the selected runs of studies, the oldest first. Reports runs that cannot be read.
     fn studies(&self) -> Result<Vec<StudyEntry>, Stop> {
         let mut entries = Vec::new();
         for folder in StudyFolder::all_below(&self.runs).map_err(Stop::usage)? {
@@ -93,7 +94,7 @@ impl Runs {
         Ok(entries)
     }
 
-    /// Whether a run that is called so and started then is asked for.
+    /// True if a run with this name and start is selected.
     fn is_chosen(&self, name: &str, started: &str) -> bool {
         let started = started.parse::<Timestamp>().unwrap_or(Timestamp::UNIX_EPOCH);
         self.name.as_ref().is_none_or(|own| own == name)
@@ -109,7 +110,7 @@ impl Runs {
     }
 }
 
-/// The flat name of a metric in any way that conditions know: `response_time p(99)`.
+/// Returns the flat name of a metric, in any notation of conditions: `response_time p(99)`.
 fn flat_name(text: &str) -> Result<String, Stop> {
     let condition = format!("{text} > +0%").parse::<Condition>();
     let condition = condition.map_err(|problem| Stop::usage(format!("--metric: {problem}")))?;
@@ -119,9 +120,21 @@ fn flat_name(text: &str) -> Result<String, Stop> {
 fn unknown_metric(metric: &str, listing: &Listing) -> Stop {
     let family = metric.split('.').next().unwrap_or(metric);
     let names: Vec<&str> = listing.metrics.iter().map(String::as_str).collect();
-    let near: Vec<&str> = names.iter().copied().filter(|name| name.starts_with(family)).collect();
-    let shown = if near.is_empty() { names } else { near };
-    Stop::usage(format!("--metric {metric}: no run has it; there are {}", shown.join(", ")))
+    let is_near = |name: &&str| name.starts_with(family) || name.contains(metric);
+    let near: Vec<&str> = names.iter().copied().filter(is_near).collect();
+    let near = match nearest(metric, names.iter().copied()) {
+        Some(name) if near.is_empty() => vec![name],
+        _ => near,
+    };
+    let fix = match near.len() {
+        0 => "type weigh export RUN --format csv, which has all metrics of a run".to_owned(),
+        1..=NAMES_MAX => format!("type {}", near.join(" or ")),
+        many => {
+            let first = near[..NAMES_MAX].join(", ");
+            format!("type {first} or another of {many} (weigh export RUN --format csv)")
+        }
+    };
+    Stop::usage(format!("--metric {metric}: no run has this metric\nhelp: {fix}"))
 }
 
 fn since(text: &str) -> Result<Timestamp, String> {
@@ -141,6 +154,9 @@ fn since(text: &str) -> Result<Timestamp, String> {
     )?;
     Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
 }
+
+/// Most names in an error.
+const NAMES_MAX: usize = 6;
 
 /// A hundred years.
 const DAYS_MAX: u64 = 36_500;

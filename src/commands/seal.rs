@@ -1,4 +1,4 @@
-//! `weigh seal`: sealed objects made, opened and inspected.
+//! `weigh seal`: makes, opens and inspects sealed objects.
 
 mod inspect;
 mod make;
@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use weigh_runner::exit::{Exit, Stop};
 
-/// The commands of `weigh seal`.
+/// Commands of `weigh seal`.
 #[derive(Args)]
 pub struct Seal {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `weigh serve`: a reference server in the foreground, or a service of the storage pipeline.
+//! `weigh serve`: runs a reference server or a service of the storage pipeline in the foreground.
 
 use std::io::BufRead;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ use weigh_runner::case::lanes::Given;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::targets::layers;
 
-/// The flags of `weigh serve`.
+/// Flags of `weigh serve`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Serve {
@@ -89,7 +89,7 @@ impl Serve {
         let given = Given::parse(&sets)?;
         if let Some(other) = given.others(protocol) {
             return Err(Stop::usage(format!(
-                "{other}: not a key of {}\nhelp: leave it out or serve the other protocol",
+                "{other}: not a key of {}\nhelp: leave it out, or serve the other protocol",
                 protocol.name()
             )));
         }
@@ -97,11 +97,11 @@ impl Serve {
         let host = protocol.host(&settings)?;
         let folder = self.certificates.as_deref();
         let host = layers::host(host, protocol.properties().websocket, &settings, folder)?;
-        // The limit of open files is raised before threads copy the table; where it cannot be,
-        // the server says how often it had to pause.
+        // Raised before threads copy the table of descriptors. If that fails, the server reports
+        // how often it had to pause.
         let _ = weigh_engine::io::descriptors::raise();
-        // Whoever starts a controlled server ends it by its stdin or by a signal that kills; one
-        // in the foreground takes the signal as the wish to see what it counted.
+        // The parent of a controlled server ends it by its stdin, or by a signal that kills. In the
+        // foreground, a signal asks for the counts.
         let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;
         let serving = Serving::start(&host, self.listen, self.shards)
             .map_err(|error| Stop::new(Exit::Target, error))?;
@@ -121,7 +121,7 @@ impl Serve {
     /// Relays until SIGINT, SIGTERM or, when controlled, the end of stdin.
     fn relay(self) -> Result<Exit, Stop> {
         let to = self.to.ok_or_else(|| {
-            Stop::usage("relay: it has to know where to\nhelp: type --to ADDR:PORT")
+            Stop::usage("relay: the address to connect to is missing\nhelp: type --to ADDR:PORT")
         })?;
         let of_servers = [
             ("--set", !self.sets.is_empty()),
@@ -131,7 +131,7 @@ impl Serve {
         ];
         if let Some((flag, _)) = of_servers.iter().find(|(_, is_given)| *is_given) {
             return Err(Stop::usage(format!(
-                "{flag}: a relay knows no protocol\nhelp: leave it out"
+                "{flag}: a relay has no protocol\nhelp: leave it out"
             )));
         }
         let _ = weigh_engine::io::descriptors::raise();
@@ -154,7 +154,7 @@ impl Serve {
     }
 }
 
-/// What the server counted, for whoever ended it.
+/// Prints the counts of the server at its end.
 fn last_words(serving: &Serving) -> Result<(), Stop> {
     let report = serving.report();
     for reason in &report.fault_reasons {
@@ -162,8 +162,8 @@ fn last_words(serving: &Serving) -> Result<(), Stop> {
     }
     if report.accept_pauses > 0 {
         eprintln!(
-            "weigh serve: paused accepting {} times for want of descriptors: raise ulimit -Hn, \
-             or type --shards {}",
+            "weigh serve: paused accepting {} times because it had no free descriptors; raise \
+             ulimit -Hn, or type --shards {}",
             report.accept_pauses,
             report.shared_tables.max(1) + 1
         );
@@ -182,5 +182,5 @@ fn obey(count: impl Fn() -> Result<String, String>) {
     }
 }
 
-/// What is served instead of a protocol.
+/// Word for a relay in the place of a protocol.
 const RELAY: &str = "relay";

@@ -11,16 +11,16 @@ use weigh_model::units::parse_duration;
 use super::serve_words::address;
 use crate::planning::counts::counts;
 
-/// A setting that is on or off.
+/// A setting with the values on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
-    /// Yes.
+    /// The setting is on.
     On,
-    /// No.
+    /// The setting is off.
     Off,
 }
 
-/// How much goes together; of every stage.
+/// Batch size and waiting time of every stage.
 #[derive(Args, Clone, Debug)]
 pub struct GatheringFlags {
     /// Largest number of readings in one commit, or in one call to the next stage
@@ -36,7 +36,7 @@ pub struct GatheringFlags {
     pub linger: Duration,
 }
 
-/// The flags of `weigh serve store`.
+/// Flags of `weigh serve store`.
 #[derive(Args)]
 pub struct StoreFlags {
     /// Address to listen on; port 0 takes a free port
@@ -54,7 +54,7 @@ pub struct StoreFlags {
     pub(super) control: bool,
 }
 
-/// How readings are kept.
+/// Flags for the place of readings.
 #[derive(Args, Clone, Debug)]
 pub struct KeepingFlags {
     /// File of the database, made if absent; or memory
@@ -72,7 +72,7 @@ pub struct KeepingFlags {
     pub keep: usize,
 }
 
-/// The flags of `weigh serve api`.
+/// Flags of `weigh serve api`.
 #[derive(Args)]
 pub struct ApiFlags {
     /// Address to listen on; port 0 takes a free port
@@ -95,7 +95,7 @@ pub struct ApiFlags {
     pub(super) control: bool,
 }
 
-/// The flags of `weigh serve gateway`.
+/// Flags of `weigh serve gateway`.
 #[derive(Args)]
 pub struct GatewayFlags {
     /// Broker; the password of USER comes from WEIGH_PASSWORD
@@ -116,7 +116,7 @@ pub struct GatewayFlags {
     pub(super) control: bool,
 }
 
-/// What the gateway asks of the broker.
+/// Flags for the subscription at the broker.
 #[derive(Args, Clone, Debug)]
 pub struct SubscriptionFlags {
     /// Topic filter to subscribe to [default: #]
@@ -135,7 +135,7 @@ pub struct SubscriptionFlags {
     pub client_id: Option<String>,
 }
 
-/// The flags of `weigh serve pipeline`.
+/// Flags of `weigh serve pipeline`.
 #[derive(Args)]
 pub struct PipelineFlags {
     /// Stages, in the order of a message
@@ -158,14 +158,14 @@ pub struct PipelineFlags {
     pub restart: Switch,
 }
 
-/// A stage of a pipeline.
+/// A stage of the storage pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum PipelineStage {
-    /// From the broker to the next stage.
+    /// Forwards messages from the broker to the next stage.
     Gateway,
-    /// HTTP.
+    /// Accepts readings over HTTP.
     Api,
-    /// gRPC and the database.
+    /// Stores readings, with gRPC and a database.
     Store,
 }
 
@@ -177,19 +177,20 @@ pub(super) fn next(text: &str) -> Result<Endpoint, String> {
     endpoint(text, &["http", "grpc"])
 }
 
-/// A URL with one of these schemes. The stages speak no TLS, and only brokers ask who they are.
+/// Reads a URL with one of these schemes. The stages do not support TLS, and only brokers ask for a
+/// user.
 pub(super) fn endpoint(text: &str, schemes: &[&str]) -> Result<Endpoint, String> {
     let endpoint = weigh_protocols::urls::endpoint(text)?;
     let typed: Vec<String> = schemes.iter().map(|one| format!("{one}://HOST:PORT")).collect();
     let typed = typed.join(" or ");
     if !schemes.contains(&&*endpoint.scheme) {
-        return Err(format!("{}:// is not spoken here: type {typed}", endpoint.scheme));
+        return Err(format!("{}:// is not supported here: type {typed}", endpoint.scheme));
     }
     if endpoint.credentials.is_some() && endpoint.scheme != "mqtt" {
-        return Err(format!("the stages ask nobody who they are: type {typed}"));
+        return Err(format!("a user is not supported: type {typed}"));
     }
     if !endpoint.path.is_empty() && endpoint.scheme != "http" {
-        return Err(format!("{} is a path, which there is none here: type {typed}", endpoint.path));
+        return Err(format!("the path {} is not supported: type {typed}", endpoint.path));
     }
     Ok(endpoint)
 }
@@ -198,23 +199,23 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let linger = Duration::from_nanos(parse_duration(text)?.0);
     if linger > LINGER_MAX {
         return Err(format!(
-            "{text} is longer than {} s: readings wait for it",
+            "{text} is too long, because readings wait for it: type at most {}s",
             LINGER_MAX.as_secs()
         ));
     }
     Ok(linger)
 }
 
-/// What stands in place of a database or a store.
+/// Word for memory in the place of a database or a store.
 pub const MEMORY: &str = "memory";
 
-/// The variable with the password of a broker's user.
+/// Variable with the password of a broker's user.
 pub const PASSWORD: &str = "WEIGH_PASSWORD";
 
-/// Some 25 MB of readings of 200 bytes.
+/// Default number of readings in memory: some 25 MB at 200 bytes each.
 pub(super) const KEPT_MAX: usize = 100_000;
 
-/// How often a process in the foreground looks for signals and at what it holds.
+/// Interval at which a process in the foreground checks for signals and for its children.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 pub(super) const LINGER_MAX: Duration = Duration::from_secs(10);

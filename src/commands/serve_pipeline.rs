@@ -1,5 +1,5 @@
-//! The storage pipeline in the foreground: its processes, started from the store to the entry,
-//! watched, and ended from the entry to the store.
+//! Runs the storage pipeline in the foreground: starts its processes from the store to the entry,
+//! watches them, and ends them from the entry to the store.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use crate::commands::serve_flags::{
 };
 use crate::commands::serve_words::say;
 
-/// The processes, from the store to the entry.
+/// Processes of the pipeline, from the store to the entry.
 struct Pipeline {
     program: PathBuf,
     children: Vec<Child>,
 }
 
-/// Runs it until SIGINT, SIGTERM, or the end of a process that is not started again.
+/// Runs the pipeline until SIGINT, SIGTERM, or the end of a process that is not restarted.
 pub fn run(flags: &PipelineFlags) -> Result<Exit, Stop> {
     check(flags)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
@@ -45,36 +45,38 @@ pub fn run(flags: &PipelineFlags) -> Result<Exit, Stop> {
     outcome
 }
 
-/// Refuses what contradicts itself before anything starts.
+/// Refuses contradicting flags before anything starts.
 fn check(flags: &PipelineFlags) -> Result<(), Stop> {
     let stages = &flags.stages;
     let has = |stage| stages.contains(&stage);
     let ways = "gateway,api,store, gateway,store, api,store, gateway,api, api, or store";
     if !stages.is_sorted_by(|before, after| before < after) {
-        let text = format!("--stages: each at most once, in the order of a message: type {ways}");
+        let text = format!(
+            "--stages: the stages are not in the order of a message, each at most \
+                            once: type {ways}"
+        );
         return Err(Stop::usage(text));
     }
     if stages == &[PipelineStage::Gateway] {
-        let text =
-            format!("--stages: a gateway alone has nobody to hand readings on to: type {ways}");
+        let text = format!("--stages: a gateway needs a next stage: type {ways}");
         return Err(Stop::usage(text));
     }
     if flags.broker.is_some() && !has(PipelineStage::Gateway) {
         return Err(Stop::usage(
-            "--broker: without a gateway nobody listens to it\nhelp: leave it \
-             out",
+            "--broker: no stage connects to a broker without a gateway\nhelp: leave it out",
         ));
     }
     let own = &flags.subscription;
     let is_asked = own.filter.is_some() || own.qos.is_some() || own.client_id.is_some();
     if is_asked && !has(PipelineStage::Gateway) {
-        let text =
-            "--filter, --qos and --client-id: without a gateway nobody subscribes; leave them out";
-        return Err(Stop::usage(text));
+        return Err(Stop::usage(
+            "--filter, --qos and --client-id: no stage subscribes without a gateway\nhelp: leave \
+             them out",
+        ));
     }
     let keeping = &flags.keeping;
     if !has(PipelineStage::Store) && (keeping.database.as_os_str() != MEMORY || keeping.unique) {
-        let text = "--database and --unique: are for a store: add it to --stages";
+        let text = "--database and --unique: there is no store: add store to --stages";
         return Err(Stop::usage(text));
     }
     keeping.place().map(|_| ())
@@ -83,8 +85,9 @@ fn check(flags: &PipelineFlags) -> Result<(), Stop> {
 impl Pipeline {
     fn start(&mut self, flags: &PipelineFlags) -> Result<(), Stop> {
         if let Some(folder) = &flags.hops {
-            std::fs::create_dir_all(folder)
-                .map_err(|error| Stop::usage(format!("--hops {}: {error}", folder.display())))?;
+            std::fs::create_dir_all(folder).map_err(|error| {
+                Stop::usage(format!("--hops {}: {error}; name another folder", folder.display()))
+            })?;
         }
         let mut next: Option<Endpoint> = None;
         for stage in flags.stages.iter().rev() {
@@ -103,7 +106,12 @@ impl Pipeline {
                     next = Some(self.server("api", words, flags)?);
                 }
                 PipelineStage::Gateway => {
-                    let to = next.clone().ok_or_else(|| Stop::usage("--stages: no next stage"))?;
+                    let to = next.clone().ok_or_else(|| {
+                        Stop::usage(
+                            "--stages: the next stage is \
+                                                                     missing: type {ways}",
+                        )
+                    })?;
                     self.gateway(flags, &to)?;
                 }
             }
@@ -111,7 +119,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Starts a process that listens, and says where; it keeps its port when it starts again.
+    /// Starts a process that listens, and returns its address; it keeps its port when it restarts.
     fn server(
         &mut self,
         name: &'static str,
@@ -169,7 +177,7 @@ impl Pipeline {
             .map_err(|error| Stop::new(Exit::Target, format!("{name}: {error}")))
     }
 
-    /// Restarts processes that ended, or fails if they must not be restarted.
+    /// Restarts processes that have died, or ends with them.
     fn replace_ended(&mut self, restart: Switch) -> Result<(), Stop> {
         for child in &mut self.children {
             let Some(ended) = child.ended() else { continue };
@@ -187,7 +195,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Ends everything, first what takes messages in; what each of them counted.
+    /// Ends all processes, the entry first, and returns the counts of each.
     fn finish(self) -> Map<String, Value> {
         let mut counts = Map::new();
         for child in self.children.into_iter().rev() {
@@ -199,7 +207,7 @@ impl Pipeline {
     }
 }
 
-/// `api http://127.0.0.1:8080 pid 4711`.
+/// Prints a line such as `api http://127.0.0.1:8080 pid 4711`.
 fn announce(child: &Child) -> Result<(), Stop> {
     let said = child.first_line();
     let what =
@@ -207,12 +215,12 @@ fn announce(child: &Child) -> Result<(), Stop> {
     say(&format!("{} {what} pid {}", child.name(), child.pid()))
 }
 
-/// What `weigh serve` calls it.
+/// Returns the name of a stage in `weigh serve`.
 fn spoken(name: &str) -> &str {
     if name == BROKER { "mqtt" } else { name }
 }
 
-/// How much goes together, and where hops are noted.
+/// Returns the flags for batches and for the file of hops.
 fn shared_words(flags: &PipelineFlags, name: &str) -> Vec<OsString> {
     let by = &flags.gathering;
     let linger = format!("{}ns", by.linger.as_nanos());
@@ -249,7 +257,8 @@ fn api_words(flags: &PipelineFlags, store: Option<&Endpoint>) -> Vec<OsString> {
     }
 }
 
-/// The URL with the user, and the password where others cannot read it.
+/// Returns the URL with the user, and the password in the environment, where other users cannot
+/// read it.
 fn broker_by_name(broker: &Endpoint) -> (String, Vec<(OsString, OsString)>) {
     let url = broker.to_string();
     let Some(who) = &broker.credentials else { return (url, Vec::new()) };

@@ -1,4 +1,4 @@
-//! `weigh serve store`, `api`, `gateway` and `pipeline`: the services of the storage pipeline.
+//! `weigh serve store`, `api`, `gateway` and `pipeline`: run the services of the storage pipeline.
 
 use std::io::BufRead;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -20,7 +20,7 @@ use super::serve_flags::{
 use super::serve_words::{answer, say};
 use crate::commands::serve_pipeline;
 
-/// A stage of the storage pipeline, or all of it.
+/// A stage of the storage pipeline, or all stages.
 #[derive(Subcommand)]
 pub enum Stage {
     /// Store readings: the service of store.proto, in memory or SQLite
@@ -36,7 +36,7 @@ pub enum Stage {
 impl Stage {
     /// Serves until SIGINT, SIGTERM or, when controlled, the end of stdin.
     pub fn run(self) -> Result<Exit, Stop> {
-        // The limit of open files; where it cannot be raised, clients wait.
+        // If the limit of open files cannot be raised, clients wait.
         let _ = weigh_engine::io::descriptors::raise();
         match self {
             Stage::Store(flags) => hold("store", flags.control, || flags.start()),
@@ -57,7 +57,7 @@ impl StoreFlags {
 }
 
 impl KeepingFlags {
-    /// Where readings are kept.
+    /// Returns the place of the readings.
     ///
     /// # Errors
     /// If settings contradict each other.
@@ -65,8 +65,7 @@ impl KeepingFlags {
         if self.database.as_os_str() == MEMORY {
             if self.durable.is_some() {
                 return Err(Stop::usage(
-                    "--durable: memory outlives nothing\nhelp: type --database PATH, or leave it \
-                     out",
+                    "--durable: memory is not durable\nhelp: type --database PATH, or leave it out",
                 ));
             }
             return Ok(Place::Memory { kept_max: self.keep });
@@ -102,12 +101,15 @@ impl GatewayFlags {
     fn start(self) -> Result<Running, Stop> {
         let GatewayFlags { mut broker, to, subscription, gathering, hops, .. } = self;
         let SubscriptionFlags { filter, qos, client_id } = subscription;
-        // As their help says.
+        // These are the defaults in the help.
         let filter = filter.unwrap_or_else(|| "#".to_owned());
         let client_id = client_id.unwrap_or_else(|| "weigh-gateway".to_owned());
         let qos = qos.unwrap_or(1);
         if client_id.is_empty() || filter.is_empty() {
-            return Err(Stop::usage("--client-id and --filter: neither may be empty"));
+            return Err(Stop::usage(
+                "--client-id and --filter: a value is empty: give both a \
+                                    value, or leave them out",
+            ));
         }
         if let Some(who) = broker.credentials.as_mut().filter(|who| who.password.is_empty()) {
             who.password = std::env::var(PASSWORD).unwrap_or_default();
@@ -124,7 +126,7 @@ impl From<GatheringFlags> for Gathering {
     }
 }
 
-/// How the program ends where a stage cannot run.
+/// Returns the end of the program for a stage that cannot run.
 fn stop(failed: Failed) -> Stop {
     match failed {
         Failed::Typed(text) => Stop::usage(text),
@@ -138,7 +140,7 @@ fn hold(
     is_controlled: bool,
     start: impl FnOnce() -> Result<Running, Stop>,
 ) -> Result<Exit, Stop> {
-    // Before anything is open, so that a signal that comes early is not lost.
+    // Before anything is open, so that an early signal is not lost.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let running = start()?;
     eprintln!("weigh serve {name}: {}", running.settings_line());
@@ -165,10 +167,10 @@ fn hold(
     if is_told {
         return Ok(Exit::Done);
     }
-    Err(Stop::new(Exit::Target, format!("{name}: its work has ended by itself")))
+    Err(Stop::new(Exit::Target, format!("{name}: the stage ended by itself; start it again")))
 }
 
-/// What is asked on stdin, until it ends.
+/// Returns the requests on stdin, until it ends.
 fn requests() -> Result<Receiver<String>, Stop> {
     let (asked, requests) = channel();
     let read = move || {

@@ -1,4 +1,4 @@
-//! What servers print and what they are asked, whichever server it is.
+//! Addresses, requests and answers of all servers.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -7,22 +7,23 @@ use weigh_testbed::serve_lines::{Request, error_line};
 
 use crate::show::output;
 
-/// Reads where to listen.
+/// Reads the address to listen on.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
-    // A name such as localhost stands for addresses; IPv4 first, as elsewhere.
+    // A name such as localhost has several addresses; IPv4 comes first, as elsewhere.
     let found = text.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
     let mut found = found.unwrap_or_default();
     found.sort_by_key(SocketAddr::is_ipv6);
     found.first().copied().ok_or_else(|| {
-        "no address with a port: type 127.0.0.1:1883, [::1]:1883, or 127.0.0.1:0 for a free port"
+        "not a known address with a port: type 127.0.0.1:1883, [::1]:1883, or 127.0.0.1:0 for a \
+         free port"
             .to_owned()
     })
 }
 
-/// The answer to a request.
+/// Returns the answer to a request.
 pub fn answer(request: &str, count: impl Fn() -> Result<String, String>) -> String {
     match Request::parse(request) {
         Ok(Request::Report) => count().unwrap_or_else(|error| error_line(&error)),
@@ -30,7 +31,7 @@ pub fn answer(request: &str, count: impl Fn() -> Result<String, String>) -> Stri
     }
 }
 
-/// Whoever started us may read line by line, so every line is flushed.
+/// Prints a line and flushes it, because the parent process may read line by line.
 pub fn say(line: &str) -> Result<(), Stop> {
     output::put(&format!("{line}\n"))
 }

@@ -10,22 +10,21 @@ use weigh_testbed::catalogue::Choice;
 use weigh_testbed::managed::ManagedServer;
 use weigh_testbed::pinning::{CoreSet, Pinning};
 
-/// A server that runs in a folder of its own; both are gone when it is dropped.
+/// A server that runs in a folder of its own; dropping it stops the server and removes the folder.
 pub struct Started {
     server: ManagedServer,
     /// Dropped after the server.
     _home: Home,
 }
 
-/// The folder of a server, as long as it is needed. Its name cannot be guessed, so nobody can have
-/// put something else in its place.
+/// Temporary folder of a server. Its name cannot be guessed, so no other process can prepare it.
 pub(super) struct Home {
     folder: TempDir,
     _lock: File,
 }
 
 impl Started {
-    /// Starts it, and waits until it is ready.
+    /// Starts the server, and waits until it is ready.
     ///
     /// # Errors
     /// If it is not installed, does not start, or gets no folder.
@@ -38,49 +37,51 @@ impl Started {
         Ok(Started { server, _home: home })
     }
 
-    /// Stops it as its file says, and takes its folder away.
+    /// Stops the server as its file says, and removes its folder.
     pub fn stop(self) {
         self.server.stop();
     }
 
-    /// The server.
+    /// Returns the server.
     pub fn server(&self) -> &ManagedServer {
         &self.server
     }
 }
 
 impl Home {
-    /// A new one, with a lock in it that lasts as long as we do.
+    /// Makes a folder with a lock that lasts as long as this process.
     fn make() -> Result<Home, Stop> {
         let folder = temporary_folder(FOLDER);
         let made = folder.and_then(|folder| Ok((File::create(folder.path().join(LOCK))?, folder)));
         let (lock, folder) = made.map_err(|error| {
             let place = std::env::temp_dir();
             let place = place.display();
-            Stop::new(Exit::Target, format!("{place}: no folder for the server there: {error}"))
+            Stop::new(
+                Exit::Target,
+                format!("{place}: a folder for the server cannot be made: {error}; set TMPDIR"),
+            )
         })?;
-        // Where a lock cannot be had, only the sweeping of others could take the folder away.
+        // Without a lock, only the sweep of another weigh could remove the folder.
         let _ = lock.try_lock();
         Ok(Home { folder, _lock: lock })
     }
 }
 
-/// A new folder that is removed when dropped. A server that gives up being root must be able to
-/// enter it.
+/// Makes a folder that is removed when dropped. A server that drops root must be able to enter it.
 pub fn temporary_folder(prefix: &str) -> std::io::Result<TempDir> {
     tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o755)).tempdir()
 }
 
-/// Removes what was left behind by those of us that were killed: their locks are free.
+/// Removes folders that killed processes of weigh left behind: their locks are free.
 pub(super) fn sweep() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     let own = rustix::process::geteuid().as_raw();
     for entry in entries.flatten() {
         let is_named_so = entry.file_name().to_string_lossy().starts_with(FOLDER);
-        // Whoever else's folder has such a name is none of our business, also where we are root.
+        // Folders of other users stay, also when this process is root.
         let is_ours = is_named_so && entry.metadata().is_ok_and(|found| found.uid() == own);
         let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
-        // Whoever has just made one may not have locked it yet.
+        // Another process may have made a folder and not locked it yet.
         let modified = lock.metadata().and_then(|found| found.modified());
         let age = modified.ok().and_then(|modified| modified.elapsed().ok());
         if is_ours && age.is_some_and(|age| age > SWEPT_AFTER) && lock.try_lock().is_ok() {
@@ -89,7 +90,7 @@ pub(super) fn sweep() {
     }
 }
 
-/// How the folder of a server that runs in the foreground begins.
+/// Start of the name of a server's folder.
 pub(super) const FOLDER: &str = "weigh-target-";
 
 pub(super) const LOCK: &str = "lock";

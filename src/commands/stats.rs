@@ -1,4 +1,5 @@
-//! `weigh stats`: a file of numbers, weighed as the figures of a run are.
+//! `weigh stats`: computes mean, interval and verdict for a file of numbers, as for the figures of
+//! a run.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +13,7 @@ use crate::numbers::text as number_text;
 use crate::show::output;
 use weigh_runner::exit::{Exit, Stop};
 
-/// The flags of `weigh stats`.
+/// Flags of `weigh stats`.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Stats {
@@ -30,7 +31,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Reads the file and prints what can be said.
+    /// Reads the file and prints the report.
     pub fn run(self) -> Result<Exit, Stop> {
         let name = self.file.display().to_string();
         let at = |problem: String| Stop::usage(format!("{name}: {problem}"));

@@ -1,4 +1,4 @@
-//! `weigh study`: published studies, replayed.
+//! `weigh study`: replays published studies and checks their claims.
 
 mod judge;
 mod list;
@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use weigh_runner::exit::{Exit, Stop};
 
-/// The flags of `weigh study`.
+/// Flags of `weigh study`.
 #[derive(Args)]
 pub struct Study {
     #[command(subcommand)]
@@ -29,7 +29,7 @@ enum Action {
 }
 
 impl Study {
-    /// Lists, shows, replays or judges.
+    /// Runs the command.
     pub fn run(self) -> Result<Exit, Stop> {
         match self.action {
             Action::List(command) => command.run(),

@@ -1,4 +1,4 @@
-//! `weigh targets`: the real servers that can be started and weighed.
+//! `weigh targets`: lists, starts and installs the real servers that can be measured.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::started::Started;
 use crate::commands::install::install;
 use crate::show::output;
 
-/// The flags of `weigh targets`.
+/// Flags of `weigh targets`.
 #[derive(Args)]
 pub struct Targets {
     #[command(subcommand)]
@@ -46,7 +46,7 @@ enum Action {
 }
 
 impl Targets {
-    /// Lists or starts.
+    /// Runs the command.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         match self.action.unwrap_or(Action::List { settings: false }) {

@@ -1,4 +1,4 @@
-//! Two clocks, and delays between their hosts, as a reader of terminals likes them.
+//! Text on a terminal for two clocks and the one-way delays between their hosts.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use weigh_observe::clocks::{Direction, OneWay};
 
 use crate::numbers::text::at;
 
-/// What is known of two clocks.
+/// Returns the offset and the drift of two clocks, with their bounds.
 pub fn clocks(report: &ClockReport) -> String {
     let mut text = String::new();
     let bound = report.offset_bound_ns;
@@ -25,10 +25,11 @@ pub fn clocks(report: &ClockReport) -> String {
     line(&mut text, "other clock ahead, last", offset(report.offset_ns_last));
     let (drift, bound) = (report.drift_ppm, report.drift_bound_ppm);
     line(&mut text, "drift", format!("{} ± {} ppm", at(drift, bound), at(bound, bound)));
-    text + "  ± is a bound, not an interval: it holds for every path, however lopsided\n"
+    text + "  ± is a bound, not an interval: it holds for every path, also if its directions \
+            differ\n"
 }
 
-/// Delays one way.
+/// Returns the one-way delays.
 pub fn one_way(report: &OneWay) -> String {
     let way = match report.direction {
         Direction::There => "to the host that answered",
@@ -53,7 +54,7 @@ fn of_figure(figure: &OneWayFigure) -> String {
     }
 }
 
-/// With two digits of the bound.
+/// Returns milliseconds with two significant digits of the bound.
 fn milliseconds(ns: f64, bound_ns: f64) -> String {
     format!("{} ms", at(ns / 1e6, bound_ns / 1e6))
 }

@@ -1,4 +1,4 @@
-//! A file of numbers: one a line, or with the group or the levels that they belong to before them.
+//! A file of numbers: one in each line, with its group or its levels in the columns before it.
 
 use std::fmt;
 use std::io::Read;
@@ -7,19 +7,19 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 
 use weigh_runner::input_file::{self, CONTENT_BYTES_MAX};
 
-/// What stands in a file, line by line.
+/// Content of a file, line by line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberFile {
-    /// The names of all columns, from the header or made up.
+    /// Names of all columns, from the header or made up.
     pub columns: Vec<String>,
-    /// What stands before the value, and the value.
+    /// Columns before the value, and the value.
     pub rows: Vec<(Vec<String>, f64)>,
-    /// True if every line, without a header, is two runs of digits and a comma: perhaps one number
+    /// True if every line is two runs of digits and a comma, without a header: it may be one number
     /// with a decimal comma.
     pub may_be_decimal: bool,
 }
 
-/// Why a file is not a file of numbers, and where.
+/// Why a file cannot be read as numbers, and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     line: Option<u64>,
@@ -36,9 +36,9 @@ impl fmt::Display for Unreadable {
 }
 
 impl NumberFile {
-    /// Reads lines of columns separated by commas, semicolons or tabs, the number in the last
-    /// one. Empty lines and those that start with `#` are passed over; a first line whose last
-    /// column is no number is a header.
+    /// Reads lines of columns that commas, semicolons or tabs separate, with the number in the last
+    /// column. Skips empty lines and those that start with `#`. A first line without a number in
+    /// its last column is a header.
     pub fn read(input: impl Read) -> Result<NumberFile, Unreadable> {
         let failed = |problem: String| Unreadable { line: None, problem };
         let bytes = input_file::read(input, CONTENT_BYTES_MAX);
@@ -56,13 +56,13 @@ impl NumberFile {
         for record in reader.records() {
             let record = record.map_err(|error| Unreadable {
                 line: error.position().map(csv::Position::line),
-                problem: "this is not text in UTF-8: save it so".to_owned(),
+                problem: "the file is not text in UTF-8: write it in UTF-8".to_owned(),
             })?;
             let line = record.position().map(|position| line_of(bytes, position));
             file.take(&record).map_err(|problem| Unreadable { line, problem })?;
         }
         if file.rows.is_empty() {
-            return Err(failed("there are no numbers in it: write one a line".to_owned()));
+            return Err(failed("the file has no numbers: write one in each line".to_owned()));
         }
         Ok(file)
     }
@@ -76,7 +76,10 @@ impl NumberFile {
         let is_first = self.columns.is_empty();
         if !is_first && cells.len() + 1 != self.columns.len() {
             let (here, before) = (cells.len() + 1, self.columns.len());
-            return Err(format!("{here} columns, {before} before: give every line the same"));
+            return Err(format!(
+                "{here} columns, {before} before: give every line the same number \
+                                of columns"
+            ));
         }
         let is_digits =
             |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -100,8 +103,8 @@ impl NumberFile {
     }
 }
 
-/// The line on which a record stands. The reader's own count is that of the line after the record
-/// before, so empty lines and comments in between are counted here.
+/// Returns the line of a record. The reader counts from the end of the record before, so this skips
+/// empty lines and comments.
 fn line_of(bytes: &[u8], position: &csv::Position) -> u64 {
     let rest = bytes.get(position.byte() as usize..).unwrap_or_default();
     let is_passed = |line: &&[u8]| line.trim_ascii().is_empty() || line.starts_with(b"#");
@@ -116,7 +119,10 @@ fn not_a_number(text: &str) -> String {
             format!("{text:?} is not a number: write the fraction with a point")
         }
         _ => {
-            format!("{text:?} is not a number: the last column holds plain numbers, without units")
+            format!(
+                "{text:?} is not a number: write plain numbers without units in the last \
+                     column"
+            )
         }
     }
 }
@@ -130,8 +136,8 @@ fn made_up(levels: usize) -> Vec<String> {
     names
 }
 
-/// What separates the columns: of comma, semicolon and tab the one that the first line with any
-/// of them has most of; a semicolon before a comma, which may be a decimal one.
+/// Returns the separator of columns: the one of comma, semicolon and tab that occurs most often in
+/// the first line with any. A semicolon wins against a comma, which may be a decimal one.
 fn delimiter(bytes: &[u8]) -> u8 {
     let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#"));
     let has = |line: &[u8], mark: &u8| line.contains(mark);
@@ -187,8 +193,8 @@ mod tests {
             ("# first\n\n1\n\n\n# more\n\nx\n", "line 8: ", "plain numbers"),
             ("1\r\n\r\n2\r\nx\r\n", "line 4: ", "plain numbers"),
             ("a,1\nb,\n", "line 2: ", "the last column is empty"),
-            ("", "there are no numbers", "one a line"),
-            ("ms\n", "there are no numbers", "one a line"),
+            ("", "the file has no numbers", "one in each line"),
+            ("ms\n", "the file has no numbers", "one in each line"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(line) && error.contains(fix), "{text:?}: {error}");

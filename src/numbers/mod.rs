@@ -1,4 +1,4 @@
-//! Numbers in, reports on them out: of `weigh stats`, of discharges, of two clocks.
+//! Reports on numbers: those of `weigh stats`, of discharges and of two clocks.
 
 pub mod clocks;
 pub mod file;

@@ -1,5 +1,5 @@
-//! What can be said about a file of numbers: every group by itself, level by level where there are
-//! levels, and every two groups beside each other. This is the document of `weigh stats --json`.
+//! Report on a file of numbers: every group, its levels, and every pair of groups. It is the
+//! document of `weigh stats --json`.
 
 use serde::Serialize;
 use weigh_stats::hierarchy::{self, Group, Hierarchy};
@@ -10,47 +10,47 @@ use weigh_stats::{Comparison, Refusal, RunsMean};
 
 use crate::numbers::file::NumberFile;
 
-/// The name and version of the document.
+/// Name and version of the document.
 pub const STATS_SCHEMA: &str = "weigh/stats/1";
 
-/// Everything about one file.
+/// Report on one file.
 #[derive(Serialize)]
 pub struct NumberReport {
     /// [`STATS_SCHEMA`].
     pub schema: &'static str,
-    /// How the file was read, in words.
+    /// Description of how the file was read.
     pub read_as: String,
-    /// The confidence of every interval.
+    /// Confidence level of every interval.
     pub confidence: f64,
-    /// One for every group, in the order of the file; one without a name if there are no groups.
+    /// Report of every group, in the order of the file; one without a name if there are no groups.
     pub groups: Vec<GroupReport>,
-    /// Every two groups, left over right.
+    /// Comparison of every pair of groups: left divided by right.
     pub comparisons: Vec<PairReport>,
 }
 
-/// One group of values.
+/// Report on one group of values.
 #[derive(Serialize)]
 pub struct GroupReport {
     pub name: String,
     pub n: usize,
     pub mean: f64,
-    /// With levels it stands on the means of the outermost one that is repeated.
+    /// Interval of the mean. With levels, it is based on the means of the outermost repeated level.
     pub interval: Bounds,
-    /// The studentised bootstrap interval, where it should be looked at too.
+    /// Studentised bootstrap interval, if the values call for a second look.
     #[serde(rename = "beside")]
     pub bootstrap: Option<Bounds>,
     pub standard_deviation: f64,
     pub median: f64,
     pub median_interval: Bounds,
     pub quantiles: Vec<Quantile>,
-    /// Shapiro and Wilk's p: small if the values do not look normal.
+    /// P-value of the Shapiro-Wilk test: small if the values do not look normal.
     pub normality_p: Option<f64>,
     pub skewness: Option<f64>,
-    /// Values that stand apart; they are part of every figure.
+    /// Outliers, which are part of every figure.
     pub outliers: Vec<f64>,
-    /// How the values hang together in their order, from 20 values on and without levels.
+    /// Dependence of the values on their order, from 20 values on and without levels.
     pub course: Option<Course>,
-    /// With levels, outermost first.
+    /// Levels, outermost first; empty without levels.
     pub levels: Vec<LevelReport>,
     #[serde(skip)]
     hierarchy: Option<Hierarchy>,
@@ -58,7 +58,7 @@ pub struct GroupReport {
     values: Vec<f64>,
 }
 
-/// An interval, or why there is none.
+/// An interval, or the reason why there is none.
 #[derive(Clone, Serialize)]
 pub struct Bounds {
     pub low: Option<f64>,
@@ -70,24 +70,24 @@ pub struct Bounds {
 #[derive(Serialize)]
 pub struct Quantile {
     pub q: f64,
-    /// Null where the values do not reach so far into the tail.
+    /// Value of the quantile; null if there are too few values in the tail.
     pub value: Option<f64>,
     pub interval: Bounds,
 }
 
-/// What the order of the values shows.
+/// Properties of the order of the values.
 #[derive(Serialize)]
 pub struct Course {
-    /// `flat`, `falls`, `rises` or `not steady`.
+    /// State: `flat`, `falls`, `rises` or `not steady`.
     pub state: &'static str,
-    /// Where levels begin, counted from 1, the first one left out.
+    /// Positions where the mean changes, counted from 1, without the first value.
     pub changes_at: Vec<usize>,
     pub lag1_autocorrelation: f64,
-    /// How many independent values these are worth.
+    /// Number of independent values with the same information.
     pub effective_n: f64,
-    /// Whether the interval of the mean takes for independent what is not.
+    /// True if the values are not independent, so the interval of the mean is too narrow.
     pub hangs_together: bool,
-    /// The mean's interval from batch means, where the values hang together.
+    /// Interval of the mean from batch means, if the values are not independent.
     pub batch_means: Option<Bounds>,
 }
 
@@ -96,11 +96,11 @@ pub struct LevelReport {
     pub name: String,
     pub members: usize,
     pub members_per_group: f64,
-    /// What this level adds to the variance of a single value; null where it is not repeated.
+    /// Variance that this level adds to that of a single value; null if the level is not repeated.
     pub variance: Option<f64>,
-    /// The same as a share of what all levels add.
+    /// Share of this level in the variance of all levels.
     pub share: Option<f64>,
-    /// How many members a group should have at the prices given; null at the level to repeat.
+    /// Best number of members of a group at the given costs; null at the level to repeat.
     pub best_members: Option<usize>,
 }
 
@@ -111,19 +111,20 @@ pub struct PairReport {
     pub ratio: Option<f64>,
     pub interval: Bounds,
     pub verdict: &'static str,
-    /// With levels: the ratio's interval as Kalibera and Jones compute it.
+    /// Interval of the ratio by the method of Kalibera and Jones, if there are levels.
     pub kalibera_jones: Option<Bounds>,
     pub mann_whitney_p: Option<f64>,
     pub mann_whitney_exact: Option<bool>,
-    /// Hodges and Lehmann's shift, left minus right.
+    /// Hodges-Lehmann shift, left minus right.
     pub shift: Option<f64>,
     pub shift_interval: Option<Bounds>,
 }
 
 impl NumberReport {
-    /// Weighs a file. Two columns are a group and its values unless `has_levels`; of more, all
-    /// are levels, the first one a group to compare by if it is called `group`. `costs` has the
-    /// price of a repetition at every level, outermost first, or is empty for equal prices.
+    /// Computes the report of a file. Two columns are a group and its values unless `has_levels`.
+    /// More columns are levels, and the first is a group to compare by if it is called `group`.
+    /// `costs` has the price of a repetition at every level, outermost first, or is empty for equal
+    /// prices.
     pub fn of(file: &NumberFile, has_levels: bool, costs: &[f64]) -> Result<NumberReport, String> {
         check_values(file, has_levels)?;
         let before = file.columns.len() - 1;
@@ -146,8 +147,8 @@ impl NumberReport {
         }
         if groups.len() > GROUPS_MAX {
             return Err(format!(
-                "{} groups are too many to compare every two of them, at most {GROUPS_MAX}: if the \
-                 first column names runs, say --levels",
+                "{} groups are too many to compare in pairs, at most {GROUPS_MAX}: type --levels \
+                 if the first column names runs",
                 groups.len()
             ));
         }
@@ -164,7 +165,7 @@ impl NumberReport {
     }
 }
 
-/// Refuses values whose squares overflow, and numbers of which nobody knows which they are.
+/// Refuses values whose squares overflow, and numbers with an ambiguous comma.
 fn check_values(file: &NumberFile, has_levels: bool) -> Result<(), String> {
     if file.may_be_decimal && !has_levels {
         let (names, value) = &file.rows[0];
@@ -183,26 +184,26 @@ fn check_values(file: &NumberFile, has_levels: bool) -> Result<(), String> {
     }
 }
 
-/// The square of this, times ten thousand million values, is still a number.
+/// Largest accepted value: its square, summed ten thousand million times, is finite.
 const VALUE_MAX: f64 = 1e149;
 
-/// The levels that a value stands in, and the value.
+/// Levels of a value, and the value.
 type Row<'a> = (Vec<&'a String>, f64);
 
 fn check(costs: &[f64], level_names: &[String]) -> Result<(), String> {
     if !costs.is_empty() && level_names.is_empty() {
-        return Err("--costs: there are no levels to repeat at; leave it out".to_owned());
+        return Err("--costs: the file has no levels: leave it out".to_owned());
     }
     if !costs.is_empty() && costs.len() != level_names.len() {
         return Err(format!(
-            "--costs has {} prices, {} levels are there ({}): give one for each",
+            "--costs has {} costs for {} levels ({}): give one for each",
             costs.len(),
             level_names.len(),
             level_names.join(", ")
         ));
     }
     match costs.iter().find(|cost| !cost.is_finite() || **cost <= 0.0) {
-        Some(cost) => Err(format!("--costs: {cost} is no price: it must be above 0")),
+        Some(cost) => Err(format!("--costs: {cost} is not a cost: type numbers above 0")),
         None => Ok(()),
     }
 }
@@ -260,7 +261,7 @@ impl GroupReport {
         Ok(report)
     }
 
-    /// Puts what rests on the highest level in the place of what takes all values for runs.
+    /// Replaces the figures that treat all values as runs by those of the highest level.
     fn stand_on_levels(&mut self, rows: &[Row<'_>], level_names: &[String], costs: &[f64]) {
         (self.bootstrap, self.normality_p, self.skewness) = (None, None, None);
         self.outliers.clear();
@@ -277,12 +278,12 @@ impl GroupReport {
         }
     }
 
-    /// Whether its values stand in no levels.
+    /// True if the values have no levels.
     pub fn is_flat(&self) -> bool {
         self.levels.is_empty()
     }
 
-    /// What is independent: the means of the highest level, or the values themselves.
+    /// Returns the independent values: the means of the highest level, or the values themselves.
     fn independent(&self) -> &[f64] {
         match &self.hierarchy {
             Some(hierarchy) => &hierarchy.top_means,
@@ -317,7 +318,7 @@ impl Course {
         let steady = SteadyState::of(values, Better::Lower).ok()?;
         let changes = steady.segments.iter().skip(1).map(|segment| segment.start + 1);
         let lag1 = autocorrelation(values, 1);
-        // Beyond what chance shows among independent values (M. S. Bartlett, 1946).
+        // More than chance shows among independent values (M. S. Bartlett, 1946).
         let hangs_together = lag1 > 2.0 / (values.len() as f64).sqrt();
         let in_batches = || Bounds::of(BatchMeans::of(values).map(|found| found.interval));
         Some(Course {
@@ -365,9 +366,9 @@ impl PairReport {
 }
 
 impl Bounds {
-    /// Values inside runs are not independent, so that theirs would be too narrow.
+    /// Returns no interval: values inside runs are not independent, so it would be too narrow.
     fn none() -> Bounds {
-        let refused = Some("the values stand in levels: they are not independent".to_owned());
+        let refused = Some("the values have levels, so they are not independent".to_owned());
         Bounds { low: None, high: None, method: None, refused }
     }
 
@@ -382,6 +383,6 @@ impl Bounds {
     }
 }
 
-/// Every two of so many groups are 190 lines to read.
+/// Largest number of groups that are compared in pairs: 20 groups make 190 lines.
 const GROUPS_MAX: usize = 20;
 const COURSE_VALUES_MIN: usize = 20;

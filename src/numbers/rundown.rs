@@ -1,4 +1,4 @@
-//! What discharges came to, as a reader of terminals likes it.
+//! Text on a terminal for the results of discharges.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use weigh_runner::discharges::report::{
 
 use crate::numbers::text::{at, significant, with_deviation};
 
-/// The whole report, ending in a line break.
+/// Returns the report, with a line break at its end.
 pub fn render(report: &Report) -> String {
     let battery = report.battery.map_or_else(
         || "battery not named: type --battery 2000mAh@5V for mAh per session".to_owned(),
@@ -33,7 +33,7 @@ pub fn render(report: &Report) -> String {
     if !report.warnings.is_empty() {
         text.push('\n');
         for warning in &report.warnings {
-            let _ = writeln!(text, "doubt: {} ({})", warning.text, warning.code);
+            let _ = writeln!(text, "warning: {} ({})", warning.text, warning.code);
         }
     }
     text
@@ -93,7 +93,7 @@ fn of_pair(pair: &LaneComparison) -> String {
     format!("{}: {times}: {}{refused}\n", pair.figure.words(), pair.verdict)
 }
 
-/// `2h 39m 3s`, below a minute with tenths.
+/// Returns a time such as `2h 39m 3s`, with tenths below a minute.
 fn time(seconds: f64) -> String {
     if seconds < 60.0 {
         return format!("{seconds:.1}s");

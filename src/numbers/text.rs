@@ -1,11 +1,11 @@
-//! The report on a file of numbers as a reader of terminals likes it: value ± the longer side of
-//! the interval, "1.32 ± 0.04 times".
+//! Text on a terminal for a file of numbers: value ± the longer side of the interval, such as "1.32
+//! ± 0.04 times".
 
 use std::fmt::Write as _;
 
 use crate::numbers::report::{Bounds, GroupReport, LevelReport, NumberReport, PairReport};
 
-/// The whole report, ending in a line break.
+/// Returns the report, with a line break at its end.
 pub fn render(report: &NumberReport) -> String {
     let mut text = format!("{}; intervals at 95 %\n", report.read_as);
     for group in &report.groups {
@@ -158,21 +158,21 @@ fn in_words(bounds: &Bounds) -> String {
     }
 }
 
-/// The value, and ± the longer side of its interval where the two are about equal; where they are
-/// not, the ends say more than any one number.
+/// Returns the value and ± the longer side of its interval if both sides are about equal, and the
+/// ends of the interval otherwise.
 pub fn with_deviation(value: f64, low: f64, high: f64) -> String {
     let (below, above) = (value - low, high - value);
     let is_lopsided = (above - below).abs() > LOPSIDED * (high - low);
     if is_lopsided { at(value, (high - low) / 2.0) } else { plus_minus(value, below.max(above)) }
 }
 
-/// The value and the uncertainty with two digits of the latter, as the GUM advises (JCGM 100,
-/// 7.2.6).
+/// Returns the value and its uncertainty with two digits of the latter, as the GUM advises (JCGM
+/// 100, 7.2.6).
 fn plus_minus(value: f64, half: f64) -> String {
     format!("{} ± {}", at(value, half), at(half, half))
 }
 
-/// `value` with as many decimals as two digits of `half` need.
+/// Returns `value` with as many decimals as two digits of `half` need.
 pub fn at(value: f64, half: f64) -> String {
     if half <= 0.0 || !half.is_finite() {
         return significant(value);
@@ -181,7 +181,7 @@ pub fn at(value: f64, half: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Four significant digits.
+/// Returns four significant digits.
 pub fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { value.to_string() };
@@ -194,7 +194,7 @@ fn probability(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
 }
 
-/// Sides that differ by more than this share of the whole interval are not told as one number.
+/// Largest difference between the sides, as a share of the interval, that is printed as one ±.
 const LOPSIDED: f64 = 0.02;
 const DECIMALS_MAX: i32 = 12;
 const OUTLIERS_SHOWN: usize = 5;

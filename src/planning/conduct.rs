@@ -1,4 +1,4 @@
-//! From a resolved plan to a table: what `weigh run` and `weigh compare` have in common.
+//! Runs a resolved plan and prints its table: the common part of `weigh run` and `weigh compare`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use weigh_runner::run::resumption::Begun;
 use weigh_runner::runner::{Checked, Runner};
 use weigh_runner::watcher::rough;
 
-/// How a plan is carried out, whatever it asks.
+/// Flags about running any plan.
 #[derive(Args)]
 pub struct RunOptions {
     /// Print cases, number of trials and duration; start nothing
@@ -81,23 +81,24 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// The targets that there are.
+    /// Returns the known targets.
     pub fn catalogue(&self) -> Result<Catalogue, Stop> {
         Catalogue::load(self.data.as_deref()).map_err(Stop::usage)
     }
 
-    /// Asks before so many trials are started: a million are a slip more often than a wish.
+    /// Asks before a large number of trials is started, which is more often a mistake than
+    /// intended.
     ///
     /// # Errors
-    /// If they are not wanted, or nobody is there to be asked.
+    /// If the user declines, or if there is no terminal to ask on.
     pub fn ask(&self, trials: u64) -> Result<(), Stop> {
         if trials <= TRIALS_UNASKED_MAX || self.yes || self.dry {
             return Ok(());
         }
         let no = || {
             Stop::usage(format!(
-                "the plan has {trials} trials: nothing was started; see what they are with --dry, \
-                 and type --yes if you mean it"
+                "the plan has {trials} trials; nothing was started\nhelp: list them with --dry, \
+                 and type --yes to start them"
             ))
         };
         if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
@@ -110,12 +111,12 @@ impl RunOptions {
         if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(no()) }
     }
 
-    /// True if nothing shall be started.
+    /// True if nothing is to be started.
     pub fn is_dry(&self) -> bool {
         self.dry
     }
 
-    /// What a plan may not hold: what its URLs said, and whom the command line names.
+    /// Returns what a plan must not contain: credentials of URLs, and those of the command line.
     ///
     /// # Errors
     /// If the file of the password cannot be read.
@@ -129,7 +130,7 @@ impl RunOptions {
         Ok(secrets_of(user, by_url, settings))
     }
 
-    /// The password of the user who is named, where one was given.
+    /// Returns the password of the named user, if one was given.
     fn password(&self) -> Result<Option<String>, Stop> {
         let Some(path) = &self.password_file else { return Ok(password_of_environment()) };
         let text = input_file::text(path, TEXT_BYTES_MAX).map_err(|error| {
@@ -140,17 +141,17 @@ impl RunOptions {
         Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
     }
 
-    /// The same with so many threads of the generator, where that is said elsewhere.
+    /// Sets the number of generator threads, if `shards` has one.
     pub fn with_shards(self, shards: Option<u32>) -> RunOptions {
         RunOptions { shards: shards.or(self.shards), ..self }
     }
 
-    /// The same without a word on the way, where that is said elsewhere.
+    /// Suppresses progress output if `is_quiet`.
     pub fn quieter(self, is_quiet: bool) -> RunOptions {
         RunOptions { quiet: self.quiet || is_quiet, ..self }
     }
 
-    /// Weighs and shows.
+    /// Runs the plan and prints the result.
     pub fn conduct(
         &self,
         catalogue: &Catalogue,
@@ -161,7 +162,7 @@ impl RunOptions {
         finished.map_or(Ok(Exit::Done), |finished| self.show(finished))
     }
 
-    /// Weighs; `None` where nothing was to be started.
+    /// Runs the plan; returns `None` with `--dry`.
     pub fn weigh(
         &self,
         catalogue: &Catalogue,
@@ -182,7 +183,7 @@ impl RunOptions {
         runner.begin(checked, secrets)?.run().map(Some)
     }
 
-    /// Says what begins before anything that takes time: machine and baseline are checked first.
+    /// Prints what begins, because machine and baseline are checked before the first trial.
     fn announce(&self, checked: &Checked, catalogue: &Catalogue) {
         if self.quiet {
             return;
@@ -199,7 +200,7 @@ impl RunOptions {
         );
     }
 
-    /// The same of a search in so many lanes.
+    /// Prints that the searches of `lanes` lanes begin.
     pub fn announce_search(&self, lanes: usize) {
         if !self.quiet && !self.dry {
             let searches = if lanes == 1 { "search" } else { "searches" };
@@ -207,7 +208,7 @@ impl RunOptions {
         }
     }
 
-    /// What runs plans as these options say.
+    /// Returns the runner of plans with these options.
     pub fn runner<'c>(&self, catalogue: &'c Catalogue) -> Result<Runner<'c>, Stop> {
         Ok(Runner {
             program: std::env::current_exe()?,
@@ -221,29 +222,28 @@ impl RunOptions {
         })
     }
 
-    /// The devices and radios that there are.
+    /// Returns the known devices and radios.
     pub fn devices(&self) -> Result<weigh_energy::Catalogue, Stop> {
         energy::catalogue(self.data.as_deref())
     }
 
-    /// A plan whose trials a search chooses, with what fails a build.
+    /// Returns a plan whose trials a search chooses, with the thresholds of `--fail-if`.
     pub fn searched(&self, plan: Plan) -> Result<Plan, Stop> {
         if self.save_plan.is_some() {
             return Err(Stop::usage(
-                "--save-plan: which trials a search runs follows from their results\nhelp: leave \
-                 it out",
+                "--save-plan: the trials of a search depend on their results\nhelp: leave it out",
             ));
         }
         Ok(self.with_thresholds(plan))
     }
 
-    /// The plan with what fails a build as thresholds: its opposite must hold.
+    /// Returns the plan with the opposite of each `--fail-if` as a threshold.
     fn with_thresholds(&self, mut plan: Plan) -> Plan {
         plan.thresholds.extend(self.fail_if.iter().map(Condition::negated));
         plan
     }
 
-    /// The same where nothing is searched, so that there is no capacity.
+    /// Adds the thresholds to a plan without a search, which has no capacity.
     fn guarded(&self, plan: Plan) -> Result<Plan, Stop> {
         if let Some(own) = self.fail_if.iter().find(|own| own.metric.starts_with("capacity")) {
             return Err(Stop::usage(format!(
@@ -259,8 +259,8 @@ impl RunOptions {
         self.json
     }
 
-    /// Goes on with a run that ended early, and shows. Everything but passwords, which `sets` and
-    /// the user's name stand for, is as it was when the run was started.
+    /// Resumes a run that ended early, and prints the result. Its settings come from the journal,
+    /// except passwords, which come from `sets` and the user.
     pub fn resume(&self, run: &str, sets: &[String]) -> Result<Exit, Stop> {
         for (flag, is_given) in [
             ("--dry", self.dry),
@@ -271,7 +271,8 @@ impl RunOptions {
         ] {
             if is_given {
                 return Err(Stop::usage(format!(
-                    "{flag}: a run goes on as it was started, by its journal\nhelp: leave it out"
+                    "{flag}: a resumed run keeps its settings, which are in its journal\nhelp: \
+                     leave it out"
                 )));
             }
         }
@@ -281,7 +282,7 @@ impl RunOptions {
         self.show(self.runner(&catalogue)?.resume(begun, &secrets)?)
     }
 
-    /// Shows what a run came to, and says how the program ends.
+    /// Prints the result of a run, and returns the exit code.
     pub fn show(&self, finished: Finished) -> Result<Exit, Stop> {
         if self.json {
             output::put(&finished.summary.to_json())?;
@@ -291,7 +292,7 @@ impl RunOptions {
                 true => {
                     table::render(&finished.summary, style) + &limits::ladders(&finished.summary)
                 }
-                // Every load of a search is a cell: its table would hide the answer.
+                // Every load of a search is a cell, so the table would hide the answer.
                 false => limits::render(&finished.summary, &style),
             };
             output::put_table(&format!("{table}run: {}\n", finished.folder.path().display()))?;
@@ -299,13 +300,16 @@ impl RunOptions {
         self.ended(finished)
     }
 
-    /// How the program ends after a run.
+    /// Returns the exit code of a run.
     ///
     /// # Errors
-    /// If not all of it could be recorded.
+    /// If a part of it could not be recorded.
     pub fn ended(&self, finished: Finished) -> Result<Exit, Stop> {
         if let Some(stop) = finished.unrecorded {
-            eprintln!("weigh: not everything could be recorded; what was measured is above");
+            eprintln!(
+                "weigh: a part of the run could not be recorded; the measured results are \
+                       above"
+            );
             return Err(stop);
         }
         let run = &finished.summary.run;
@@ -320,24 +324,25 @@ impl RunOptions {
     }
 }
 
-/// The password that no command line shows.
+/// Returns the password from the environment.
 pub fn password_of_environment() -> Option<String> {
     std::env::var("WEIGH_PASSWORD").ok()
 }
 
-/// What a plan may not hold: what its URLs said, and whom a command line names, with the password.
+/// Returns what a plan must not contain: credentials of URLs, and of the command line with the
+/// password.
 pub fn secrets_of(
     user: Option<(&str, String)>,
     by_url: BTreeMap<String, Credentials>,
     settings: BTreeMap<String, String>,
 ) -> Secrets {
     let Some((user, password)) = user else { return Secrets { user: None, by_url, settings } };
-    // A user who is named stands for all of them.
+    // A user on the command line replaces those of all URLs.
     let user = Some(Credentials { user: user.to_owned(), password });
     Secrets { user, by_url: BTreeMap::new(), settings }
 }
 
-/// Writes the plan; a file that holds another one, perhaps edited, only if that is wanted.
+/// Writes the plan. Overwrites a file with other content only if `is_forced`.
 fn save(plan: &Plan, path: &Path, is_forced: bool) -> Result<(), Stop> {
     let text = plan.to_toml().map_err(|error| {
         Stop::usage(format!("--save-plan: {error}\nhelp: give whole numbers below 2^63"))
@@ -348,7 +353,7 @@ fn save(plan: &Plan, path: &Path, is_forced: bool) -> Result<(), Stop> {
     };
     if !is_forced && is_other() {
         return Err(Stop::usage(format!(
-            "--save-plan {path}: the file holds something else, which would be lost\nhelp: name \
+            "--save-plan {path}: the file has other content, which would be lost\nhelp: name \
              another file, or add --force to overwrite it",
             path = path.display()
         )));
@@ -365,5 +370,5 @@ fn save(plan: &Plan, path: &Path, is_forced: bool) -> Result<(), Stop> {
     })
 }
 
-/// Trials that are started without asking.
+/// Largest number of trials that start without a question.
 const TRIALS_UNASKED_MAX: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! Whole numbers of the command line, as people write them: `10000`, `10k`, `1e4`.
+//! Whole numbers of the command line in common notations: `10000`, `10k`, `1e4`.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ where
         let number = parse_whole(text)?;
         T::try_from(number).ok().filter(|number| range.contains(number)).ok_or_else(|| {
             let (low, high) = (range.start(), range.end());
-            format!("{number} is not a value it takes: type a whole number from {low} to {high}")
+            format!("{number} is out of range: type a whole number from {low} to {high}")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The flags that ask for modelled energy.
+//! Flags for modelled energy.
 
 use clap::Args;
 use weigh_energy::Catalogue;
@@ -11,7 +11,7 @@ use crate::planning::options::with_flag;
 use weigh_runner::energy::invalid;
 use weigh_runner::exit::Stop;
 
-/// The flags about modelled energy.
+/// Flags about modelled energy.
 #[derive(Args, Clone, Debug)]
 pub struct EnergyOptions {
     /// Model the energy of a device: pi-2b, nrf9160 and others
@@ -32,7 +32,7 @@ pub struct EnergyOptions {
     /// Time between two messages of the device, for battery life [default: 1m]
     #[arg(long, value_name = "TIME", requires = "device", value_parser = parse_pause)]
     every: Option<Nanos>,
-    /// Where CPU time is taken from: scaled or here
+    /// Source of the CPU time: scaled or here
     ///
     /// scaled: the generator's CPU time times cpu_scale of the device. here: the generator runs on
     /// such a device.
@@ -47,10 +47,10 @@ pub struct EnergyOptions {
 }
 
 impl EnergyOptions {
-    /// What they ask for, where they do.
+    /// Returns the modelled device, if one is given.
     ///
     /// # Errors
-    /// If there is no such device or radio.
+    /// If the device or the radio is unknown.
     pub fn asked(&self, catalogue: &Catalogue) -> Result<Option<EnergyAsked>, Stop> {
         let Some(device) = self.device.clone() else { return Ok(None) };
         let cpu = match self.cpu.as_str() {
@@ -66,7 +66,7 @@ impl EnergyOptions {
 
 fn parse_pause(text: &str) -> Result<Nanos, String> {
     match parse_duration(text)? {
-        Nanos(0) => Err("messages without a pause are no duty cycle: type --every 1m".to_owned()),
+        Nanos(0) => Err("0s is not a time between messages: type --every 1m".to_owned()),
         pause => Ok(pause),
     }
 }

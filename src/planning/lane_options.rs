@@ -1,4 +1,4 @@
-//! The flags that say in which settings, over which path and how closely watched lanes are weighed.
+//! Flags for the settings, the path and the observation of lanes.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use weigh_runner::case::lanes::{self, Against, Given, Lane, is_secret};
 use weigh_runner::case::paths::path_keys;
 use weigh_runner::exit::Stop;
 
-/// The flags of all lanes of a command line.
+/// Flags of all lanes of a command line.
 #[derive(Args)]
 pub struct LaneOptions {
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub struct LaneOptions {
         short = 'q',
         long,
         value_name = "QOS",
-        value_parser = clap::value_parser!(u8).range(0..=2)
+        value_parser = counts(0..=2_u8)
     )]
     qos: Option<u8>,
     /// Policy of the reference MQTT broker for slow subscribers
@@ -113,10 +113,10 @@ pub struct LaneOptions {
 }
 
 impl LaneOptions {
-    /// The keys that are given, `-q` and `--overload` among them.
+    /// Returns the given keys, including `-q` and `--overload`.
     ///
     /// # Errors
-    /// If one is no key.
+    /// If a key is unknown.
     pub fn given(&self) -> Result<Given, Stop> {
         let mut sets = self.sets.clone();
         sets.extend(self.qos.map(|qos| format!("mqtt.qos={qos}")));
@@ -124,11 +124,11 @@ impl LaneOptions {
         Given::parse(&sets)
     }
 
-    /// The lanes that `words` name, inside TLS or not; a URL to which `load` sends nothing is
-    /// fetched.
+    /// Returns the lanes that `words` name, with and without TLS as asked. A URL without a body in
+    /// `load` is requested with GET.
     ///
     /// # Errors
-    /// If a word names nothing, or a key or flag means nothing to its lane.
+    /// If a word is unknown, or a key or flag does not apply to its lane.
     pub fn lanes(
         &self,
         words: &[String],
@@ -144,11 +144,11 @@ impl LaneOptions {
         }
     }
 
-    /// A lane under a load, over the path, with the target's share of the machine, with each
-    /// state of the offloads that was asked for.
+    /// Returns the cases of a lane under a load: with the path, the target's share of the machine,
+    /// and each given state of the offloads.
     ///
     /// # Errors
-    /// If the path is none.
+    /// If the path is not valid.
     pub fn drafts(&self, lane: &Lane, load: &Load) -> Result<Vec<Case>, Stop> {
         let mut draft = lane.with(load.clone());
         if let Some(path) = &self.path {
@@ -156,7 +156,7 @@ impl LaneOptions {
             draft.words.extend(keys);
         }
         draft.relay = self.relay.then_some(true);
-        // What somebody else runs is not ours to enclose.
+        // Weighbridge cannot limit a server that another process started.
         if !lane.is_foreign() {
             let memory = self.target_memory.map(Bytes);
             draft.share = Share { cores: self.target_cores, memory };
@@ -171,17 +171,18 @@ impl LaneOptions {
         Ok(states.iter().map(|offload| Case { offload: *offload, ..draft.clone() }).collect())
     }
 
-    /// The same where a lane has one state.
+    /// Returns the case of a lane with one state of the offloads.
     ///
     /// # Errors
-    /// If both were asked for.
+    /// If both states are given.
     pub fn draft(&self, lane: &Lane, load: &Load) -> Result<Case, Stop> {
-        let both = "--offload both: a search finds the limit of one state: type off or on";
+        let both = "--offload both: a search finds the limit of one state: type --offload off or \
+                    --offload on";
         let one = <[Case; 1]>::try_from(self.drafts(lane, load)?);
         one.map(|[draft]| draft).map_err(|_| Stop::usage(both))
     }
 
-    /// True if a relay stands between generator and target.
+    /// True if there is a relay between generator and target.
     pub fn has_relay(&self) -> bool {
         self.relay
     }
@@ -191,10 +192,10 @@ impl LaneOptions {
         self.path.is_some() || self.wire || self.pcap || self.offload.is_some()
     }
 
-    /// The plan of these drafts, once each of them is known to be possible.
+    /// Returns the plan of these drafts after checking that each is possible.
     ///
     /// # Errors
-    /// What a protocol or target cannot do, under the flag that asks for it.
+    /// If a protocol or target does not support a setting, with its flag.
     pub fn plan(
         &self,
         name: &str,
@@ -205,11 +206,11 @@ impl LaneOptions {
         plan_of((name, self.seed), drafts, repeat, self.observe()?, catalogue)
     }
 
-    /// What of the trials is kept beside their figures.
+    /// Returns what is recorded of the trials besides their figures.
     ///
     /// # Errors
-    /// If what is to be watched cannot be read. The words are not told back whole: behind the last
-    /// of an agent's address stands its secret.
+    /// If a value is not valid. Leaves out the part after `#`, which is the secret of an agent's
+    /// address.
     pub fn observe(&self) -> Result<Observe, Stop> {
         let lookout = |text: &String| {
             let shown = text.split('#').next().unwrap_or_default();
@@ -227,10 +228,10 @@ impl LaneOptions {
         })
     }
 
-    /// Refuses a key that was given and that no lane takes, under the name it was given by.
+    /// Refuses a given key that no lane takes, under the name it was given by.
     ///
     /// # Errors
-    /// If there is one.
+    /// If there is such a key.
     pub fn check_used<'l>(
         &self,
         given: &Given,
@@ -244,16 +245,16 @@ impl LaneOptions {
         };
         let protocol = key.split('.').next().unwrap_or_default();
         Err(Stop::usage(format!(
-            "{flag}: belongs to {protocol}, which is not weighed here\nhelp: leave it out, or \
-             name {protocol}"
+            "{flag}: belongs to {protocol}, which is not among the protocols to measure\nhelp: \
+             leave it out, or name {protocol}"
         )))
     }
 }
 
-/// The plan of these drafts under a name and a seed, once each of them is known to be possible.
+/// Returns the plan of these drafts with a name and a seed, after checking that each is possible.
 ///
 /// # Errors
-/// What a protocol or target cannot do, under the flag that asks for it.
+/// If a protocol or target does not support a setting, with its flag.
 pub fn plan_of(
     (name, seed): (&str, u64),
     drafts: &[Case],
@@ -281,7 +282,7 @@ pub fn plan_of(
     })
 }
 
-/// What the URLs and settings of lanes hold and no plan may: credentials by URL, passwords by key.
+/// Returns what a plan must not contain of lanes: credentials by URL, passwords by key.
 pub fn secrets<'l>(
     lanes: impl Iterator<Item = &'l Lane>,
 ) -> (BTreeMap<String, Credentials>, BTreeMap<String, String>) {
@@ -299,10 +300,10 @@ pub fn secrets<'l>(
     (by_url, settings)
 }
 
-/// The name of a run, as a flag gives it.
+/// Reads the name of a run from a flag.
 ///
 /// # Errors
-/// If it cannot be one.
+/// If it is not a valid name.
 pub fn run_name(text: &str) -> Result<String, String> {
     check_name(text).map(|()| text.to_owned())
 }

@@ -1,11 +1,11 @@
-//! The goals of a search in the words of the command line: names of presets, or conditions.
+//! Goals of a search on the command line: names of presets, or conditions.
 
 use clap::Args;
 use weigh_model::Nanos;
 use weigh_model::units::parse_duration;
 use weigh_runner::search::goals::{GoalsAsked, MINUTE};
 
-/// The flags that say what must hold.
+/// Flags for the goals of a search.
 #[derive(Args)]
 pub struct GoalOptions {
     /// Goal: a preset, or conditions such as "loss <= 0.1%, p99 <= 100ms"
@@ -41,11 +41,11 @@ fn share(text: &str) -> Result<f64, String> {
     };
     share
         .filter(|share| (0.0..1.0).contains(share) && *share > 0.0)
-        .ok_or_else(|| format!("{text:?} is no share of a load: type for example 1%"))
+        .ok_or_else(|| format!("{text:?} is not a share of a load: type for example 1%"))
 }
 
 impl GoalOptions {
-    /// What the flags ask for.
+    /// Returns the goals that the flags name.
     pub fn asked(&self) -> GoalsAsked {
         GoalsAsked {
             goals: self.goals.clone(),

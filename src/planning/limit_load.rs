@@ -1,5 +1,4 @@
-//! The axis of a search in the flags of `weigh limit`: its ends, and which flag it takes the place
-//! of.
+//! Axis of a search from the flags of `weigh limit`: its ends, and the flag that it replaces.
 
 use weigh_limit::{Axis, AxisKind};
 use weigh_model::units::{Bytes, parse_rate, parse_size};
@@ -9,11 +8,11 @@ use crate::planning::options::LoadOptions;
 use weigh_runner::exit::Stop;
 use weigh_runner::search::axis_load::has_rate;
 
-/// The axis that the flags ask for. Without ends it goes from a load that every target takes to one
+/// Returns the axis of the flags. The default ends are a load that every target carries and one
 /// that few do.
 ///
 /// # Errors
-/// If an end is no load of this axis, or there is nothing between them.
+/// If an end is not a load of this axis, or the range is empty.
 pub fn axis(kind: AxisKind, from: Option<&str>, to: Option<&str>) -> Result<Axis, Stop> {
     let (least, most) = match kind {
         AxisKind::Rate => (100.0, 1e6),
@@ -27,8 +26,8 @@ pub fn axis(kind: AxisKind, from: Option<&str>, to: Option<&str>) -> Result<Axis
     if from >= to {
         let unit = kind.unit();
         return Err(Stop::usage(format!(
-            "--from {from}{unit} and --to {to}{unit} leave nothing to search\nhelp: type a \
-             larger --to"
+            "--from {from}{unit} and --to {to}{unit} leave no load to search\nhelp: type a larger \
+             --to"
         )));
     }
     Ok(Axis::new(kind, from, to, 1.0)?)
@@ -39,8 +38,8 @@ fn load(kind: AxisKind, flag: &str, text: &str) -> Result<f64, Stop> {
     match kind {
         AxisKind::Rate => match parse_rate(text).map_err(wrong)? {
             Rate { per_client: true, .. } => Err(Stop::usage(format!(
-                "{flag} {text}: the rate of all clients together is searched\nhelp: type {flag} \
-                 1000/s"
+                "{flag} {text}: the search varies the rate of all clients together\nhelp: type \
+                 {flag} 1000/s"
             ))),
             Rate { per_second, .. } => Ok(per_second),
         },
@@ -50,24 +49,34 @@ fn load(kind: AxisKind, flag: &str, text: &str) -> Result<f64, Stop> {
             let unit = kind.unit();
             number.map(f64::from).ok_or_else(|| {
                 Stop::usage(format!(
-                    "{flag} {text}\nhelp: type a whole number of{unit}, such as \
-                     100"
+                    "{flag} {text}: not a whole number above 0\nhelp: type a whole number \
+                     of{unit}, such as 100"
                 ))
             })
         }
     }
 }
 
-/// The load flags with the beginning of the axis in the place of what is searched.
+/// Returns the load flags with the start of the axis as the value that is searched.
 ///
 /// # Errors
-/// If a flag fixes what is searched, or there is no such axis in the pattern.
+/// If a flag fixes the searched value, or the pattern does not have this axis.
 pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop> {
     let mut words = options.words.clone();
     let kind = axis.kind();
     for (flag, is_given, instead) in [
-        ("-n", words.messages.is_some(), "leave it out, or search a burst: --axis burst"),
-        ("-d", words.duration.is_some(), "a goal says how long its trials are: type --trial 1s"),
+        (
+            "-n",
+            words.messages.is_some(),
+            "the goal sets the number of messages: leave it out, or \
+                                          search a burst with --axis burst",
+        ),
+        (
+            "-d",
+            words.duration.is_some(),
+            "the goal sets the duration of its trials: type --trial \
+                                          1s",
+        ),
     ] {
         if is_given {
             return Err(Stop::usage(format!("{flag}: {instead}")));
@@ -82,7 +91,7 @@ pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop
     };
     if let Some(flag) = fixed {
         return Err(Stop::usage(format!(
-            "{flag}: {kind} is what is searched\nhelp: give its ends with --from and --to"
+            "{flag}: the search varies {kind}\nhelp: give its ends with --from and --to"
         )));
     }
     if words.pattern == Some(Pattern::Hold) && kind != AxisKind::Connections {

@@ -1,4 +1,4 @@
-//! From the words of a command line to a plan that can be carried out.
+//! Turns the words of a command line into a plan that can be run.
 
 pub mod conduct;
 pub mod counts;

@@ -1,4 +1,4 @@
-//! The flags that describe a load, and the load they describe.
+//! Flags of a load, and the load that they describe.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use toml::{Table, Value};
@@ -6,16 +6,17 @@ use weigh_model::protocol::Invalid;
 use weigh_model::units::Bytes;
 use weigh_model::{Arrival, Load, Nanos, Pattern};
 use weigh_plan::case::{setting_text, word};
-use weigh_plan::kind::Wrong;
 use weigh_plan::load_keys::{self, Flag, LOAD_KEYS, LoadKey};
 use weigh_plan::{Contradiction, LoadWords};
 use weigh_runner::exit::Stop;
 
-/// The flags that describe a load: those of [`LOAD_KEYS`]. Letters are those of autocannon, wrk,
-/// oha and emqtt-bench.
+use crate::show::fold::shortened;
+
+/// Flags of a load: those of [`LOAD_KEYS`]. Their letters are those of autocannon, wrk, oha and
+/// emqtt-bench.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// What they say.
+    /// Values of the flags.
     pub words: LoadWords,
 }
 
@@ -49,13 +50,13 @@ impl FromArgMatches for LoadOptions {
     }
 }
 
-/// The keys of a load that every command with one has a flag for.
+/// Returns the keys of a load for which every command with a load has a flag.
 fn of_all() -> impl Iterator<Item = (&'static LoadKey, &'static Flag)> {
     let with_flag = |key: &'static LoadKey| Some((key, key.flag.as_ref()?));
     LOAD_KEYS.iter().filter_map(with_flag).filter(|(_, flag)| flag.is_of_all)
 }
 
-/// The flag of a key, for clap: what it takes is what the key takes in a plan.
+/// Returns the flag of a key for clap; it takes the values that the key takes in a plan.
 fn arg(key: &'static LoadKey, flag: &'static Flag) -> Arg {
     let mut arg = Arg::new(flag.long).long(flag.long).help(key.short_help());
     arg = arg.long_help(key.help());
@@ -66,18 +67,15 @@ fn arg(key: &'static LoadKey, flag: &'static Flag) -> Arg {
     if flag.switch.is_some() {
         return arg.action(ArgAction::SetTrue);
     }
-    let read = |word: &str| {
-        let wrong = |wrong: Wrong| format!("{}: {}", wrong.text, wrong.fix);
-        key.kind.read_word(word).map_err(wrong)
-    };
+    let read = |word: &str| key.kind.read_word(word).map_err(|wrong| wrong.to_string());
     arg.value_name(key.kind.value_name()).value_parser(read)
 }
 
 impl LoadOptions {
-    /// The load for a lane of a protocol whose patterns are `patterns`, the first its default.
+    /// Returns the load for a lane of a protocol with these `patterns`, the first its default.
     ///
     /// # Errors
-    /// What contradicts itself, in the words of the command line.
+    /// If flags contradict each other, in the words of the command line.
     pub fn load(&self, protocol: &str, patterns: &[Pattern]) -> Result<Load, Stop> {
         let pattern = self.words.pattern.unwrap_or(patterns[0]);
         let may_deliver = patterns.contains(&Pattern::Deliver);
@@ -86,13 +84,13 @@ impl LoadOptions {
             pattern => pattern.delivers_to(1),
         };
         let mut words = self.words.clone();
-        // Beside lanes that deliver there may be others, which they do not concern.
+        // Other lanes of the command line may deliver; these flags are for them.
         words.subscribers.take_if(|_| !delivers && pattern == Pattern::Transfer);
         words.topology.take_if(|_| !delivers);
         words.decide(protocol, patterns).map_err(|wrong| Stop::usage(self.in_flags(&wrong[0])))
     }
 
-    /// What contradicts itself, in the words of the command line.
+    /// Returns a contradiction in the words of the command line.
     fn in_flags(&self, contradiction: &Contradiction) -> String {
         let keys = contradiction.keys().iter().filter_map(|key| key.strip_prefix("load."));
         let flags = keys.filter_map(|name| Some((name, load_keys::find(name)?.flag?.typed())));
@@ -102,7 +100,7 @@ impl LoadOptions {
         let place = match given.or(flags.first()) {
             Some((name, flag)) => {
                 match said.get(*name).and_then(|value| setting_text(&word(value))) {
-                    Some(value) => format!("{flag} {value}"),
+                    Some(value) => format!("{flag} {}", shortened(&value, VALUE_MAX)),
                     None => flag.clone(),
                 }
             }
@@ -112,9 +110,9 @@ impl LoadOptions {
         format!("{place}: {}\nhelp: {}", told(&wrong.text), told(&wrong.fix))
     }
 
-    /// The same load with subscribers that read nothing for `lasts`, by default for as long as
-    /// messages are sent. What was not said is such that a queue overflows that has a limit: one
-    /// publisher with many messages of 1 kB in flight.
+    /// Returns the load with subscribers that read nothing for `lasts`, by default as long as
+    /// messages are sent. The defaults make a limited queue overflow: one publisher with many
+    /// messages of 1 kB in flight.
     pub fn stalled(&self, lasts: Option<Nanos>) -> LoadOptions {
         let mut words = self.words.clone();
         words.pattern.get_or_insert(Pattern::Deliver);
@@ -132,18 +130,18 @@ impl LoadOptions {
         LoadOptions { words }
     }
 
-    /// True if the timeout was given, and so stands however slow the path is.
+    /// True if the timeout is given, so that it does not depend on the path.
     pub fn has_timeout(&self) -> bool {
         self.words.timeout.is_some()
     }
 
-    /// True if it is said what is sent.
+    /// True if the body is given.
     pub fn says_body(&self) -> bool {
         let LoadWords { body, size, .. } = &self.words;
         body.source.is_some() || size.is_some() || body.recipients.is_some()
     }
 
-    /// Says no to a topology and to subscribers that none of these loads heeds.
+    /// Refuses a topology and subscribers that none of these loads uses.
     pub fn check_topology<'l>(&self, loads: impl Iterator<Item = &'l Load>) -> Result<(), Stop> {
         let mut loads = loads;
         let unheard = match (self.words.topology, self.words.subscribers) {
@@ -158,23 +156,26 @@ impl LoadOptions {
     }
 }
 
-/// False for arrivals that say themselves when they are over.
+/// Most characters of a value in an error: `1e300/s` is a number of 301 digits.
+const VALUE_MAX: usize = 80;
+
+/// False for arrivals that define their own end.
 fn has_no_end(arrival: &Arrival) -> bool {
     !matches!(arrival, Arrival::Steps(_) | Arrival::Trace(_) | Arrival::Burst)
 }
 
-/// How long a load with stalled subscribers lasts if nothing is said of it: in less a broker in
-/// Java that has just been started takes too few messages to fill a queue.
+/// Default duration of a load with stalled subscribers. In less time, a broker in Java that has
+/// just been started accepts too few messages to fill a queue.
 const STALLED: Nanos = Nanos::from_secs(10);
 
-/// Its bodies: those of the comparison of brokers in docs/guide/targets.md.
+/// Default size of its bodies, as in the comparison of brokers in docs/guide/targets.md.
 const STALLED_SIZE: Bytes = Bytes(1000);
 
-/// Its messages in flight: as many as Mosquitto takes by default (mosquitto.conf(5),
+/// Default number of its messages in flight: the default of Mosquitto (mosquitto.conf(5),
 /// `max_inflight_messages`).
 const STALLED_WINDOW: u32 = 20;
 
-/// An error about a plan key, told by the flag that says the same.
+/// Returns an error about a plan key with the flag that sets the key.
 pub fn with_flag(invalid: Invalid) -> Invalid {
     let Some(flag) = flag_of(&invalid.place) else { return invalid };
     let fix = match invalid.fix.strip_prefix("give ") {
@@ -184,7 +185,7 @@ pub fn with_flag(invalid: Invalid) -> Invalid {
     Invalid { place: flag, problem: invalid.problem, fix }
 }
 
-/// What is said with keys of a load, said with their flags: `load.rate = "5/s"` is `-R 5/s`.
+/// Replaces keys of a load in a text by their flags: `load.rate = "5/s"` becomes `-R 5/s`.
 fn told(text: &str) -> String {
     let mut told = String::new();
     let mut rest = text;
@@ -209,14 +210,14 @@ fn told(text: &str) -> String {
     told + rest
 }
 
-/// The flag of a plan key, where it has one.
+/// Returns the flag of a plan key, if it has one.
 fn flag_of(key: &str) -> Option<String> {
     let other = || OTHERS.iter().find(|(own, _)| *own == key).map(|(_, flag)| (*flag).to_owned());
     let of_load = key.strip_prefix("load.").and_then(load_keys::find);
     of_load.and_then(|own| own.flag).map(|flag| flag.typed()).or_else(other)
 }
 
-/// Plan keys beside those of a load, and the flags that set them.
+/// Plan keys besides those of a load, and the flags that set them.
 const OTHERS: &[(&str, &str)] = &[
     ("target.relay", "--relay"),
     ("target.cores", "--target-cores"),
@@ -236,13 +237,13 @@ mod tests {
         LoadOptions::augment_args(Command::new("any"))
     }
 
-    /// The words of a line of flags.
+    /// Reads a line of flags.
     fn read(line: &[&str]) -> Result<LoadWords, clap::Error> {
         let given = command().try_get_matches_from([&["any"], line].concat())?;
         LoadOptions::from_arg_matches(&given).map(|options| options.words)
     }
 
-    /// A value that a key takes.
+    /// Returns a value that a key takes.
     fn example(key: &LoadKey) -> &'static str {
         match key.kind.value_name() {
             "N" => "7",

@@ -1,4 +1,4 @@
-//! A plan as a file: read, and told what is wrong with it as compilers tell it.
+//! Reads a plan file, and renders its errors as compilers do.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -9,13 +9,13 @@ use weigh_runner::case::known::Known;
 use weigh_runner::exit::Stop;
 use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
 
-/// The text of a plan, and where it is from.
+/// Text of a plan, and its file.
 pub struct PlanFile {
     name: String,
-    /// What the plan is called where it does not say itself.
+    /// Name of the plan if the file gives none.
     stem: String,
     text: String,
-    /// Keys that are set beside it, with their words.
+    /// Keys from the command line, with their values.
     sets: Vec<(String, String)>,
 }
 
@@ -23,7 +23,7 @@ impl PlanFile {
     /// Reads the file.
     ///
     /// # Errors
-    /// If it is not there, or no text.
+    /// If the file does not exist, or is not text.
     pub fn read(path: &Path) -> Result<PlanFile, Stop> {
         let name = path.display().to_string();
         let bytes = input_file::bytes(path, TEXT_BYTES_MAX).map_err(|error| {
@@ -32,21 +32,25 @@ impl PlanFile {
                  plan.toml"
             ))
         })?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Stop::usage(format!("{name}: is no text in UTF-8\nhelp: name a plan")))?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            Stop::usage(format!(
+                "{name}: the file is not text in UTF-8\nhelp: name a \
+                                              plan, such as plan.toml"
+            ))
+        })?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(PlanFile { name, stem, text, sets: Vec::new() })
     }
 
-    /// The same with keys that are set on the command line, each `KEY=VALUE`.
+    /// Adds keys from the command line, each `KEY=VALUE`.
     ///
     /// # Errors
-    /// If one is not of that form.
+    /// If one does not have that form.
     pub fn with_sets(self, sets: &[String]) -> Result<PlanFile, Stop> {
         let split = |text: &String| {
             let (key, word) = text.split_once('=').ok_or_else(|| {
                 Stop::usage(format!(
-                    "--set {text}\nhelp: type --set KEY=VALUE, such as \
+                    "--set {text}: the value is missing\nhelp: type --set KEY=VALUE, such as \
                      load.rate=500/s"
                 ))
             })?;
@@ -56,23 +60,23 @@ impl PlanFile {
         Ok(PlanFile { sets, ..self })
     }
 
-    /// The plan with its cases still to be made.
+    /// Returns the plan before its cases are made.
     ///
     /// # Errors
-    /// Everything that is wrong with it so far.
+    /// All errors of the file so far.
     pub fn draft<'w>(&self, known: &'w Known<'_>) -> Result<Draft<'w>, Stop> {
         weigh_plan::read_set(&self.text, &self.sets, known).map_err(|problems| self.tell(&problems))
     }
 
-    /// The plan in which nothing is left open.
+    /// Returns the plan with all cases and defaults.
     ///
     /// # Errors
-    /// Everything that is wrong with its cases.
+    /// All errors of the cases.
     pub fn resolve(&self, draft: Draft<'_>) -> Result<Resolved, Stop> {
         draft.resolve(&self.stem).map_err(|problems| self.tell(&problems))
     }
 
-    /// Everything that is wrong with a plan, as compilers say it.
+    /// Renders all errors of a plan as compilers do.
     fn tell(&self, problems: &Problems) -> Stop {
         let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let count = problems.len();

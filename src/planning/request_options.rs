@@ -1,5 +1,4 @@
-//! The flags that say how requests and messages to a target look: header fields, method, statuses
-//! that confirm, the topic.
+//! Flags for the form of requests and messages: header fields, method, confirming statuses, topic.
 
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use weigh_runner::case::lanes::Lane;
 use weigh_runner::exit::Stop;
 use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
 
-/// The flags about requests and messages.
+/// Flags about requests and messages.
 #[derive(Args, Clone, Debug)]
 pub struct RequestOptions {
     /// Header field of every request, "NAME: VALUE", or @FILE with one per line
@@ -36,7 +35,7 @@ pub struct RequestOptions {
 }
 
 impl RequestOptions {
-    /// These header fields, each "NAME: VALUE".
+    /// Returns options with these header fields, each "NAME: VALUE".
     pub fn of_headers(headers: Vec<String>) -> RequestOptions {
         RequestOptions {
             headers,
@@ -47,10 +46,10 @@ impl RequestOptions {
         }
     }
 
-    /// The lanes as these flags want them.
+    /// Applies these flags to the lanes.
     ///
     /// # Errors
-    /// If a file cannot be read, or if a flag means nothing to any of these lanes.
+    /// If a file cannot be read, or if a flag applies to none of these lanes.
     pub fn apply(&self, lanes: Vec<Lane>) -> Result<Vec<Lane>, Stop> {
         let (shown, secret) = self.fields()?;
         let mut changes: Vec<(&str, &str, String)> = Vec::new();
@@ -75,14 +74,14 @@ impl RequestOptions {
         if let Some((flag, key, _)) = unheard {
             let whose = takers(key);
             return Err(Stop::usage(format!(
-                "{flag}: belongs to {whose}, which are not weighed here\nhelp: leave it out, or \
-                 name one"
+                "{flag}: belongs to {whose}, which are not among the protocols to measure\nhelp: \
+                 leave it out, or name one"
             )));
         }
         lanes.into_iter().map(|lane| changed(lane, &changes, takes)).collect()
     }
 
-    /// Fields that everybody may see, and those that nobody may.
+    /// Returns the public header fields, and the secret ones.
     fn fields(&self) -> Result<(Vec<String>, Vec<String>), Stop> {
         let (mut shown, mut secret) = (Vec::new(), Vec::new());
         for word in &self.headers {
@@ -102,7 +101,7 @@ impl RequestOptions {
     }
 }
 
-/// The protocols that have a key, in words.
+/// Returns the names of the protocols that have a key.
 fn takers(key: &str) -> String {
     let protocols = PROTOCOLS.iter().filter(|protocol| protocol.has_setting(key));
     let mut names: Vec<&str> = protocols.map(|protocol| protocol.name()).collect();
@@ -119,7 +118,7 @@ fn changed(
     for (_, key, value) in changes.iter().filter(|(_, key, _)| takes(&lane, key)) {
         let own = given.entry((*key).to_owned()).or_default();
         *own = match *key == fields::HEADERS.key || *key == fields::SECRET_HEADERS.key {
-            // Each of them is a whole list already.
+            // Each of these values is a whole list already.
             true if own.is_empty() => value.clone(),
             true => format!("{own}|{value}"),
             false => value.clone(),
@@ -128,10 +127,10 @@ fn changed(
     Ok(Lane::new(lane.protocol, lane.against, given)?)
 }
 
-/// The lines of a file but empty ones.
+/// Returns the lines of a file, without empty ones.
 fn lines(flag: &str, file: &str) -> Result<Vec<String>, Stop> {
     let text = input_file::text(Path::new(file), TEXT_BYTES_MAX).map_err(|error| {
-        let fix = "name a file with one header field a line";
+        let fix = "name a file with one header field in each line";
         Stop::usage(format!("{flag} @{file}: cannot be read: {error}\nhelp: {fix}"))
     })?;
     Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())

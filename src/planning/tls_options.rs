@@ -1,4 +1,4 @@
-//! The flags that put what is weighed inside TLS.
+//! Flags that put the measured protocols inside TLS.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use weigh_model::tls;
 use weigh_runner::case::lanes::Lane;
 use weigh_runner::exit::Stop;
 
-/// The flags about TLS.
+/// Flags about TLS.
 #[derive(Args, Clone, Debug)]
 pub struct TlsOptions {
     /// TLS under every protocol: off, on (1.3 or 1.2), 1.2, 1.3 or both
@@ -57,10 +57,10 @@ impl Choice {
 }
 
 impl TlsOptions {
-    /// The lanes as these flags want them.
+    /// Applies these flags to the lanes.
     ///
     /// # Errors
-    /// If a flag means nothing because no lane has TLS, or contradicts a lane.
+    /// If a flag has no effect because no lane uses TLS, or contradicts a lane.
     pub fn spread(&self, lanes: Vec<Lane>) -> Result<Vec<Lane>, Stop> {
         let Some(choice) = self.tls else { return self.with_files(lanes) };
         let mut all = Vec::new();
@@ -89,7 +89,7 @@ impl TlsOptions {
                 _ => "--insecure",
             };
             return Err(Stop::usage(format!(
-                "{flag}: nothing is weighed inside TLS\nhelp: add --tls on, or leave it out"
+                "{flag}: no target is measured with TLS\nhelp: add --tls on, or leave it out"
             )));
         }
         lanes
@@ -106,7 +106,8 @@ impl TlsOptions {
     }
 }
 
-/// Servers run in folders of their own, where a relative name would mean another file.
+/// Returns the absolute path: servers run in their own folders, where a relative path names another
+/// file.
 fn absolute(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }

@@ -1,5 +1,5 @@
-//! How a command ends that judges conditions: its exit code, the last line on standard error, and
-//! what continuous integration reads (JUnit XML, annotations of GitHub Actions).
+//! Results of conditions: the exit code, the last line on standard error, and the reports for
+//! continuous integration (JUnit XML, annotations of GitHub Actions).
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use weigh_report::summary::Answer;
 use crate::output_file;
 use weigh_runner::exit::{Exit, Stop};
 
-/// What `--undecided` takes.
+/// Values of `--undecided`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Undecided {
     /// End with 0
@@ -21,7 +21,7 @@ pub enum Undecided {
     Fail,
 }
 
-/// The flags that say how a command ends that judged conditions.
+/// Flags for the exit code and the reports of conditions.
 #[derive(Args, Clone, Default)]
 pub struct Verdicts {
     /// Exit code for undecided conditions: pass (0) or fail (99) [default: 98]
@@ -38,33 +38,33 @@ pub struct Verdicts {
 /// Reads a condition of `--fail-if` that one run alone can decide.
 ///
 /// # Errors
-/// The mistake, and what to type instead.
+/// The error, and what to type instead.
 pub fn fail_if(text: &str) -> Result<Condition, String> {
     let is_capacity = text.trim().starts_with("capacity");
     let capacity = if is_capacity { text.trim().parse::<Condition>().ok() } else { None };
     match capacity {
         Some(condition) => Ok(condition),
-        None => metrics::absolute(text).map_err(|wrong| format!("{}; {}", wrong.text, wrong.fix)),
+        None => metrics::absolute(text).map_err(|wrong| wrong.to_string()),
     }
 }
 
 /// Reads a condition of `weigh diff --fail-if`, which may be a change.
 ///
 /// # Errors
-/// The mistake, and what to type instead.
+/// The error, and what to type instead.
 pub fn fail_if_changed(text: &str) -> Result<Condition, String> {
-    metrics::condition(text).map_err(|wrong| format!("{}; {}", wrong.text, wrong.fix))
+    metrics::condition(text).map_err(|wrong| wrong.to_string())
 }
 
 impl Verdicts {
-    /// The same with `--undecided fail`, which an older flag asks for.
+    /// Sets `--undecided fail`, for an older flag with that meaning.
     pub fn strict(self, is_strict: bool) -> Verdicts {
         let undecided = self.undecided.or(is_strict.then_some(Undecided::Fail));
         Verdicts { undecided, ..self }
     }
 
-    /// Writes and prints what `checks` came to, and says how the command ends by them. The
-    /// document is called `name` and began at `started`.
+    /// Writes and prints the results of `checks`, and returns the exit code. The document has the
+    /// name `name` and the start time `started`.
     ///
     /// # Errors
     /// If the JUnit file cannot be written.
@@ -87,7 +87,7 @@ impl Verdicts {
         Ok(self.tell(checks))
     }
 
-    /// The exit code for what could not be decided.
+    /// Returns the exit code for undecided conditions.
     pub fn of_undecided(&self) -> Exit {
         match self.undecided {
             None => Exit::Undecided,
@@ -96,7 +96,7 @@ impl Verdicts {
         }
     }
 
-    /// Says in the last line which condition decides how the command ends, and why.
+    /// Prints the condition that decides the exit code, and the reason.
     fn tell(&self, checks: &[Check]) -> Exit {
         let of = |answer: Answer| -> Vec<&Check> {
             checks.iter().filter(|check| check.answer == answer).collect()

@@ -12,20 +12,20 @@ use crate::show::output;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::input_file::{self, CONTENT_BYTES_MAX};
 
-/// The text of a file that holds a private key. One that others may read is no secret any more.
+/// Returns the text of a file with a private key. A key that other users may read is refused.
 ///
 /// # Errors
-/// If it cannot be read, or if others than its owner may.
+/// If it cannot be read, or if users other than its owner may read it.
 pub fn private_key(path: &Path) -> Result<Zeroizing<String>, Stop> {
     let (text, mode) = secret_text(path)?;
     check_private(path, mode)?;
     Ok(text)
 }
 
-/// The text of a file that holds a key of either kind; a private one as [`private_key`] has it.
+/// Returns the text of a file with a private or a public key; a private one as in [`private_key`].
 ///
 /// # Errors
-/// If it cannot be read, or if it is private and others than its owner may read it.
+/// If it cannot be read, or if it is private and users other than its owner may read it.
 pub fn key(path: &Path) -> Result<Zeroizing<String>, Stop> {
     let (text, mode) = secret_text(path)?;
     if text.contains("PRIVATE KEY-----") {
@@ -34,7 +34,7 @@ pub fn key(path: &Path) -> Result<Zeroizing<String>, Stop> {
     Ok(text)
 }
 
-/// The text of a file that holds a public key or a policy.
+/// Returns the text of a file with a public key or a policy.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -42,7 +42,7 @@ pub fn text(path: &Path) -> Result<String, Stop> {
     as_text(read_open(path)?.0, path)
 }
 
-/// The bytes of a file; `-` is standard input.
+/// Returns the bytes of a file; `-` is standard input.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -51,21 +51,23 @@ pub fn bytes(path: &Path) -> Result<Vec<u8>, Stop> {
         return Ok(read_open(path)?.0);
     }
     let read = input_file::read(std::io::stdin().lock(), CONTENT_BYTES_MAX);
-    read.map_err(|error| Stop::usage(format!("standard input cannot be read: {error}")))
+    read.map_err(|error| {
+        Stop::usage(format!("standard input cannot be read: {error}; name a file"))
+    })
 }
 
-/// Writes `bytes` to a file, or to standard output where none is named and no terminal would get
-/// them. A content (`is_secret`) goes into a file that only its owner may read, also where there
-/// was one that others might: it is theirs no more before the first byte is in it.
+/// Writes `bytes` to a file, or to standard output if none is named and it is not a terminal. A
+/// content (`is_secret`) goes into a file that only its owner may read; the mode of an existing
+/// file is changed before the first byte is written.
 ///
 /// # Errors
-/// If it cannot be written, or a terminal would get it.
+/// If it cannot be written, or standard output is a terminal.
 pub fn put(bytes: &[u8], to: Option<&PathBuf>, is_secret: bool) -> Result<(), Stop> {
     let Some(path) = to.filter(|path| path.as_os_str() != "-") else {
         let is_binary = std::str::from_utf8(bytes).is_err();
         if is_binary && std::io::stdout().is_terminal() {
-            let text = "these bytes are not for a terminal: name a file with -o FILE, or send \
-                        standard output elsewhere";
+            let text = "-o: a terminal cannot show these bytes: name a file with -o FILE, or \
+                        redirect standard output";
             return Err(Stop::usage(text));
         }
         return output::put_bytes(bytes);
@@ -79,15 +81,12 @@ pub fn put(bytes: &[u8], to: Option<&PathBuf>, is_secret: bool) -> Result<(), St
         let name = path.display();
         Stop::new(
             Exit::Record,
-            format!(
-                "{name} cannot be written: {error}\nhelp: name another \
-             file"
-            ),
+            format!("{name}: cannot be written: {error}\nhelp: name another file"),
         )
     })
 }
 
-/// The end of the program for what is wrong with an object, its keys or its policy.
+/// Returns the end of the program for an error of an object, its keys or its policy.
 pub fn stop(error: SealError) -> Stop {
     match error {
         SealError::Random(_) => Stop::new(Exit::Internal, error),
@@ -95,7 +94,7 @@ pub fn stop(error: SealError) -> Stop {
     }
 }
 
-/// The same, of the file of this name.
+/// Returns the end of the program for an error in the file of this name.
 pub fn stop_at(path: &Path) -> impl Fn(SealError) -> Stop {
     let name = path.display().to_string();
     move |error| {
@@ -110,13 +109,13 @@ fn check_private(path: &Path, mode: u32) -> Result<(), Stop> {
     }
     let name = path.display();
     Err(Stop::usage(format!(
-        "{name}: others than its owner may read or write this private key (mode {:04o}); chmod 600 \
-         {name}, and make a new key if somebody may have read it",
+        "{name}: users other than the owner may read or write this private key (mode {:04o}); run \
+         chmod 600 {name}, and make a new key if another user may have read it",
         mode & 0o7777
     )))
 }
 
-/// Text that is wiped when it is let go, and the file's mode.
+/// Returns text that is wiped when it is dropped, and the mode of its file.
 fn secret_text(path: &Path) -> Result<(Zeroizing<String>, u32), Stop> {
     let (bytes, mode) = read_open(path)?;
     let bytes = Zeroizing::new(bytes);
@@ -131,7 +130,7 @@ fn read_open(path: &Path) -> Result<(Vec<u8>, u32), Stop> {
     let mut file = File::open(path).map_err(wrong)?;
     let metadata = file.metadata().map_err(wrong)?;
     let mode = metadata.mode();
-    // As long as the file is from the beginning on: a buffer that grows leaves copies of a key.
+    // Reserved in full from the start: a buffer that grows leaves copies of a key.
     let mut bytes = Vec::with_capacity(metadata.len().min(CONTENT_BYTES_MAX) as usize + 1);
     let read = (&mut file).take(CONTENT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(wrong)?;
     if read as u64 > CONTENT_BYTES_MAX {
@@ -146,5 +145,5 @@ fn as_text(bytes: Vec<u8>, path: &Path) -> Result<String, Stop> {
 
 fn no_text(path: &Path) -> Stop {
     let name = path.display();
-    Stop::usage(format!("{name}: this is no text; keys are in PEM, policies in TOML"))
+    Stop::usage(format!("{name}: the file is not text: give a key in PEM or a policy in TOML"))
 }

@@ -1,4 +1,4 @@
-//! Sealed objects: the files that they and their keys are in, and how they are shown.
+//! Sealed objects: reads the files of objects and keys, and shows objects.
 
 pub mod files;
 pub mod text;

@@ -1,20 +1,19 @@
-//! A sealed object as a person reads it: who it is for, what its policy says, and what each of its
-//! layers takes.
+//! Text of a sealed object for readers: its recipients, its policy, and the bytes of each layer.
 
 use std::fmt::Write;
 
 use weigh_model::visible::visible_line;
 use weigh_seal::{Effect, Inspection, PartSizes, Policy, Rule};
 
-/// What can be seen of an object from outside.
+/// Returns everything that is visible of an object without a key.
 pub fn render(object: &Inspection) -> String {
     let mut text = format!("a sealed object of {} bytes\n", object.bytes);
     match (&object.signer, object.signature_bytes) {
         (Some(signer), Some(bytes)) => {
             let _ =
-                writeln!(text, "  signature   {bytes} B, said to be by {signer}; not checked here");
+                writeln!(text, "  signature   {bytes} B, named signer {signer}; not checked here");
         }
-        _ => text.push_str("  signature   none: anybody may have made it\n"),
+        _ => text.push_str("  signature   none: any program may have made it\n"),
     }
     for part in &object.parts {
         text.push_str(&render_part(part));
@@ -25,7 +24,7 @@ pub fn render(object: &Inspection) -> String {
     text
 }
 
-/// Words of an object, which anybody may have made, without what a terminal would obey.
+/// Returns words of an object without control sequences, because any program may have made it.
 pub fn printable(text: &str) -> String {
     visible_line(text).into_owned()
 }
@@ -95,7 +94,7 @@ fn render_rule(rule: &Rule) -> String {
     text
 }
 
-/// A moment in RFC 3339.
+/// Returns a moment in RFC 3339.
 fn moment(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds)
         .map_or_else(|_| seconds.to_string(), |time| time.to_string())

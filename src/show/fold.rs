@@ -1,7 +1,7 @@
 //! Lines that fit the width: long ones continue under their last column.
 
-/// The text with lines of at most `width` characters, as far as words allow. A line that is longer
-/// continues under its last column: behind the last two blanks of its first half.
+/// Returns the text with lines of at most `width` characters, as far as words allow. A long line
+/// continues under its last column, which begins after the last two blanks of its first half.
 pub fn folded(text: &str, width: usize) -> String {
     text.split_inclusive('\n').map(|line| folded_line(line, width)).collect()
 }
@@ -19,14 +19,14 @@ fn folded_line(line: &str, width: usize) -> String {
     format!("{head}{}{end}", lines.join(&gap))
 }
 
-/// Where the last column begins that begins before `most`.
+/// Returns the start of the last column that begins before `most`.
 fn last_column(line: &str, most: usize) -> usize {
     let blanks: Vec<bool> = line.chars().map(|c| c == ' ').collect();
     let begins = |at: usize| at >= 2 && blanks[at - 1] && blanks[at - 2] && !blanks[at];
     (0..blanks.len().min(most)).rev().find(|at| begins(*at)).unwrap_or(0)
 }
 
-/// Lines of at most so many characters, as far as words allow.
+/// Returns lines of at most `room` characters, as far as words allow.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -43,7 +43,7 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The beginning of a sentence that has at most so many characters.
+/// Returns the beginning of a sentence, at most `room` characters long.
 pub fn shortened(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -53,10 +53,10 @@ pub fn shortened(text: &str, room: usize) -> String {
     format!("{}{MORE}", whole.trim_end())
 }
 
-/// What stands for the rest of a sentence.
+/// Mark of a sentence that was cut.
 pub const MORE: &str = " ...";
 
-/// Columns for words where a terminal is very narrow.
+/// Columns for words if a terminal is very narrow.
 const ROOM_MIN: usize = 20;
 
 #[cfg(test)]

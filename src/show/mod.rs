@@ -1,4 +1,4 @@
-//! What a user sees: progress, tables, files.
+//! Output for users: progress, tables, files.
 
 pub mod fold;
 pub mod output;

@@ -1,4 +1,4 @@
-//! Standard output, where it may be a full disk or a pipe that nobody reads any more.
+//! Standard output, which may be a full disk or a pipe that its reader has closed.
 
 use std::io::{ErrorKind, Write};
 
@@ -8,14 +8,14 @@ use crate::show::fold::folded;
 use crate::show::terminal::width;
 use weigh_runner::exit::{Exit, Stop};
 
-/// Writes `text` to standard output. Whoever closed the pipe (`| head`) has read what he wanted.
-/// Control characters are made visible, since what is shown was named by others: runs, targets,
-/// questions.
+/// Writes `text` to standard output. A closed pipe (`
+/// head`) is not an error. Makes control characters visible, because runs, targets and questions
+/// are named by others.
 pub fn put(text: &str) -> Result<(), Stop> {
     put_bytes(visible(text).as_bytes())
 }
 
-/// The same of a table that may have colours, which stay what they are.
+/// Writes a table that may have colours, which are kept.
 ///
 /// # Errors
 /// Those of [`put`].
@@ -23,7 +23,7 @@ pub fn put_table(text: &str) -> Result<(), Stop> {
     put_bytes(visible_in_colour(text).as_bytes())
 }
 
-/// Control characters made visible, but for those that only choose a colour or a weight.
+/// Makes control characters visible, except those of colours and weights.
 fn visible_in_colour(text: &str) -> String {
     let mut parts = text.split(COLOUR);
     let mut shown = visible(parts.next().unwrap_or_default()).into_owned();
@@ -36,10 +36,10 @@ fn visible_in_colour(text: &str) -> String {
     shown
 }
 
-/// How a colour or a weight begins (ECMA-48, SGR).
+/// Start of a colour or a weight (ECMA-48, SGR).
 const COLOUR: &str = "\u{1b}[";
 
-/// The same with lines that fit the width of the terminal.
+/// Writes `text` with lines that fit the width of the terminal.
 ///
 /// # Errors
 /// Those of [`put`].
@@ -47,13 +47,16 @@ pub fn put_folded(text: &str) -> Result<(), Stop> {
     put(&folded(text, width()))
 }
 
-/// The same of what may be no text.
+/// Writes bytes that need not be text.
 pub fn put_bytes(bytes: &[u8]) -> Result<(), Stop> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Stop::new(
             Exit::Record,
-            format!("standard output cannot be written: {error}\nhelp: send it elsewhere"),
+            format!(
+                "standard output cannot be written: {error}\nhelp: redirect it to another \
+                     file or program"
+            ),
         )),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Every picture of a report as a file of its own.
+//! Writes every picture of a report as a file of its own.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use weigh_study::page::Drawn;
 use crate::output_file;
 use weigh_runner::exit::{Exit, Stop};
 
-/// Draws every picture of a run into `folder`, making it where it is not there; how many there are.
+/// Draws every picture of a run into `folder`, which is created if needed; returns their number.
 pub fn write(folder: &Path, gallery: &Gallery) -> Result<usize, Stop> {
     make(folder)?;
     let artist = Artist::new(&gallery.shared).map_err(failed)?;
@@ -23,8 +23,8 @@ pub fn write(folder: &Path, gallery: &Gallery) -> Result<usize, Stop> {
     Ok(gallery.pictures.len())
 }
 
-/// Writes the figures of a study, which are drawn already, into `folder`, making it where it is not
-/// there; how many there are.
+/// Writes the drawn figures of a study into `folder`, which is created if needed; returns their
+/// number.
 pub fn write_drawn(folder: &Path, figures: &[Drawn]) -> Result<usize, Stop> {
     make(folder)?;
     let artist = Artist::new(&Value::Null).map_err(failed)?;
@@ -41,7 +41,7 @@ fn make(folder: &Path) -> Result<(), Stop> {
     })
 }
 
-/// A picture as SVG and as PNG.
+/// Writes a picture as SVG and as PNG.
 fn pair(
     folder: &Path,
     name: &str,
@@ -62,11 +62,11 @@ fn failed(error: weigh_report::charts::Failed) -> Stop {
     Stop::new(Exit::Internal, error)
 }
 
-/// As wide as a column of text in a paper or on a page.
+/// Width of a picture: a column of text in a paper or on a page.
 const WIDTH_PIXELS: u32 = 900;
 
-/// Sharp on paper at 18 cm: 254 dots an inch.
+/// Resolution of a picture: 254 dots per inch in print at a width of 18 cm.
 const DOTS_PER_PIXEL: f32 = 2.0;
 
-/// As sharp, at 9 cm: figures of a study are narrower.
+/// Resolution of a study's figure: 254 dots per inch in print at a width of 9 cm.
 const DOTS_PER_FIGURE_PIXEL: f32 = 4.0;

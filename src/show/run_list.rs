@@ -1,4 +1,4 @@
-//! Runs as a table, and a metric's way through them.
+//! Tables of runs, and of a metric over all of them.
 
 use std::collections::BTreeMap;
 
@@ -15,29 +15,29 @@ use weigh_study::Replayed;
 use weigh_study::outcome::ClaimOutcome;
 use weigh_study::outcome::Outcome;
 
-/// The run of a study in the list.
+/// Entry of a study's run in the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudyEntry {
-    /// Its folder's name.
+    /// Name of its folder.
     pub id: String,
-    /// When it started, RFC 3339.
+    /// Start, in RFC 3339.
     pub started: String,
-    /// How it ended.
+    /// Outcome of the run.
     pub outcome: String,
-    /// The study's name.
+    /// Name of the study.
     pub name: String,
-    /// How much of it was run.
+    /// Part of the study that was run.
     pub scale: String,
-    /// What it asks.
+    /// Question of the study.
     pub question: String,
-    /// The version of Weighbridge.
+    /// Version of Weighbridge.
     pub version: String,
-    /// How many claims the replay answers by each word; null where an older version has judged.
+    /// Number of claims by the answer of the replay; null if an older version has judged.
     pub replayed: Option<BTreeMap<&'static str, usize>>,
 }
 
 impl StudyEntry {
-    /// What `study.json` in this folder says.
+    /// Returns the entry of a folder from its `study.json`.
     pub fn of(folder: &StudyFolder, found: &Outcome) -> StudyEntry {
         let outcome = match found.state.as_str() {
             "running" if folder.is_in_progress() => "in progress",
@@ -64,7 +64,7 @@ impl StudyEntry {
     }
 }
 
-/// Single runs, and below them those of studies.
+/// Returns the table of single runs, and below it the table of studies.
 pub fn tables(entries: &[&RunEntry], studies: &[StudyEntry]) -> String {
     let mut text = if entries.is_empty() { String::new() } else { table(entries) };
     if studies.is_empty() {
@@ -90,7 +90,7 @@ pub fn tables(entries: &[&RunEntry], studies: &[StudyEntry]) -> String {
     text + &aligned(&heading, &studies.iter().map(row).collect::<Vec<_>>(), 4..=7)
 }
 
-/// The list for programs: single runs, then those of studies, which have answers.
+/// Returns the list as JSON: single runs, then runs of studies, which have answers.
 pub fn entries_json(
     entries: &[&RunEntry],
     studies: &[StudyEntry],
@@ -105,7 +105,7 @@ pub fn entries_json(
     serde_json::to_string_pretty(&all)
 }
 
-/// One line a run, the oldest first.
+/// Returns one line for each run, the oldest first.
 fn table(entries: &[&RunEntry]) -> String {
     let rows = entries.iter().map(|entry| {
         vec![
@@ -128,7 +128,7 @@ fn table(entries: &[&RunEntry]) -> String {
         "cells",
         "trials",
         "failed",
-        "worst doubt",
+        "worst warning",
         "weigh",
         "name",
         "question",
@@ -136,7 +136,7 @@ fn table(entries: &[&RunEntry]) -> String {
     aligned(&heading, &rows.collect::<Vec<_>>(), 3..=5)
 }
 
-/// For every cell a heading and one line a run that has it.
+/// Returns a heading for every cell, and one line for each run that has it.
 pub fn history(metric: &str, entries: &[&RunEntry], figures: &[&FigureEntry]) -> String {
     let unit = unit_of(metric);
     let mut text = String::new();
@@ -164,11 +164,11 @@ pub fn history(metric: &str, entries: &[&RunEntry], figures: &[&FigureEntry]) ->
             .collect();
         text += &aligned(&["started", "value", "interval", "n", "", "weigh", "run"], &rows, 1..=3);
     }
-    text += "\nweigh diff RUN RUN says whether two of them differ\n";
+    text += "\nweigh diff RUN RUN compares two of them\n";
     text
 }
 
-/// The history as JSON: runs, and for every cell its figures.
+/// Returns the history as JSON: runs, and for every cell its figures.
 pub fn figures_json(
     entries: &[&RunEntry],
     figures: &[&FigureEntry],
@@ -183,7 +183,7 @@ pub fn figures_json(
     serde_json::to_string_pretty(&json!({"runs": entries, "cells": cells}))
 }
 
-/// The figures of each cell, in the order of the runs; cells as they first occur.
+/// Groups figures by cell, in the order of the runs; cells in the order of their first occurrence.
 fn by_cell<'f>(figures: &[&'f FigureEntry]) -> Vec<Vec<&'f FigureEntry>> {
     let mut cells: Vec<Vec<&FigureEntry>> = Vec::new();
     for figure in figures {
@@ -217,8 +217,8 @@ fn in_unit(value: f64, unit: &str) -> String {
     }
 }
 
-/// Columns with two blanks between them; those in `right` end where their headings end. Columns
-/// that the terminal has no room for are left out.
+/// Aligns columns with two blanks between them; those in `right` end under the end of their
+/// heading. Leaves out columns that do not fit the terminal.
 fn aligned(
     heading: &[&str],
     rows: &[Vec<String>],
@@ -246,7 +246,7 @@ fn aligned_within(
         shown.map(|(_, width)| width + 2).sum::<usize>().saturating_sub(2)
     };
     let last = widths.last().copied().unwrap_or(0);
-    // The last column is words, which may be cut as long as enough of them is left.
+    // The last column is words, which may be cut if enough of them is left.
     let room = (most + last).saturating_sub(total(&[]));
     let cut = (last > room && room >= ROOM_MIN).then_some(room);
     let mut left_out: Vec<usize> = Vec::new();
@@ -279,7 +279,7 @@ fn aligned_within(
     text
 }
 
-/// Columns of the words of the last column that are worth being shown.
+/// Fewest columns of the last column that are worth showing.
 const ROOM_MIN: usize = 20;
 
 /// Columns in the order in which a narrow terminal loses them; `--json` has all.

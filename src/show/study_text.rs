@@ -1,5 +1,5 @@
-//! The answers to a study's claims, for a terminal: a table of the three answers, then each claim
-//! with the figures that decided it.
+//! Text on a terminal for the answers to a study's claims: a table, then each claim with the
+//! figures that decided it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::show::fold::{MORE, shortened, wrapped};
 use crate::show::terminal::width;
 use crate::show::tool_text;
 
-/// The answers of a study, and where its page is.
+/// Returns the answers of a study, and the place of its page.
 pub fn shown(found: &Outcome, folder: &Path) -> String {
     let page = folder.join(PAGE);
     format!("{}report: {}\n", outcome(found, width()), page.display())
 }
 
-/// What was judged, the table of answers, the claims, and what was not run.
+/// Returns the runs that were judged, the table of answers, the claims, and the skipped plans.
 fn outcome(outcome: &Outcome, columns: usize) -> String {
     let mut text = format!("{}: {}\n", outcome.study, outcome.question);
     if outcome.occasions.len() > 1 {
@@ -51,7 +51,7 @@ fn outcome(outcome: &Outcome, columns: usize) -> String {
     text
 }
 
-/// `judged from 3 runs in 3 boots: a (quick), b (quick), c (full)`.
+/// Returns a line such as `judged from 3 runs in 3 boots: a (quick), b (quick), c (full)`.
 fn runs(occasions: &[OccasionShown]) -> String {
     let name = |own: &OccasionShown| format!("{} ({})", own.run, own.scale);
     let names: Vec<String> = occasions.iter().map(name).collect();
@@ -65,7 +65,7 @@ fn runs(occasions: &[OccasionShown]) -> String {
     format!("judged from {} runs{boots}: {}", occasions.len(), names.join(", "))
 }
 
-/// A line for each claim: its id and its three answers.
+/// Returns a line for each claim: its ID and its three answers.
 fn table(claims: &[ClaimOutcome]) -> String {
     let heading = ["claim", "as printed", "replayed", "why"].map(str::to_owned);
     let row = |claim: &ClaimOutcome| {
@@ -85,7 +85,7 @@ fn table(claims: &[ClaimOutcome]) -> String {
     text
 }
 
-/// `reproduced (stand-in)`: the answer of a replay, and on what.
+/// Returns the answer of a replay and its kind, such as `reproduced (stand-in)`.
 fn replay(replay: &Replay) -> String {
     match replay.answer {
         Replayed::NotRun => replay.answer.to_string(),
@@ -94,14 +94,15 @@ fn replay(replay: &Replay) -> String {
     }
 }
 
-/// A claim: what the paper says, the sentence of its answers, how many runs agree.
+/// Returns a claim: the statement of the paper, the sentence of its answers, and the number of runs
+/// that agree.
 fn one(claim: &ClaimOutcome, columns: usize) -> String {
     let indent = claim.id.chars().count() + 2;
     let room = columns.saturating_sub(indent).max(ROOM_MIN);
     let mut text = format!("{}  {}\n", claim.id, shortened(&claim.says, room));
     let lines = wrapped(&claim.sentence, room);
     for (number, line) in lines.iter().take(LINES_MAX).enumerate() {
-        // The page has all of it.
+        // The page has the full text.
         let is_cut = number + 1 == LINES_MAX && lines.len() > LINES_MAX;
         let more = if is_cut { MORE } else { "" };
         let _ = writeln!(text, "{:indent$}{line}{more}", "");
@@ -112,7 +113,8 @@ fn one(claim: &ClaimOutcome, columns: usize) -> String {
     text
 }
 
-/// The plans that were not run, each once, and why; then the experiments that cannot be.
+/// Returns the plans that were not run, each once, with the reason; then the experiments that
+/// cannot be run.
 fn skipped(outcome: &Outcome) -> Vec<(&str, &str)> {
     let mut seen: Vec<(&str, &str)> = Vec::new();
     for experiment in &outcome.experiments {
@@ -132,8 +134,8 @@ fn skipped(outcome: &Outcome) -> Vec<(&str, &str)> {
     seen
 }
 
-/// Columns for a sentence where a terminal is very narrow.
+/// Columns for a sentence if a terminal is very narrow.
 const ROOM_MIN: usize = 40;
 
-/// Lines for the sentence of a claim.
+/// Most lines for the sentence of a claim.
 const LINES_MAX: usize = 3;

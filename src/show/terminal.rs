@@ -1,4 +1,4 @@
-//! Progress of a run: a bar on a terminal; without one a line for each trial and one a second. Both
+//! Progress of a run: a bar on a terminal; otherwise a line for each trial and one per second. Both
 //! show rate and p99 of the last half second first, then the trial and the time left.
 
 use std::io::IsTerminal;
@@ -17,7 +17,7 @@ use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::trial::ticks::Tick;
 use weigh_runner::watcher::{Standing, Watcher};
 
-/// Prints lines on stderr: what there is to say before a run and beside it.
+/// Prints lines on stderr: notes before a run and during it.
 pub struct Lines;
 
 impl Watcher for Lines {
@@ -44,24 +44,24 @@ pub fn stopped(stop: Stop) -> Exit {
     stop.exit()
 }
 
-/// Shows how a run goes, on stderr.
+/// Shows the progress of a run on stderr.
 pub struct Display {
     is_quiet: bool,
-    /// Drawn from the first trial on, on a terminal.
+    /// The bar, drawn from the first trial on if stderr is a terminal.
     bar: OnceLock<Option<ProgressBar>>,
     trial: Mutex<Option<Underway>>,
 }
 
-/// A trial that is shown.
+/// The trial that is shown.
 struct Underway {
     standing: Standing,
     pace: Pace,
-    /// When a line was last written.
+    /// Time of the last line.
     said: Instant,
 }
 
 impl Display {
-    /// Of a run that begins.
+    /// Returns the display of a run that begins.
     pub fn new(is_quiet: bool) -> Display {
         Display { is_quiet, bar: OnceLock::new(), trial: Mutex::new(None) }
     }
@@ -75,7 +75,7 @@ impl Display {
         Some(bar)
     }
 
-    /// The bar, if one is drawn.
+    /// Returns the bar, if one is drawn.
     fn bar(&self) -> Option<&ProgressBar> {
         self.bar.get()?.as_ref()
     }
@@ -165,7 +165,7 @@ impl Drop for Display {
     }
 }
 
-/// How far the bar is, of [`PARTS`], by the most that can come.
+/// Returns the position of the bar, of [`PARTS`], by the longest possible run.
 fn position(own: &Standing) -> u64 {
     let planned = own.planned.0.unwrap_or(Nanos::NEVER).as_secs_f64();
     let share = (own.since.elapsed().as_secs_f64() / planned).min(1.0);
@@ -173,7 +173,7 @@ fn position(own: &Standing) -> u64 {
     (done / own.of.1.max(1) as f64 * PARTS as f64) as u64
 }
 
-/// What was done since it was last said, and what the whole trial has done so far.
+/// Counts since the last line, and of the whole trial so far.
 struct Pace {
     length_ns: u64,
     sent: u64,
@@ -181,7 +181,7 @@ struct Pace {
     is_warmup: bool,
     times: IntervalTimes,
     connections: u64,
-    /// The time since the load began.
+    /// Time since the load began.
     passed: Nanos,
     sent_in_all: u64,
     planned: (Option<Nanos>, Option<u64>),
@@ -220,14 +220,14 @@ impl Pace {
         self.length_ns >= SAID_EVERY_NS
     }
 
-    /// True once there is nothing left to send: what is under way is awaited.
+    /// True if nothing is left to send and messages in flight are awaited.
     fn is_draining(&self) -> bool {
         let is_over = self.planned.0.is_some_and(|planned| self.passed > planned);
         let is_sent = self.planned.1.is_some_and(|messages| self.sent_in_all >= messages);
         self.sent == 0 && (is_over || is_sent)
     }
 
-    /// Says it, and begins anew.
+    /// Returns the text and resets the counts.
     fn take_text(&mut self) -> String {
         let text = self.text();
         (self.sent, self.done, self.length_ns) = (0, 0, 0);
@@ -254,32 +254,32 @@ impl Pace {
     }
 }
 
-/// Messages per second: whole from 100 on, three digits below.
+/// Returns messages per second: whole from 100 on, three digits below.
 fn rate(per_second: f64) -> String {
     if per_second < 99.95 { three_digits(per_second) } else { count(per_second.round() as u64) }
 }
 
-/// Rates are those of at least this time, a little less than what is told of a second.
+/// Shortest time of a rate: a little less than half of the interval between two lines.
 const SAID_EVERY_NS: u64 = 450_000_000;
 
 /// Parts of the bar.
 const PARTS: u64 = 10_000;
 
-/// How text is drawn on stdout.
+/// Returns the style of text on stdout.
 pub fn style() -> Style {
     let stdout = console::Term::stdout();
     let width = stdout.is_term().then(|| stdout.size().1);
     Style::from_environment(width, |name| std::env::var(name).ok())
 }
 
-/// The same on stderr, where progress is shown.
+/// Returns the style of text on stderr, which shows progress.
 fn style_of_progress() -> Style {
     let stderr = console::Term::stderr();
     let width = stderr.is_term().then(|| stderr.size().1);
     Style::from_environment(width, |name| std::env::var(name).ok())
 }
 
-/// Columns of text on stdout.
+/// Returns the columns of text on stdout.
 pub fn width() -> usize {
     usize::from(style().width)
 }

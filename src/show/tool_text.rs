@@ -1,12 +1,12 @@
-//! Real programs beside Weighbridge, for a terminal: each figure that is compared, with the
-//! difference.
+//! Text on a terminal for real programs that ran next to Weighbridge: each compared figure, with
+//! the difference.
 
 use std::fmt::Write;
 
 use weigh_report::figures::three_digits;
 use weigh_study::tools::{ToolCompared, ToolFigure, ToolShown};
 
-/// A block for every program that was run; empty where none was.
+/// Returns a block for every program that was run; empty if there was none.
 pub fn tools(all: &[ToolShown]) -> String {
     let mut text = String::new();
     for tool in all.iter().filter(|tool| tool.skipped.is_none()) {
@@ -30,12 +30,12 @@ pub fn tools(all: &[ToolShown]) -> String {
     text
 }
 
-/// Figures that are compared, and what a message costs the program.
+/// True for figures that are compared, and for the cost of a message in the program.
 fn is_shown(figure: &ToolFigure) -> bool {
     !figure.compared_with.is_empty() || figure.name == "cpu_s_per_message"
 }
 
-/// `weigh like autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)`.
+/// Returns a line such as `weigh like autocannon: 10,000/s; difference 4.00/s (-2.00 to 10.0)`.
 fn compared(own: &ToolCompared, unit: &str) -> String {
     let what = &own.what;
     let Some(value) = own.value else { return format!("{what}: {}", own.reason) };

@@ -141,8 +141,12 @@ fn an_installation_is_told_done_tried_and_not_repeated() {
     }
     let shop = Shop::new("install", OWN);
     let told = shop.weigh(&["targets", "install", "mine"]).with(0).stdout;
-    for part in ["Mine 1.2 takes about 1 MB in ", "/mine-1.2\n", "  cp what done", "--yes does it"]
-    {
+    for part in [
+        "Mine 1.2 takes about 1 MB in ",
+        "/mine-1.2\n",
+        "  cp what done",
+        "--yes to run these commands",
+    ] {
         assert!(told.contains(part), "{part} is not in\n{told}");
     }
     assert!(shop.shelf().is_empty());

@@ -66,7 +66,9 @@ fn a_folder_of_targets_comes_before_those_built_in() {
     let text = place.weigh(&["targets", "--data", "mine"]).with(0).stdout;
     assert!(text.contains("Mine, not installed: apt-get install mosquitto"), "{text}");
     let text = place.weigh(&["targets", "install", "mosquitto", "--data", "mine"]).with(0).stdout;
-    for part in ["Mine takes about", "needs root", "apt-get install --yes", "--yes does it"] {
+    for part in
+        ["Mine takes about", "needs root", "apt-get install --yes", "--yes to run these commands"]
+    {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     let ended = place.compare(&["mosquitto", "--data", "mine", "-n", "5"]).with(2);

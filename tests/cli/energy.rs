@@ -215,5 +215,5 @@ fn the_log_of_a_meter_outside_is_laid_on_the_run() {
     place.write("power.csv", "time_s,power\n0,1\n");
     let refused =
         place.weigh(&["energy", "meters", "--log", "power.csv", "--run", "latest"]).with(2);
-    refused.saying(&["line 1", "power_W", "nothing was changed"]);
+    refused.saying(&["line 1", "power_W", "the run was not changed"]);
 }

@@ -188,16 +188,19 @@ fn a_password_of_a_tools_flag_is_never_recorded() {
 fn flags_that_nothing_would_heed_are_refused_with_what_to_type() {
     let place = Place::new("facade-refusals");
     for (words, said) in [
-        (&["like", "wrk", "-s", "post.lua", "http://127.0.0.1:1/"][..], "no Lua is run here"),
+        (&["like", "wrk", "-s", "post.lua", "http://127.0.0.1:1/"][..], "instead of"),
         (&["like", "autocannon", "--har", "a.har", "127.0.0.1:1"], "cases of a plan"),
         (&["like", "autocannon", "-l", "127.0.0.1:1"], "weigh export"),
-        (&["like", "autocannon", "--frobnicate", "127.0.0.1:1"], "--frobnicate"),
+        (
+            &["like", "autocannon", "--frobnicate", "127.0.0.1:1"],
+            "weigh like autocannon has no such flag",
+        ),
         (&["like", "autocannon", "-a", "5", "127.0.0.1:1"], "at most -c 5"),
         (&["like", "autocannon", "-d", "0", "127.0.0.1:1"], "type -d 10"),
         (&["like", "autocannon", "-R", "50", "-p", "2", "127.0.0.1:1"], "leave -p out"),
         (&["like", "mqtt-stresser", "-log-level", "3"], "leave it out"),
         (&["like", "oha", "-p", "4", "http://127.0.0.1:1/"], "h2c://HOST:PORT/"),
-        (&["like", "k6", "run", "script.js"], "scripts are not run here"),
+        (&["like", "k6", "run", "script.js"], "scripts are not supported"),
         (&["like", "wrk", "-t8", "-c4", "http://127.0.0.1:1/"], "at least -c 8"),
         (&["like", "autocannon", "mqtt://127.0.0.1:1"], "http1"),
         (&["like", "wrk", "http://example.invalid/"], "example.invalid"),

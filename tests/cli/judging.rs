@@ -157,7 +157,7 @@ fn a_run_of_an_older_version_is_listed_and_judged_anew() {
     let line = listed.lines().find(|line| line.contains(&runs[0])).expect("it is listed");
     assert!(line.contains('–') && !listed.contains("contradicted"), "{listed}");
     let report = place.weigh(&["report", &runs[0]]).with(0);
-    let report = report.saying(&["cannot read the study files", "nothing was written"]).stdout;
+    let report = report.saying(&["cannot read the study files", "no file was written"]).stdout;
     assert!(report.contains("C1") && report.contains("does not record"), "{report}");
     assert_eq!(fs::read_to_string(folder.join("study.json")).expect("it is there"), old);
     let judged = place.judge(&runs, &["--json"]).with(0).json();

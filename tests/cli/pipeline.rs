@@ -353,7 +353,7 @@ fn what_cannot_be_is_named() {
         (vec!["store", "--database", "nowhere/readings.db"], 3, "its folder must exist"),
         (vec!["store", "--database", "diary.txt"], 3, "not an SQLite database"),
         (vec!["store", "--hops", "diary.txt"], 3, "it is not a file of hops"),
-        (vec!["store", "--durable", "on"], 2, "memory outlives nothing"),
+        (vec!["store", "--durable", "on"], 2, "memory is not durable"),
         (vec!["store", "--linger", "5"], 2, "has no unit"),
         (vec!["store", "--listen", &taken], 3, "port 0 for a free one"),
         (vec!["api", "--listen", &taken], 3, "port 0 for a free one"),
@@ -365,7 +365,7 @@ fn what_cannot_be_is_named() {
         (vec!["gateway", "--broker", "mqtt://127.0.0.1:1", "--to", &http.url], 3, "no session"),
         (vec!["gateway", "--broker", "mqtts://127.0.0.1:1", "--to", &http.url], 2, "is not spoken"),
         (vec!["pipeline", "--stages", "store,api"], 2, "in the order of a message"),
-        (vec!["pipeline", "--stages", "gateway"], 2, "nobody to hand readings on to"),
+        (vec!["pipeline", "--stages", "gateway"], 2, "needs a next stage"),
         (vec!["pipeline", "--stages", "api", "--broker", "mqtt://h"], 2, "without a gateway"),
         (vec!["pipeline", "--database", "nowhere/readings.db"], 3, "its folder must exist"),
     ] {

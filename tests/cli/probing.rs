@@ -67,11 +67,11 @@ fn files_that_are_no_abilities_are_named() {
 fn words_that_mean_nobody_are_told_who_there_is() {
     let place = Place::new("nobody");
     for (words, parts) in [
-        (&["mosquito"][..], &["is no target", "mosquitto", "mqtt"][..]),
+        (&["mosquito"][..], &["unknown target", "mosquitto", "mqtt"][..]),
         (&["tcp"], &["tcp has no abilities", "a broker of MQTT"]),
-        (&["mqtt://192.0.2.1:1883"], &["beyond this machine", "--i-may-load-this"]),
+        (&["mqtt://192.0.2.1:1883"], &["not this machine", "--i-may-load-this"]),
         (&["mqtt://127.0.0.1:1", "--set", "mqtt.qos=1"], &["--set", "reference servers"]),
-        (&["mqtt", "--user", "ada"], &["--user", "server by URL"]),
+        (&["mqtt", "--user", "ada"], &["--user", "server given by URL"]),
         (&["mqtt", "--set", "http1.store=1"], &["http1.store", "not a key of mqtt"]),
         (&["http://127.0.0.1:1", "--insecure"], &["--insecure", "without TLS"]),
     ] {

@@ -196,12 +196,16 @@ impl Drop for Place {
 }
 
 impl From<Output> for Ended {
+    /// Fails if the program refused something and printed no fix (STYLE.md, rule 3).
     fn from(output: Output) -> Ended {
-        Ended {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        let code = output.status.code();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_refusal = matches!(code, Some(2..=4));
+        // The help of a command without its arguments is a fix too.
+        let has_fix = stderr.contains("help: ") || stderr.contains("\nUsage: ");
+        assert!(!is_refusal || has_fix, "code {code:?} without a fix:\n{stdout}\n{stderr}");
+        Ended { code, stdout, stderr }
     }
 }
 

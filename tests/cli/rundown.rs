@@ -38,7 +38,7 @@ fn practice_counts_sessions_and_says_that_it_counts_for_nothing() {
     let place = tank("practice");
     let words =
         ["energy", "rundown", "tank.toml", "--no-gauge", "--for", "2s", "--battery", "2000mAh@5V"];
-    let ended = place.weigh(&words).with(0).saying(&["1 of 2 lanes", "no gauge is read"]);
+    let ended = place.weigh(&words).with(0).saying(&["1 of 2 lanes", "gauge is not read"]);
     let sessions: u64 =
         ended.stdout.split(' ').next().and_then(|n| n.parse().ok()).expect("a count");
     assert!(sessions > 0);

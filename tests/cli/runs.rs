@@ -29,7 +29,7 @@ fn the_history_of_a_metric_is_shown_run_by_run() {
     place
         .weigh(&["runs", "--metric", "response_time_ns.p98"])
         .with(2)
-        .saying(&["there are", "p99"]);
+        .saying(&["no run has this metric", "p99"]);
     place.weigh(&["runs", "--metric", "response_time"]).with(2).saying(&["p(95)"]);
     place.weigh(&["runs", "--since", "yesterday"]).with(2).saying(&["2026-11-01"]);
 }

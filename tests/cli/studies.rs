@@ -137,7 +137,7 @@ fn a_plan_that_is_shown_can_be_run() {
 fn what_is_wrong_is_named_and_nothing_starts() {
     let place = Place::tiny("study-wrong");
     for (line, parts) in [
-        ("run --data data", &["no study is named", "tiny", "--all"][..]),
+        ("run --data data", &["the study is missing", "tiny", "--all"][..]),
         ("run tinny --data data", &["\"tinny\" is not a known study", "did you mean tiny?"]),
         ("run tiny --data data --only E9", &["E9", "no experiment", "E1 or E2 or E3"]),
         ("run tiny --data data --as wrong", &["wrong", "published, right or tools"]),
@@ -245,7 +245,7 @@ fn what_came_of_it_is_shown_and_can_be_shown_again() {
     // Whoever goes on with the run holds its folder: then it is shown, and nothing is written.
     let folder = fs::File::open(place.run()).expect("the run's folder");
     folder.try_lock().expect("nobody goes on with it");
-    let meanwhile = place.weigh(&["report", "latest"]).with(0).saying(&["nothing was written"]);
+    let meanwhile = place.weigh(&["report", "latest"]).with(0).saying(&["no file was written"]);
     assert_eq!(meanwhile.stdout, ended.stdout);
     assert!(!place.run().join("report.html").exists());
     drop(folder);
@@ -376,7 +376,7 @@ fn a_full_disk_ends_a_study_and_room_lets_it_go_on() {
     command.args(["-c", &script]).current_dir(place.folder());
     command.env("WEIGH", env!("CARGO_BIN_EXE_weigh")).env("WEIGH_CLI_TEST", place.mark());
     let ended = Ended::from(command.output().expect("bash starts")).with(4);
-    let ended = ended.saying(&["what was measured is above", "weigh study run --resume"]);
+    let ended = ended.saying(&["the measured results are above", "weigh study run --resume"]);
     assert_eq!(ended.json()["state"], "failed");
     let resumed = place.weigh(&["study", "run", "--resume", "latest", "--quiet", "--json"]).with(0);
     assert_eq!(resumed.json()["state"], "done");

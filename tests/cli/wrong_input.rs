@@ -104,12 +104,12 @@ fn a_slip_is_named_where_it_was_made() {
     }
     for (line, parts) in [
         ("compare tcp -n 1.5", &["--messages", "not a whole number"][..]),
-        ("compare tcp -c -1", &["-c -1", "negative", "type 1"]),
-        ("compare tcp -d -5s", &["-d -5s", "negative", "type 5s"]),
+        ("compare tcp -c -1", &["-c -1", "negative", "type -c 1"]),
+        ("compare tcp -d -5s", &["-d -5s", "negative", "type -d 5s"]),
         ("compare tcp -n 1e30", &["too large"]),
         ("compare tcp --body lines:/dev/null", &["--body", "lines:/dev/null", "has no lines"]),
         ("compare http --secret-header @keys.txt", &["--secret-header @keys.txt", "cannot be"]),
-        ("compare tcp --body template:{foo}", &["--body", "{foo}", "{seq}, {client}, {time}"]),
+        ("compare tcp --body template:{foo}", &["--body", "{foo}", "type {seq}, {client}, {time}"]),
         ("compare tcp --body template:{cliant}", &["did you mean {client}?"]),
         ("compare 127.0.0.1:18091", &["http://127.0.0.1:18091", "mqtt://127.0.0.1:18091"]),
         ("compare localhost", &["http://localhost", "mqtt://localhost:PORT"]),
@@ -121,6 +121,21 @@ fn a_slip_is_named_where_it_was_made() {
             &["--meter", "its folder does not exist"],
         ),
         ("audit /dev/null", &["/dev/null"]),
+        ("compare tcp -q 3", &["--qos", "3 is out of range", "from 0 to 2"]),
+        (
+            "compare tcp --fail-if 'zzz > 5ms'",
+            &["unknown figure \"zzz\"", "docs/guide/conditions.md"],
+        ),
+        ("compare tcp --fail-if 'p99 > 5'", &["--fail-if", "has no unit", "help: type 5ms or 5s"]),
+        (
+            "compare tcp --sys never",
+            &["--sys", "unknown value \"never\"", "help: type auto, on or off"],
+        ),
+        ("compare tcp -n", &["--messages", "the value is missing", "help: type --messages <N>"]),
+        ("compare tcp --radio lte", &["--device", "is missing", "help: add --device"]),
+        ("observe --pid 0", &["--pid", "0 is out of range", "from 1 to"]),
+        ("study run flepsi", &["unknown study \"flepsi\"", "did you mean flespi?"]),
+        ("like wrk -c many http://127.0.0.1:1/", &["--connections", "help: type"]),
         ("serve mqtt --listen nowhere.invalid:0", &["type 127.0.0.1:1883"]),
     ] {
         check(&place, line, 2, parts);
@@ -132,6 +147,8 @@ fn a_slip_is_named_where_it_was_made() {
     let line = "compare tcp --device nrf9160 --battery 1e300mAh@3V";
     let battery = check(&place, line, 2, &["1e300 mAh"]);
     assert!(battery.stderr.len() < 400, "{}", battery.stderr);
+    let rate = check(&place, "compare tcp -R 1e300/s --dry", 2, &["-R 1000"]);
+    assert!(rate.stderr.len() < 400, "{}", rate.stderr);
     check(&place, "compare MQTT://127.0.0.1:9 -n 1", 3, &["refused"]);
     check(&place, "serve mqtt --listen 192.0.2.1:1883", 3, &["address of this machine"]);
     let said = check(&place, "compare tcp -n 5 --meter csv:power.csv --dry", 0, &[]).stderr;

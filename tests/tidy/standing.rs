@@ -4,5 +4,4 @@
 /// folder that is not here has none.
 #[rustfmt::skip]
 pub const WORDS: &[(&str, usize)] = &[
-    ("src", 154),
 ];

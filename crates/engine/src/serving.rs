@@ -51,7 +51,7 @@ pub enum ServeError {
     },
 }
 
-/// Returns what to type if the server cannot listen on an address.
+/// Returns the reason and what to type if an address cannot be listened on.
 pub fn listen_fix(on: &SocketAddr, fault: IoFault) -> String {
     let port = on.port();
     match fault {
@@ -65,7 +65,7 @@ pub fn listen_fix(on: &SocketAddr, fault: IoFault) -> String {
     }
 }
 
-/// The first port that everybody may listen on (ip(7), `ip_unprivileged_port_start`).
+/// First port that every user may listen on (ip(7), `ip_unprivileged_port_start`).
 const PORT_OF_USERS_MIN: u16 = 1024;
 
 impl Serving {

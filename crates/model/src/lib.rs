@@ -32,6 +32,7 @@ pub mod path;
 pub mod pieces;
 pub mod plan;
 pub mod protocol;
+pub mod refusal;
 mod rewritten;
 pub mod rule;
 pub mod seal;

@@ -272,7 +272,7 @@ fn count(value: &DeValue<'_>, low: u64, high: u64) -> Result<Value, Wrong> {
     let fits = read.filter(|read| (i128::from(low)..=i128::from(high)).contains(read));
     match fits.and_then(|read| i64::try_from(read).ok()) {
         Some(read) => Ok(Value::Integer(read)),
-        None => Err(Wrong::new(format!("{} is not a value it takes", number.as_str()), wanted())),
+        None => Err(Wrong::new(format!("{} is out of range", number.as_str()), wanted())),
     }
 }
 
@@ -290,7 +290,7 @@ fn choice(value: &DeValue<'_>, words: &[&str]) -> Result<Value, Wrong> {
     if !words.contains(&text.as_str()) {
         let fix = nearest(&text, words.iter().copied())
             .map_or(wanted.clone(), |near| format!("did you mean {near}? {wanted}"));
-        return Err(Wrong::new(format!("{text:?} is not a value it takes"), fix));
+        return Err(Wrong::new(format!("unknown value {text:?}"), fix));
     }
     let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
     Ok(number.map_or(Value::String(text), Value::Integer))

@@ -81,8 +81,12 @@ pub fn misnamed(sentence: &str) -> Option<Wrong> {
         // A quantile or another statistic of the headline latency.
         return None;
     }
-    let near = nearest(word, &mut names)?;
-    Some(Wrong::new(format!("unknown figure {word:?}"), format!("did you mean {near}?")))
+    let fix = match nearest(word, &mut names) {
+        Some(near) => format!("did you mean {near}?"),
+        None if sentence.contains(['<', '>', '=']) => MOST_ASKED.to_owned(),
+        None => return None,
+    };
+    Some(Wrong::new(format!("unknown figure {word:?}"), fix))
 }
 
 /// The first few of these names.

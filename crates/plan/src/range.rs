@@ -136,7 +136,7 @@ fn value(kind: Kind, number: Number) -> Result<Value, Wrong> {
     if (low..=high).contains(&whole) {
         Ok(Value::Integer(whole as i64))
     } else {
-        let text = format!("{whole} is not a value it takes");
+        let text = format!("{whole} is out of range");
         Err(Wrong::new(text, format!("type whole numbers from {low} to {high}")))
     }
 }

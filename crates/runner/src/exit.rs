@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weigh_model::protocol::Invalid;
+use weigh_model::refusal;
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +59,10 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Ends with the code `exit` and the message `text`.
+    /// Ends with the code `exit` and the message `text`: what is wrong and where, then a line
+    /// `help: ` with what to type. A fix after a colon or semicolon becomes that line.
     pub fn new(exit: Exit, text: impl fmt::Display) -> Stop {
-        Stop { exit, text: text.to_string(), is_rendered: false }
+        Stop { exit, text: refusal::shaped(&text.to_string()), is_rendered: false }
     }
 
     /// The flags or the plan are wrong.
@@ -70,7 +72,14 @@ impl Stop {
 
     /// A file or folder of the record cannot be written.
     pub fn unwritten(path: &Path, error: &std::io::Error) -> Stop {
-        Stop::new(Exit::Record, format!("{}: cannot be written: {error}", path.display()))
+        Stop::new(
+            Exit::Record,
+            format!(
+                "{}: cannot be written: {error}\nhelp: check the free space and the permissions of \
+                 its folder",
+                path.display()
+            ),
+        )
     }
 
     /// Names a part that this build does not have, and how to get it.

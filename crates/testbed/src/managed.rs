@@ -17,7 +17,7 @@ use crate::hosts::Host;
 use crate::listening::{Listener, accepts, free_port, listener};
 use crate::pinning::CoreSet;
 use crate::placement::Placement;
-use crate::process::{Ended, ManagedProcess, ProcessError, Start};
+use crate::process::{Ended, ManagedProcess, ProcessError, READ_LOG, Start};
 use crate::target::{PORT_PREFIX, Prepare, Stop, Target};
 use crate::template;
 
@@ -92,7 +92,11 @@ pub enum ServerError {
     )]
     OnlyLocal(String),
     /// A command before its start failed.
-    #[error("{title}: `{command}` in [[prepare]] {how}; the end of its log:\n{log}")]
+    #[error(
+        "{title}: `{command}` in [[prepare]] {how}; the end of its log:\n{log}\n\
+         help: {fix}",
+        fix = READ_LOG
+    )]
     Unprepared {
         /// The server.
         title: String,

@@ -83,7 +83,7 @@ impl fmt::Display for Ended {
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// It did not start.
-    #[error("{program} could not be started: {error}")]
+    #[error("{program} could not be started: {error}; check its path and permissions")]
     NotStarted {
         /// The program.
         program: String,
@@ -91,7 +91,11 @@ pub enum ProcessError {
         error: io::Error,
     },
     /// It ended when it should have become ready.
-    #[error("{program} ended with {ended} before it was ready; the end of its log:\n{log}")]
+    #[error(
+        "{program} ended with {ended} before it was ready; the end of its log:\n{log}\n\
+         help: {fix}",
+        fix = READ_LOG
+    )]
     EndedEarly {
         /// The program.
         program: String,
@@ -101,7 +105,11 @@ pub enum ProcessError {
         log: String,
     },
     /// It did not become ready in time.
-    #[error("{program} was not ready within {within:?}; the end of its log:\n{log}")]
+    #[error(
+        "{program} was not ready within {within:?}; the end of its log:\n{log}\n\
+         help: {fix}",
+        fix = READ_LOG
+    )]
     NotReady {
         /// The program.
         program: String,
@@ -285,6 +293,9 @@ impl Drop for ManagedProcess {
 
 /// Lines of a log shown in an error.
 const LOG_LINES: usize = 12;
+
+/// Fix for a server that does not start or ends.
+pub(crate) const READ_LOG: &str = "correct what the log above reports";
 /// Time between two checks of a child.
 const READY_PAUSE: Duration = Duration::from_millis(2);
 /// Grace for a child that is dropped without having been stopped.

@@ -16,7 +16,7 @@ use weigh_model::server::ServerReport;
 use crate::hosts::Host;
 use crate::pinning::CoreSet;
 use crate::placement::Placement;
-use crate::process::{Ended, ManagedProcess, ProcessError, Start};
+use crate::process::{Ended, ManagedProcess, ProcessError, READ_LOG, Start};
 use crate::serve_lines::{Request, parse_listening, parse_report};
 
 /// A running reference server; dropping it stops it.
@@ -44,7 +44,11 @@ pub enum ReferenceError {
     #[error("unexpected output of the reference server: {0}")]
     Nonsense(String),
     /// It did not answer in time.
-    #[error("the reference server did not answer within {within:?}; the end of its log:\n{log}")]
+    #[error(
+        "the reference server did not answer within {within:?}; the end of its log:\n{log}\n\
+         help: {fix}",
+        fix = READ_LOG
+    )]
     Silent {
         /// The time it had.
         within: Duration,
@@ -52,7 +56,11 @@ pub enum ReferenceError {
         log: String,
     },
     /// It has ended.
-    #[error("the reference server ended with {ended}; the end of its log:\n{log}")]
+    #[error(
+        "the reference server ended with {ended}; the end of its log:\n{log}\n\
+         help: {fix}",
+        fix = READ_LOG
+    )]
     Gone {
         /// How it ended.
         ended: String,

@@ -14,7 +14,7 @@ use crate::show::output;
 use weigh_runner::energy;
 use weigh_runner::exit::{Exit, Stop};
 
-/// The flags of `weigh energy devices`.
+/// Flags of `weigh energy devices`.
 #[derive(Args)]
 pub struct Devices {
     /// Device or radio to show with all its coefficients [default: list all]
@@ -29,7 +29,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Lists them.
+    /// Lists the devices and radios.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = energy::catalogue(self.data.as_deref())?;
         let chosen = self.name.as_deref().map(|name| named(&catalogue, name)).transpose()?;
@@ -44,7 +44,7 @@ impl Devices {
     }
 }
 
-/// A device, a radio, or both where they have one name.
+/// A device, a radio, or both if they have the same name.
 type Chosen<'c> = Vec<(Kind, &'c PartFile)>;
 
 fn named<'c>(catalogue: &'c Catalogue, name: &str) -> Result<Chosen<'c>, Stop> {
@@ -115,7 +115,7 @@ fn one(catalogue: &Catalogue, chosen: &Chosen<'_>) -> Result<String, Stop> {
     Ok(text)
 }
 
-/// Published results beside what comes out of the coefficients.
+/// Returns published results next to those computed with the coefficients.
 fn cases(catalogue: &Catalogue, kind: Kind, file: &PartFile) -> Result<String, Stop> {
     if kind == Kind::Device {
         return Ok(String::new());

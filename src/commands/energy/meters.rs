@@ -16,7 +16,7 @@ use weigh_runner::probes::external_meter;
 use weigh_runner::probes::metering::sources;
 use weigh_runner::run::history::not_recorded;
 
-/// The flags of `weigh energy meters`.
+/// Flags of `weigh energy meters`.
 #[derive(Args)]
 pub struct Meters {
     /// Print the list as JSON
@@ -36,7 +36,7 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// Looks, or reads the log.
+    /// Lists the meters, or reads the log.
     pub fn run(self) -> Result<Exit, Stop> {
         if let (Some(log), Some(run)) = (&self.log, &self.run) {
             return read_log(log, run, &self.runs);
@@ -53,7 +53,7 @@ impl Meters {
     }
 }
 
-/// A meter, and below it what it measures or needs.
+/// Returns a meter, and below it what it measures or needs.
 fn line(meter: &Candidate) -> String {
     let Candidate { choice, name, covers, is_usable, needs } = meter;
     let (state, about) = match (is_usable, name.is_empty()) {
@@ -75,7 +75,10 @@ fn read_log(log: &str, run: &str, runs: &Path) -> Result<Exit, Stop> {
     let voltage_v = voltage_mv.map(|millivolts| f64::from(millivolts) / 1e3);
     let mut told = external_meter::settle(&read.events, (&file, voltage_v), Duration::ZERO);
     if let Some(complaint) = external_meter::complaint(&told) {
-        return Err(Stop::usage(format!("--log: {complaint}; nothing was changed")));
+        return Err(Stop::usage(format!(
+            "--log: {complaint}; the run was not changed\nhelp: give a \
+                                        log that covers the whole run"
+        )));
     }
     // The run stays as finished as it was.
     let last = read.events.iter().rev().find(|event| matches!(event, Event::RunFinished { .. }));
@@ -88,11 +91,13 @@ fn read_log(log: &str, run: &str, runs: &Path) -> Result<Exit, Stop> {
     output::put(&told.iter().filter_map(aligned).collect::<String>())?;
     let count = told.iter().filter(|event| matches!(event, Event::EnergyMeasured(_))).count();
     let name = folder.id();
-    output::put(&format!("{count} trials have their energy now: weigh report {name}\n"))?;
+    output::put(&format!(
+        "{count} trials have energy figures now: weigh report {name} shows them\n"
+    ))?;
     Ok(Exit::Done)
 }
 
-/// How the log lies on the run's clock.
+/// Returns how the log is aligned with the clock of the run.
 fn aligned(event: &Event) -> Option<String> {
     let Event::LogAligned(own) = event else { return None };
     Some(format!(

@@ -1,4 +1,5 @@
-//! `weigh energy rundown`: runs a battery down with sessions, and weighs the discharges afterwards.
+//! `weigh energy rundown`: runs a battery down with sessions, and evaluates the discharges
+//! afterwards.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -32,7 +33,7 @@ use weigh_runner::rundown;
 use weigh_runner::runner::check_user;
 use weigh_runner::trial::identity::Trials;
 
-/// The flags of `weigh energy rundown`.
+/// Flags of `weigh energy rundown`.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Rundown {
@@ -79,13 +80,13 @@ pub struct Rundown {
 }
 
 impl Rundown {
-    /// Runs a battery down, or reads what was left of it.
+    /// Runs a battery down, or reads the log of a discharge.
     pub fn run(self) -> Result<Exit, Stop> {
         match (&self.read, &self.plan) {
             (Some(place), _) => self.tell(place.as_deref().unwrap_or(&self.log)),
             (None, Some(plan)) => self.run_down(plan),
             (None, None) => {
-                Err(Stop::usage("no plan is named\nhelp: type weigh energy rundown PLAN.toml"))
+                Err(Stop::usage("the plan is missing\nhelp: type weigh energy rundown PLAN.toml"))
             }
         }
     }
@@ -123,8 +124,8 @@ impl Rundown {
         let log = DischargeLog::create(&self.log, begun, self.log_max).map_err(not_logged)?;
         let folder = log.folder().to_owned();
         eprintln!(
-            "weigh: {} of {} lanes, {}, runs down into {} until the power goes; then type weigh \
-             rundown --read {}",
+            "weigh: {} of {} lanes, {}, records into {} until the power fails; then type weigh \
+             energy rundown --read {}",
             place + 1,
             lanes.len(),
             lanes[place],
@@ -132,7 +133,7 @@ impl Rundown {
             self.log.display()
         );
         if let Some(reason) = power.no_gauge() {
-            eprintln!("weigh: no gauge is read: {reason}");
+            eprintln!("weigh: the battery gauge is not read: {reason}");
         }
         let (plan, cases, catalogue, interrupts) = (&plan, &cases, &catalogue, &*interrupts);
         let running = rundown::Rundown {
@@ -154,7 +155,7 @@ impl Rundown {
         Ok(exit(ended.reason))
     }
 
-    /// The plan and its cases, each fit to be run down.
+    /// Returns the plan and its cases, after checking that each can be run down.
     fn cases(&self, plan: &Path, catalogue: &Catalogue) -> Result<(Plan, Vec<Case>), Stop> {
         let file = PlanFile::read(plan)?;
         let known = Known::new(catalogue, &Lines);
@@ -170,25 +171,27 @@ impl Rundown {
         let observe = &resolved.plan.observe;
         if !observe.target.is_empty() {
             return Err(Stop::usage(
-                "observe.target: a rundown says what the battery gave, and looks at no \
-                 target\nhelp: leave it out",
+                "observe.target: a rundown records the battery and observes no target\nhelp: \
+                 leave it out",
             ));
         }
         if !observe.emulate.is_empty() {
             return Err(Stop::usage(
-                "observe.emulate: a rundown says what the battery gave, and no tool would have \
-                 told of that\nhelp: leave it out",
+                "observe.emulate: no tool has figures for a rundown\nhelp: leave it out",
             ));
         }
         if observe.asks_for_energy() || observe.messages {
             return Err(Stop::usage(
-                "observe: in a rundown the battery is the meter, and its log holds sums\nhelp: \
+                "observe: in a rundown the battery is the meter, and its log has only sums\nhelp: \
                  leave observe.meter, observe.idle and observe.messages out",
             ));
         }
         if let Some(asked) = &resolved.plan.energy {
             let unused = unused(asked);
-            eprintln!("weigh: {unused}: for models, and a rundown measures: not looked at");
+            eprintln!(
+                "weigh: {unused}: ignored, because a rundown measures and these keys are \
+                       for models"
+            );
         }
         Ok((resolved.plan, cases))
     }
@@ -202,8 +205,8 @@ impl Rundown {
     ) -> Result<Begun, Stop> {
         let boot = now.boot.ok_or_else(|| {
             Stop::usage(
-                "/proc/sys/kernel/random/boot_id cannot be read, without which nobody knows \
-                 afterwards whether the power went\nhelp: mount /proc",
+                "/proc/sys/kernel/random/boot_id: cannot be read, so a power failure could not be \
+                 recognised afterwards\nhelp: mount /proc",
             )
         })?;
         Ok(Begun {
@@ -224,14 +227,14 @@ impl Rundown {
     }
 }
 
-/// This start of this machine.
+/// Returns the identity of this boot of this machine.
 fn this_start() -> Start {
-    // A board without one is told by its boot id alone.
+    // A board without a machine ID is identified by its boot ID alone.
     let machine_id = std::fs::read_to_string("/etc/machine-id").ok();
     Start::new(boot::id(), machine_id.as_deref())
 }
 
-/// The keys of `[energy]` that a plan gives and a rundown has no use for.
+/// Returns the keys of `[energy]` in a plan that a rundown does not use.
 fn unused(asked: &EnergyAsked) -> String {
     let keys = [
         ("energy.device", true),
@@ -243,26 +246,26 @@ fn unused(asked: &EnergyAsked) -> String {
     given.collect::<Vec<_>>().join(", ")
 }
 
-/// Refuses what has an end of its own, or no radio.
+/// Refuses a load with an end of its own, and emulated links.
 fn check(case: &Case) -> Result<(), Stop> {
     let arrival = &case.load.arrival;
     if matches!(arrival, Arrival::Burst | Arrival::Trace(_) | Arrival::Ramp(_) | Arrival::Steps(_))
     {
         return Err(Stop::usage(format!(
-            "load.arrival: {arrival} has an end, and a rundown goes on until the power \
-             goes\nhelp: give closed, constant, poisson or periodic"
+            "load.arrival: {arrival} has an end, and a rundown continues until the power \
+             fails\nhelp: give closed, constant, poisson or periodic"
         )));
     }
     if case.has_hosts || case.has_relay {
         return Err(Stop::usage(
-            "path, wire and relay: a rundown weighs the way that the battery really pays \
-             for\nhelp: leave path, observe.wire, observe.pcap and target.relay out",
+            "path, wire and relay: a rundown measures the real link that the battery \
+             powers\nhelp: leave path, observe.wire, observe.pcap and target.relay out",
         ));
     }
     Ok(())
 }
 
-/// Which count is that of finished sessions.
+/// Returns which count is that of finished sessions.
 fn counts(case: &Case, confirms: bool) -> Counts {
     match confirms {
         _ if case.load.delivers() => Counts::Delivered,
@@ -285,7 +288,8 @@ fn not_logged(error: LogError) -> Stop {
     }
 }
 
-/// A discharge with a charger connected is a finding; one that was ended is not.
+/// Returns the exit code: a discharge that a charger made invalid is a finding; an ended one is
+/// not.
 fn exit(reason: EndReason) -> Exit {
     match reason {
         EndReason::TimeOver => Exit::Done,

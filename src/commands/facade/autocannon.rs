@@ -1,4 +1,4 @@
-//! `weigh like autocannon`: that tool's flags and its load.
+//! `weigh like autocannon`: the flags of autocannon and its load.
 
 use weigh_model::body::BodySource;
 use weigh_model::{Arrival, Emulation, Nanos, Rate};
@@ -18,52 +18,50 @@ pub const TOOL: Tool = Tool {
     skips: "",
     flags: "
 URL | required | The server: a URL, or reference for one that weigh starts
--c --connections NUM | load connections, default 10 | Connections
+-c --connections NUM | load connections, default 10 | Number of connections
 -p --pipelining NUM | load window, set http1.pipeline, default 1 | Requests in flight on each
     connection
--d --duration SEC | seconds, default 10 | How long, in seconds or with a unit
--a --amount NUM | load messages | Requests in all; the duration then says nothing
+-d --duration SEC | seconds, default 10 | Duration in seconds, or with a unit
+-a --amount NUM | load messages | Number of requests; the duration is then ignored
 -m --method METHOD | default GET | Method of every request
--t --timeout SEC | load timeout, seconds, default 10 | After so many seconds a request is given up
+-t --timeout SEC | load timeout, seconds, default 10 | Seconds after which a request counts as lost
 -b --body BODY | excludes input | Body of every request
--i --input FILE |  | A file with it
--H --headers --header K=V | many | A header field of every request, NAME=VALUE or NAME:VALUE
+-i --input FILE |  | File with the body
+-H --headers --header K=V | many | Header field of every request, NAME=VALUE or NAME:VALUE
 -R --overallRate NUM | number 0.. | Requests per second of all connections together: each sends its
     share from the beginning of a second on, one after the other; with fewer than connections, there
     are fewer connections
--r --connectionRate NUM | number 0.. | Requests per second of each connection; -R then says nothing
+-r --connectionRate NUM | number 0.. | Requests per second of each connection; -R is then ignored
 -w --workers NUM | number 0..64, excludes shards | Threads of the generator: each gets the same
     whole number of connections and requests, and the whole of -R
--n --no-progress |  | Says nothing on the way
--j | refused | its JSON is not made here; --json prints our own summary
--L --sampleInt | refused | its second is what makes its figures its own; observe.every of a plan is
-    ours
--S --socketPath | refused | a load goes over TCP: let the server listen on 127.0.0.1 and give that
-    URL
--W --warmup | refused | type weigh compare URL --warmup 3s, which leaves it out of every figure
+-n --no-progress |  | Suppress progress output
+-j | refused | type --json for the summary of weigh
+-L --sampleInt | refused | leave it out; observe.every in a plan sets the interval of weigh
+-S --socketPath | refused | let the server listen on 127.0.0.1, and type that URL
+-W --warmup | refused | type weigh compare URL --warmup 3s, which excludes it from the results
 --on-port | refused | start the server yourself, or name one that weigh starts (weigh targets list)
--T --title | refused | runs are told apart by their folders: leave it out
+-T --title | refused | leave it out; runs have folders of their own
 -F --form | refused | make the multipart body yourself: -i FILE and its Content-Type with -H
 --har | refused | write the requests as cases of a plan (weigh run)
--B --bailout | refused | every failure is counted and told by its cause: leave it out
+-B --bailout | refused | leave it out; every failure is counted with its cause
 -M --maxConnectionRequests | refused | type -a with the sum of all
 -O --maxOverallRequests | refused | type -a instead of it
--C --ignoreCoordinatedOmission | refused | both columns stand in the result, corrected or not: leave
-    it out
+-C --ignoreCoordinatedOmission | refused | leave it out; the result has both columns,
+    corrected and not
 -D --reconnectRate | refused | type weigh compare URL --set http1.keep_alive=false for a connection
     each
--l --latency | refused | all recorded times are in the run's folder (weigh export): leave it out
+-l --latency | refused | leave it out; weigh export has all recorded times
 -I --idReplacement | refused | type weigh compare URL --body 'template:{seq}' for bodies that differ
--f --forever | refused | give it an end: -d 1h
--s --servername | refused | the URL's host is what is asked for: give the URL with the name
--x --excludeErrorStats | refused | errors are never among our times; the tool's column has them as
-    it would
+-f --forever | refused | give an end, such as -d 1h
+-s --servername | refused | type the URL with this name as its host
+-x --excludeErrorStats | refused | leave it out; the times of weigh exclude errors, and the column
+    of autocannon has them
 -E --expectBody | refused | type weigh compare URL --status 200 to say which answers count
---renderStatusCodes | refused | errors_ratio and the doubts of the run tell of them: leave it out
+--renderStatusCodes | refused | leave it out; errors_ratio and the warnings of the run report them
 --cert | refused | type weigh compare URL --cert FILE --key FILE --cacert FILE
 --key | refused | type weigh compare URL --cert FILE --key FILE
 --ca | refused | type weigh compare URL --cacert FILE
---debug | refused | the run's doubts tell the first failure
+--debug | refused | leave it out; the warnings of the run have the first failure
 ",
     load: &[("pattern", "request"), ("warmup", "0s")],
     emulate: &[Emulation::Autocannon],
@@ -76,7 +74,7 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     let workers = given.count("workers").max(1);
     let own = (given.count("connections") / workers).max(1);
     let (overall, each) = (given.count("overallRate"), given.count("connectionRate"));
-    // Each worker is told the whole rate, and has no more connections than that.
+    // Each worker gets the whole rate, and has no more connections than that.
     let own = if overall > 0 { own.min(overall) } else { own };
     let connections = own.saturating_mul(workers);
     let rate = match (overall, each) {
@@ -90,23 +88,23 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     let messages = (amount > 0).then_some((amount / workers).max(1) * workers);
     if let Some(amount) = messages.filter(|amount| *amount < u64::from(connections)) {
         return Err(Stop::usage(format!(
-            "-a {amount}: {connections} connections have no request each\nhelp: type at most -c \
+            "-a {amount}: {connections} connections need one request each\nhelp: type at most -c \
              {amount}"
         )));
     }
     if rate.is_some() && pipelining > 1 {
         return Err(Stop::usage(format!(
-            "-p {pipelining}: with a rate the tool has as many under way in its first second \
-             only, and one in each other\nhelp: leave -p out"
+            "-p {pipelining}: with a rate, autocannon has this number in flight only in its first \
+             second, and then one\nhelp: leave -p out"
         )));
     }
     if amount == 0 && given.time("duration").0 == 0 {
-        return Err(Stop::usage("-d 0: there must be some time to measure in\nhelp: type -d 10"));
+        return Err(Stop::usage("-d 0: the duration must be above 0\nhelp: type -d 10"));
     }
     if amount > 0 && pipelining > 1 {
         return Err(Stop::usage(format!(
-            "-p {pipelining}: with -a the tool closes each connection while its last requests \
-             are under way, and counts none of them\nhelp: leave -p out, or give -d instead of -a"
+            "-p {pipelining}: with -a, autocannon closes each connection while its last requests \
+             are in flight, and does not count them\nhelp: leave -p out, or give -d instead of -a"
         )));
     }
     http::ask(given, asked, &given.text("method").to_ascii_uppercase());
@@ -117,7 +115,7 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     (words.connections, words.messages, words.rate) = (Some(connections), messages, rate);
     words.arrival = Some(if rate.is_some() { Arrival::EachSecond } else { Arrival::Closed });
     if amount == 0 {
-        // It goes on to the tool's next look, once a second.
+        // The load lasts until the next check of the tool, once per second.
         let looks = autocannon::ticks(given.time("duration"));
         words.duration = Some(Nanos(looks * autocannon::TICK.0));
     }
@@ -131,12 +129,11 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     }
 }
 
-/// A header field as HTTP writes it.
+/// Returns a header field as HTTP writes it.
 fn field(text: &str) -> Result<String, Stop> {
     let wrong = || {
         Stop::usage(format!(
-            "-H {text}\nhelp: type NAME=VALUE, such as -H \
-         accept=text/html"
+            "-H {text}: not a header field\nhelp: type NAME=VALUE, such as -H accept=text/html"
         ))
     };
     let at = text.find([':', '=']).filter(|at| *at > 0).ok_or_else(wrong)?;
@@ -174,8 +171,9 @@ mod tests {
         assert_eq!(words.arrival, Some(Arrival::EachSecond));
     }
 
-    /// Ten connections for four workers are two for each; 1,001 requests for three are 333 each; a
-    /// rate is each worker's, and fewer requests a second than connections are fewer connections.
+    /// Ten connections for four workers are two for each; 1,001 requests for three are 333 each.
+    /// The rate is that of each worker. Fewer requests per second than connections mean fewer
+    /// connections.
     #[test]
     fn workers_and_rates_are_shared_as_the_tool_does() {
         let words = |all: &[&str]| asked(&TOOL, &[&["h:1"], all].concat()).unwrap().words;

@@ -1,8 +1,8 @@
-//! What tools for HTTP have in common: how they take a URL.
+//! URLs on the command lines of HTTP tools.
 
 use super::tool::{Asked, Given};
 
-/// Asks for the URL that was given, over whatever TLS, as these tools accept every certificate.
+/// Sets the given URL, and accepts every certificate, as these tools do.
 pub fn ask(given: &Given, asked: &mut Asked, method: &str) {
     asked.sets.push(format!("http1.method={method}"));
     let url = http_url(given.text("URL"));
@@ -13,14 +13,14 @@ pub fn ask(given: &Given, asked: &mut Asked, method: &str) {
     asked.word = url;
 }
 
-/// Has the server's certificate checked, unless it `is_any`, for a tool that checks it too.
+/// Has the server's certificate checked unless `is_any`, for a tool that checks it too.
 pub fn check_certificate(asked: &mut Asked, is_any: bool) {
     asked.sets.retain(|set| is_any || set != ANY_CERTIFICATE);
 }
 
-/// A URL with its scheme, which some of these tools add themselves. A word without a dot, a colon
-/// and a slash is one of ours: `reference`. A query right behind the host is one of the root
-/// (RFC 3986, 6.2.3).
+/// Returns a URL with its scheme, which some of these tools add themselves. A word without a dot, a
+/// colon and a slash is a word of Weighbridge: `reference`. A query right after the host belongs to
+/// the root (RFC 3986, 6.2.3).
 fn http_url(text: &str) -> String {
     let is_word = !text.contains(['.', ':', '/']) && text != "localhost";
     let url = match text {
@@ -36,13 +36,13 @@ fn http_url(text: &str) -> String {
     }
 }
 
-/// What a URL asks for where it names nothing; a server of ours has a place of its own.
+/// Returns the path of a URL that names none; a reference server has its own default.
 fn path_of(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     (!rest.trim_end_matches('/').contains(['/', '?'])).then(|| "http1.path=/".to_owned())
 }
 
-/// The setting that accepts every certificate.
+/// Setting that accepts every certificate.
 const ANY_CERTIFICATE: &str = "http1.tls_verify=false";
 
 #[cfg(test)]

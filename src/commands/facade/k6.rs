@@ -1,4 +1,4 @@
-//! `weigh like k6`: the flags of `k6 run` that make a load, and a URL in the place of its script.
+//! `weigh like k6`: the load flags of `k6 run`, with a URL instead of a script.
 
 use weigh_model::Arrival;
 use weigh_runner::exit::Stop;
@@ -26,7 +26,7 @@ URL | required | URL of the server, or `reference` for one that weigh starts
 -s --stage | refused | type weigh compare URL --arrival steps:100/s@30s,200/s@30s for stages of a
     rate
 --rps | refused | k6 only limits the rate by it: type weigh compare URL -c VUS -R 100/s
--e --env | refused | scripts are not run here: leave it out
+-e --env | refused | leave it out; scripts are not supported
 -o --out | refused | type weigh export latest --format csv
 --summary-export | refused | type --json for the summary of weigh
 --summary-mode | refused | type weigh report latest
@@ -58,7 +58,7 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     let url = given.text("URL");
     if url == "-" || [".js", ".ts", ".tar"].iter().any(|end| url.ends_with(end)) {
         return Err(Stop::usage(format!(
-            "{url}: scripts are not run here\nhelp: type the URL that the script requests, or \
+            "{url}: scripts are not supported\nhelp: type the URL that the script requests, or \
              write its requests as cases of a plan (weigh run)"
         )));
     }
@@ -79,8 +79,8 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
         (_, 0) => words.duration = Some(duration),
         (_, all) => {
             return Err(Stop::usage(format!(
-                "-d {duration} -i {all}: a load ends by a time or by a number\nhelp: leave -d or \
-                 -i out"
+                "-d {duration} -i {all}: a load has a duration or a number of messages, not \
+                 both\nhelp: leave -d or -i out"
             )));
         }
     }

@@ -1,6 +1,6 @@
-//! The commands that are called like other tools: their flags are read as those tools read them,
-//! the load is made as a run of its own, and the figures that the tool would have printed stand
-//! beside the exact ones. Another tool is a table and its arithmetic.
+//! Commands that accept the flags of other tools. They run the same load and print the figures that
+//! the tool would have printed next to the exact ones. A tool is a table of flags and its
+//! arithmetic.
 
 mod autocannon;
 mod http;
@@ -31,7 +31,7 @@ use crate::show::output;
 use crate::show::terminal::Lines;
 use tool::{Account, Asked, Tool};
 
-/// The commands of `weigh like`.
+/// Commands of `weigh like`.
 #[derive(Args)]
 pub struct Like {
     #[command(subcommand)]
@@ -59,10 +59,10 @@ enum Named {
 }
 
 impl Like {
-    /// Makes the load of the named tool, and prints its figures and the exact ones.
+    /// Runs the load of the named tool, and prints its figures and the exact ones.
     ///
     /// # Errors
-    /// What is wrong with the load, and what can happen to a run.
+    /// If the load is not valid, or the run fails.
     pub fn run(self) -> Result<Exit, Stop> {
         match self.tool {
             Named::Wrk(words) => words.run(&wrk::TOOL),
@@ -74,7 +74,7 @@ impl Like {
     }
 }
 
-/// The words behind the command of a tool, which are that tool's.
+/// Words after the command of a tool, which are the flags of that tool.
 #[derive(Args)]
 struct Words {
     /// Flags and values of the tool; weigh like TOOL --help lists them
@@ -101,7 +101,7 @@ impl Words {
             let ended = run_options.show(finished);
             if let Ok(Exit::Target) = ended {
                 let serve = format!("weigh serve {}", tool.serves);
-                eprintln!("weigh: no server yet? {serve} starts one, and tells its address");
+                eprintln!("weigh: to start a server, type {serve}, which prints its address");
             }
             return ended;
         }
@@ -120,7 +120,7 @@ impl Words {
 }
 
 impl Tool {
-    /// The plan of one case and one repetition, and what it may not hold.
+    /// Returns the plan of one case and one repetition, and the secrets that no plan contains.
     fn planned(
         &self,
         asked: &Asked,
@@ -134,15 +134,15 @@ impl Tool {
         if let Some(key) = given.unused(lanes.iter()) {
             let spoken = key.split('.').next().unwrap_or_default();
             return Err(Stop::usage(format!(
-                "{word}: is no server of {spoken}\nhelp: give its URL"
+                "{word}: not a server of {spoken}\nhelp: give its URL"
             )));
         }
         let [lane] = lanes.as_slice() else {
-            return Err(Stop::usage(format!("{word}\nhelp: name one server, not several")));
+            return Err(Stop::usage(format!("{word}: several servers\nhelp: name one server")));
         };
         let load = asked.words.decide(lane.protocol.name(), lane.patterns()).map_err(|wrong| {
             let wrong = wrong[0].in_plan();
-            Stop::usage(format!("{}: {}; {}", asked.name, wrong.text, wrong.fix))
+            Stop::usage(format!("{}: {}\nhelp: {}", asked.name, wrong.text, wrong.fix))
         })?;
         let emulate = self.emulate.to_vec();
         let observe = Observe { emulate, every: Some(EVERY), ..Observe::default() };
@@ -155,7 +155,7 @@ impl Tool {
     }
 }
 
-/// Both accounts, from the run's journal.
+/// Returns the figures of the tool and the exact ones, from the journal of the run.
 fn account(
     finished: &Finished,
     asked: &Asked,
@@ -176,12 +176,12 @@ fn account(
     Ok(text)
 }
 
-/// All of them.
+/// All tools.
 #[cfg(test)]
 const TOOLS: [&Tool; 5] =
     [&autocannon::TOOL, &k6::TOOL, &mqtt_stresser::TOOL, &oha::TOOL, &wrk::TOOL];
 
-/// Intervals of the time series: ten to a second of the tools.
+/// Length of the intervals in the time series: ten for each one of the tools.
 const EVERY: Nanos = Nanos::from_millis(100);
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use weigh_plan::load_keys;
 
-    /// Every name stands once, and what a table says of a load is what its keys take.
+    /// Checks that names are unique, and that keys take the values of the tables.
     #[test]
     fn tables_name_no_flag_twice_and_no_key_that_there_is_not() {
         for tool in TOOLS {

@@ -1,5 +1,5 @@
-//! `weigh like mqtt-stresser`: that tool's flags and its load. A client is a subscriber and a
-//! publisher on a topic of their own.
+//! `weigh like mqtt-stresser`: the flags of mqtt-stresser and its load. A client is a subscriber
+//! and a publisher on a topic of their own.
 
 use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
@@ -26,27 +26,26 @@ pub const TOOL: Tool = Tool {
     #NUMBER!]
 --publisher-qos QOS | number 0..2, set mqtt.qos, default 0 | QoS of publishing
 --subscriber-qos QOS | number 0..2, default 0 | QoS of subscribing: the same
---retain RETAIN | truth, set mqtt.retain, default false | Publishes retained messages
+--retain RETAIN | truth, set mqtt.retain, default false | Publish retained messages
 --pause-between-messages TIME | time, default 0s | After each message of a client, such as 100ms
---timeout TIME | time | Above QoS 0, how long a client waits for a confirmation before it sends the
-    next message, instead of -global-timeout; at QoS 0 the tool only connects by it, which here has
-    10s
---global-timeout TIME | load timeout, default 60s | How long messages are waited for that do not
-    come back
+--timeout TIME | time | Above QoS 0, longest wait for a confirmation before the next message,
+    instead of -global-timeout; at QoS 0 the tool uses it only to connect, which is 10s here
+--global-timeout TIME | load timeout, default 60s | Longest wait for messages that do not come
+    back
 --rampup-size N | number 1.., default 100 | Clients that start together
---rampup-delay TIME | time, default 500ms | How long it takes until the next ones start; 0s starts
-    all together
+--rampup-delay TIME | time, default 500ms | Time until the next clients start; 0s starts all
+    together
 --username NAME |  | User name, which is never recorded
 --password WORD |  | Password, which is never recorded
---topic-base-path PATH |  | What topics begin with [default: weigh/TRIAL]
---skip-tls-verification |  | Accepts every certificate
---no-progress |  | Says nothing on the way
---log-level | refused | failures are told and counted: leave it out
---profile-cpu | refused | use perf on weigh: leave it out
---profile-mem | refused | use perf on weigh: leave it out
---min-msg-chars | refused | bodies have one size: -constant-payload with a text of it
---max-msg-chars | refused | bodies have one size: -constant-payload with a text of it
---client-id-prefix | refused | ids tell the trial: leave it out
+--topic-base-path PATH |  | Start of all topics [default: weigh/TRIAL]
+--skip-tls-verification |  | Accept every certificate
+--no-progress |  | Suppress progress output
+--log-level | refused | leave it out; failures are printed and counted
+--profile-cpu | refused | leave it out; run perf on weigh
+--profile-mem | refused | leave it out; run perf on weigh
+--min-msg-chars | refused | type -constant-payload with a text of this size
+--max-msg-chars | refused | type -constant-payload with a text of this size
+--client-id-prefix | refused | leave it out; client IDs name the trial
 --cafile | refused | type weigh compare mqtts://HOST:PORT --pattern deliver --cacert FILE
 --cert | refused | type weigh compare mqtts://HOST:PORT --pattern deliver --cert FILE --key FILE
 --key | refused | type weigh compare mqtts://HOST:PORT --pattern deliver --cert FILE --key FILE
@@ -62,9 +61,9 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     if publisher != subscriber {
         let lower = publisher.min(subscriber);
         return Err(Stop::usage(format!(
-            "-publisher-qos {publisher} -subscriber-qos {subscriber}: a lane has one QoS \
-             here\nhelp: type the same for both; -publisher-qos {lower} -subscriber-qos {lower} \
-             delivers as the lower of the two"
+            "-publisher-qos {publisher} -subscriber-qos {subscriber}: publisher and subscriber \
+             need the same QoS\nhelp: type the same for both; -publisher-qos {lower} \
+             -subscriber-qos {lower} delivers as the lower of the two"
         )));
     }
     asked.word = broker(given.text("broker"));
@@ -82,7 +81,7 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     let words = &mut asked.words;
     (words.subscribers, words.messages) = (Some(clients), Some(messages));
     let pause = Some(given.time("pause-between-messages")).filter(|pause| pause.0 > 0);
-    // Unconfirmed messages leave one after the other; what is confirmed is waited for.
+    // Unconfirmed messages are sent back to back; confirmed ones are awaited.
     words.arrival = Some(match (publisher, pause) {
         (0, None) => Arrival::Burst,
         (0, Some(_)) => Arrival::Constant,
@@ -106,14 +105,15 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
     send(given.text("constant-payload"), messages, asked)
 }
 
-/// As large as the tool's, whose bodies count their messages: here all are as long as the last.
+/// Sets the size of the bodies. The tool counts messages in its bodies; here all are as long as its
+/// last.
 fn send(payload: &str, messages: u64, asked: &mut Asked) -> Result<(), Stop> {
     if let Some(file) = payload.strip_prefix('@') {
         return asked.send_file(&format!("-constant-payload {payload}"), file);
     }
     match payload {
         "" => {
-            // A number must have room that counts the messages of all clients.
+            // A number must have enough digits to count the messages of all clients.
             let longest = format!("this is msg #{messages}!").len() as u64;
             asked.send(BodySource::Template("this is msg #{seq}!".to_owned()), longest);
         }
@@ -122,7 +122,7 @@ fn send(payload: &str, messages: u64, asked: &mut Asked) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The broker's URL with a scheme of ours.
+/// Returns the broker's URL with a scheme of Weighbridge.
 fn broker(text: &str) -> String {
     let schemes = [("tcp://", "mqtt://"), ("ssl://", "mqtts://"), ("tls://", "mqtts://")];
     let known = schemes.iter().find_map(|(theirs, ours)| Some((text.strip_prefix(theirs)?, ours)));
@@ -190,7 +190,7 @@ mod tests {
         assert!(qos.contains("the same"), "{qos}");
     }
 
-    /// 1,500 clients start 100 by 100 each 500 ms, the last after seven seconds.
+    /// 1,500 clients start in groups of 100 each 500 ms, the last after seven seconds.
     #[test]
     fn clients_start_group_by_group_as_the_tool_starts_them() {
         let join = |words: &[&str]| {
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(join(&["-rampup-delay", "0s"]).last_turn(1_500), Nanos(0));
     }
 
-    /// What the tool does with its two limits: a confirmation is waited for by the one, messages
-    /// by the other.
+    /// The two limits of the tool: one for the wait for a confirmation, one for the wait for
+    /// messages.
     #[test]
     fn a_timeout_is_of_confirmations() {
         let limit = |words: &[&str]| {

@@ -1,4 +1,4 @@
-//! `weigh like oha`: the flags of oha, and their load.
+//! `weigh like oha`: the flags of oha and its load.
 
 use weigh_model::body::BodySource;
 use weigh_model::{Arrival, Rate};

@@ -1,5 +1,6 @@
-//! How words are read by a tool's table: with clap, which makes the help from it too.
+//! Reads words by the table of a tool, with clap, which also makes the help from it.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::error::ContextKind;
@@ -13,14 +14,15 @@ use weigh_plan::load_keys;
 use weigh_runner::exit::{Exit, Stop};
 
 use super::tool::{Asked, Given, Tool};
+use crate::commands::{negative, refused};
 use crate::planning::conduct::RunOptions;
 use crate::show::terminal::stopped;
 
 /// A line of a tool's table.
 pub struct Flag {
-    /// Its names and its value's.
+    /// Names of the flag and of its value.
     pub names: &'static str,
-    /// How its value is read, and what it stands for.
+    /// Type of the value, and the key that it sets.
     pub words: &'static str,
     text: String,
 }
@@ -40,7 +42,7 @@ impl Flag {
         self.names.split(' ').find(|name| !name.starts_with('-'))
     }
 
-    /// The name that it is asked for by: the long one, or that of its value.
+    /// Returns the ID of the flag: its long name, or the name of its value.
     fn id(&self) -> &'static str {
         self.longs().next().or(self.value_name()).unwrap_or(self.names)
     }
@@ -72,7 +74,7 @@ impl Flag {
     }
 }
 
-/// What one of a flag's words is followed by: nothing, where it stands alone.
+/// Returns what follows `name` in the words of a flag; empty if it is alone.
 fn says(words: &'static str, name: &str) -> Option<&'static str> {
     words.split(", ").find_map(|word| word.strip_prefix(name)).map(str::trim)
 }
@@ -98,27 +100,27 @@ fn read(words: &'static str, text: &str) -> Result<Value, String> {
 }
 
 impl Given {
-    /// The number of a flag; 0 where it is not given.
+    /// Returns the number of a flag; 0 if it is not given.
     pub fn number(&self, flag: &str) -> u64 {
         self.value(flag).and_then(Value::as_integer).unwrap_or_default() as u64
     }
 
-    /// The same of one that has at most 32 bits.
+    /// Returns the number of a flag with at most 32 bits; 0 if it is not given.
     pub fn count(&self, flag: &str) -> u32 {
         self.number(flag) as u32
     }
 
-    /// The time of a flag; 0 where it is not given.
+    /// Returns the time of a flag; 0 if it is not given.
     pub fn time(&self, flag: &str) -> Nanos {
         parse_duration(self.text(flag)).unwrap_or_default()
     }
 
-    /// The text of a flag; empty where it is not given.
+    /// Returns the text of a flag; empty if it is not given.
     pub fn text(&self, flag: &str) -> &str {
         self.value(flag).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The texts of a flag that may be given several times.
+    /// Returns the texts of a flag that may be given several times.
     pub fn texts(&self, flag: &str) -> impl Iterator<Item = &str> {
         self.0.get_many(flag).into_iter().flatten().filter_map(Value::as_str)
     }
@@ -129,12 +131,12 @@ impl Given {
 }
 
 impl Tool {
-    /// Its name.
+    /// Returns the name of the tool.
     pub fn name(&self) -> &'static str {
         self.command.rsplit(' ').next().unwrap_or(self.command)
     }
 
-    /// Its table, line by line.
+    /// Returns the table of the tool, line by line.
     pub fn table(&self) -> Vec<Flag> {
         let mut flags: Vec<Flag> = Vec::new();
         for line in self.flags.lines().filter(|line| !line.is_empty()) {
@@ -146,17 +148,17 @@ impl Tool {
         flags
     }
 
-    /// Its own command line, and the flags of Weighbridge that go with every tool.
+    /// Returns the command line of the tool with the common flags of Weighbridge.
     pub fn command(&self) -> Command {
         let command = Command::new(self.command).about(self.about).max_term_width(100);
         let command = command.args(self.table().iter().map(Flag::arg));
         RunOptions::augment_args(command.next_help_heading("Options of weigh"))
     }
 
-    /// Reads the words behind the command.
+    /// Reads the words after the command.
     ///
     /// # Errors
-    /// With the code to end with, once it is said what is wrong, or once help was printed.
+    /// The exit code, after the error or the help was printed.
     pub fn read(&self, words: &[String]) -> Result<Given, Exit> {
         let command = self.command();
         let is_skipped = words.first().is_some_and(|word| word == self.skips);
@@ -164,30 +166,32 @@ impl Tool {
         let words =
             if self.has_one_dash { with_two_dashes(words, &command) } else { words.to_vec() };
         let all = std::iter::once(self.command.to_owned()).chain(words);
-        command.try_get_matches_from(all).map(Given).map_err(|error| {
-            if let Some(stop) = self.refusal(&error) {
+        let all: Vec<OsString> = all.map(OsString::from).collect();
+        command.clone().try_get_matches_from(&all).map(Given).map_err(|error| {
+            let stop = self.refusal(&error).or_else(|| negative::value(&error, &all));
+            if let Some(stop) = stop.or_else(|| refused::stop(&error, &all, &command)) {
                 return stopped(stop);
             }
-            // Help is no error: clap knows, and prints it to stdout.
+            // Help is not an error: clap prints it to stdout.
             let _ = error.print();
             if error.use_stderr() { Exit::Usage } else { Exit::Done }
         })
     }
 
-    /// What to do instead of the flag that is wrong, where that is one that is not taken over.
+    /// Returns what to type instead of a flag that is not supported, if `error` is about one.
     fn refusal(&self, error: &clap::Error) -> Option<Stop> {
         let wrong = error.get(ContextKind::InvalidArg)?.to_string();
         let wrong = wrong.split(' ').next()?;
         let of_it = |flag: &Flag| flag.names.split(' ').any(|name| name == wrong);
         let flag = self.table().into_iter().find(|flag| flag.words == "refused" && of_it(flag))?;
         let Flag { names, text, .. } = flag;
-        Some(Stop::usage(format!("{}: {names} is not taken over: {text}", self.command)))
+        Some(Stop::usage(format!("{}: {names} is not supported\nhelp: {text}", self.command)))
     }
 
-    /// The load that was asked for.
+    /// Returns the load of the command line.
     ///
     /// # Errors
-    /// What is wrong with it, and what to type.
+    /// If the load is not valid, with what to type.
     pub fn ask(&self, given: &Given) -> Result<Asked, Stop> {
         let fixed = |(key, text): &(&str, &str)| {
             Some(((*key).to_owned(), load_keys::find(key)?.kind.read_word(text).ok()?))
@@ -213,7 +217,7 @@ impl Tool {
     }
 }
 
-/// Go's flags may stand behind one dash; their values are left as they are, dash or not.
+/// Adds the second dash to flags with one, as Go accepts them; their values stay as they are.
 fn with_two_dashes(words: &[String], command: &Command) -> Vec<String> {
     let wants = |arg: &Arg| arg.get_action().takes_values() && !arg.is_require_equals_set();
     let mut is_value = false;
@@ -230,16 +234,16 @@ fn with_two_dashes(words: &[String], command: &Command) -> Vec<String> {
     each.collect()
 }
 
-/// A time as these tools take it: seconds, or with a unit.
+/// Reads a time as these tools do: seconds, or a number with a unit.
 ///
 /// # Errors
-/// If it is none.
+/// If it is not a time.
 fn seconds(text: &str) -> Result<Nanos, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => {
             Ok(Nanos(Duration::from_secs_f64(seconds.min(LONGEST_S)).as_nanos() as u64))
         }
-        Ok(_) => Err(format!("{text:?} is no time: type 10, 10s or 2m")),
+        Ok(_) => Err(format!("{text:?} is not a time: type 10, 10s or 2m")),
         Err(_) => parse_duration(text),
     }
 }
@@ -256,7 +260,7 @@ pub(super) mod tests {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    /// What a tool asks for by these words behind its command.
+    /// Returns what a tool asks for with these words.
     pub fn asked(tool: &Tool, words: &[&str]) -> Result<Asked, Stop> {
         tool.ask(&tool.read(&owned(words)).expect("words that the tool takes"))
     }
@@ -296,7 +300,10 @@ URL            | |
         };
         for word in ["-S", "--socketPath", "--socketPath=/x", "-S=/x", "-nS"] {
             let said = said(word).expect(word);
-            assert!(said.ends_with("-S --socketPath is not taken over: name an address"), "{said}");
+            assert!(
+                said.ends_with("-S --socketPath is not supported\nhelp: name an address"),
+                "{said}"
+            );
         }
         assert!(said("--har").expect("refused").contains("write a plan"));
         for word in ["-s", "S", "--harpoon", "-", "--", "-b", "http://a/?S"] {

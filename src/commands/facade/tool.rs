@@ -1,4 +1,4 @@
-//! What a tool's command line is, as data, and the load that its flags make together.
+//! Command line of a tool as data, and the load that its flags make together.
 
 use clap::ArgMatches;
 use weigh_model::Emulation;
@@ -10,86 +10,89 @@ use weigh_runner::emulate::Comparison;
 use weigh_runner::emulate::comparison::Left;
 use weigh_runner::exit::Stop;
 
-/// A tool whose command line is understood: a table, and the arithmetic of what its flags do
-/// together.
+/// A tool whose command line Weighbridge accepts: a table, and the arithmetic of its flags.
 pub struct Tool {
-    /// How it is called here: `weigh like wrk`.
+    /// Name of its command: `weigh like wrk`.
     pub command: &'static str,
-    /// What the command does, without the last full stop.
+    /// Description of the command, without the full stop.
     pub about: &'static str,
-    /// The protocol of a server that `weigh serve` starts for it.
+    /// Protocol of a server that `weigh serve` starts for it.
     pub serves: &'static str,
-    /// True if its flags may stand behind one dash, as Go's do.
+    /// True if one dash is enough for its flags, as in Go.
     pub has_one_dash: bool,
-    /// A first word that means nothing here: `run` of `k6 run`.
+    /// First word that is ignored: `run` of `k6 run`.
     pub skips: &'static str,
-    /// Its flags, in the order of the help, each a line `NAMES | WORDS | TEXT`; what begins with a
-    /// blank belongs to the line before. The names end with that of the value; without one it is
-    /// a switch, with nothing else the first word that is not a flag's. The text is the help's,
-    /// and of a flag that is not taken over what to do instead. The words, each behind a comma:
-    /// - `load KEY`, `set KEY`: the key of the load or the setting of the protocol that it stands
-    ///   for, as far as [`Tool::decide`] does not change it;
-    /// - `number LOW..HIGH`, `time`, `seconds` (a time, or a number of them), `truth`: how the
-    ///   value is read, where it is neither a text nor read as the key is;
+    /// Flags in the order of the help, each a line `NAMES | WORDS | TEXT`. A line that begins with
+    /// a blank continues the line before. The last name is that of the value; without one the
+    /// flag is a switch. A single name without dashes is the first argument. The text is that of
+    /// the help; of an unsupported flag, what to type instead. The words, separated by commas:
+    /// - `load KEY`, `set KEY`: the key of the load or the setting of the protocol that the flag
+    ///   sets, unless [`Tool::decide`] changes it;
+    /// - `number LOW..HIGH`, `time`, `seconds` (a time, or a number of seconds), `truth`: the type
+    ///   of the value, if it is neither a text nor the type of the key;
     /// - `default VALUE`, `required`, `excludes LONG`, `many`;
-    /// - `refused`: it is not taken over.
+    /// - `refused`: the flag is not supported.
     pub flags: &'static str,
-    /// Keys of the load that no flag of it changes, and their values as in a plan.
+    /// Keys of the load that no flag of it changes, with their values as in a plan.
     pub load: &'static [(&'static str, &'static str)],
-    /// The figures that the record of a run gets from it.
+    /// Figures of the tool in the record of a run.
     pub emulate: &'static [Emulation],
-    /// Makes what the table has not said of a load.
+    /// Sets the parts of the load that the table does not define.
     pub decide: fn(&Given, &mut Asked) -> Result<(), Stop>,
-    /// What is printed of a run.
+    /// Form of the result.
     pub account: Account,
 }
 
-/// What is printed of a run with a tool's flags.
+/// Form of the result of a run with a tool's flags.
 pub enum Account {
-    /// The figures that the tool would have printed, each with the exact one.
+    /// Figures that the tool would have printed, each with the exact one.
     Emulated(fn(&Left<'_>, &Given) -> Comparison),
-    /// The measured table, and this sentence: how the tool computes its figures is not known well
-    /// enough to emulate them.
+    /// The measured table, and this sentence: the computation of the tool is not known well enough
+    /// to emulate it.
     Measured(&'static str),
 }
 
-/// What the words behind the command said.
+/// Parsed words after the command.
 pub struct Given(pub ArgMatches);
 
-/// The load of a tool's command line.
+/// Load of a tool's command line.
 #[derive(Default)]
 pub struct Asked {
-    /// What the run is called.
+    /// Name of the run.
     pub name: &'static str,
-    /// Where it goes: a URL, or a word of `weigh compare`.
+    /// Target: a URL, or a word of `weigh compare`.
     pub word: String,
-    /// Keys of the protocol, `http1.method=GET`.
+    /// Keys of the protocol, such as `http1.method=GET`.
     pub sets: Vec<String>,
     /// Header fields, as `NAME: VALUE`.
     pub headers: Vec<String>,
-    /// The load.
+    /// Load.
     pub words: LoadWords,
-    /// Who we are, where the tool's flags say so.
+    /// User at the target, if the tool's flags name one.
     pub user: Option<Credentials>,
-    /// Threads of the generator, where they are said.
+    /// Number of generator threads, if given.
     pub shards: Option<u32>,
-    /// True if nothing is to be said while the run lasts.
+    /// True if nothing is printed while the run lasts.
     pub is_quiet: bool,
 }
 
 impl Asked {
-    /// Makes this every body: nothing is added that would tell messages apart.
+    /// Makes this text every body, without a mark that would distinguish messages.
     pub fn send(&mut self, body: BodySource, size: u64) {
         (self.words.body.source, self.words.size) = (Some(body), Some(Bytes(size)));
     }
 
-    /// The same with what a file holds, which was `typed` so.
+    /// Makes the content of a file every body; `typed` is the word on the command line.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn send_file(&mut self, typed: &str, file: &str) -> Result<(), Stop> {
-        let found = std::fs::metadata(file)
-            .map_err(|error| Stop::usage(format!("{typed}: cannot be read: {error}")))?;
+        let found = std::fs::metadata(file).map_err(|error| {
+            Stop::usage(format!(
+                "{typed}: cannot be read: {error}; name a file \
+                                                  that can be read"
+            ))
+        })?;
         self.send(BodySource::File(file.to_owned()), found.len());
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `weigh like wrk`: the flags of wrk, and of wrk2 where a rate is set, and their load.
+//! `weigh like wrk`: the flags of wrk, and of wrk2 if a rate is given, and their load.
 
 use weigh_model::{Arrival, Rate};
 use weigh_runner::emulate::wrk;
@@ -19,18 +19,18 @@ pub const TOOL: Tool = Tool {
 URL | required | The server: a URL, or reference for one that weigh starts
 -c --connections N | load connections, default 10 | Connections, such as 10 or 1k: rounded down to a
     multiple of the threads
--d --duration T | load duration, seconds, default 10s | How long, such as 10s or 2m
+-d --duration T | load duration, seconds, default 10s | Duration, such as 10s or 2m
 -t --threads N | number 0.., default 2 | Threads that the connections are shared among in the tool;
     its figures are of one. The generator has as many as it needs (--shards)
--H --header H | many | A header field of every request, \"NAME: VALUE\"
--L --latency |  | Tells the distribution of latencies
--T --timeout T | load timeout, seconds, default 2s | After so long a request is given up
+-H --header H | many | Header field of every request, \"NAME: VALUE\"
+-L --latency |  | Print the distribution of latencies
+-T --timeout T | load timeout, seconds, default 2s | Time after which a request counts as lost
 -R --rate N | number 0.. | wrk2: requests per second of all connections together
--s --script | refused | no Lua is run here; method, bodies and fields are flags of weigh compare
-    (--method, --body template:..., -H), and what differs from request to request is a plan's case
--U --u_latency | refused | service times, which it prints, are in every run: weigh report latest
+-s --script | refused | type weigh compare URL with --method, --body template:... or -H instead of
+    Lua, or write different requests as cases of a plan
+-U --u_latency | refused | type weigh report latest, which has the service times
 -B --batch_latency | refused | type weigh compare URL --pattern batch
--v --version | refused | weigh --version tells ours
+-v --version | refused | type weigh --version
 ",
     load: &[
         ("pattern", "request"),
@@ -60,7 +60,7 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
         )));
     }
     if given.time("duration").0 == 0 {
-        return Err(Stop::usage("-d 0: there must be some time to measure in\nhelp: type -d 10s"));
+        return Err(Stop::usage("-d 0: the duration must be above 0\nhelp: type -d 10s"));
     }
     http::ask(given, asked, "GET");
     asked.headers = given.texts("header").map(str::to_owned).collect();

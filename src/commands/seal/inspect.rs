@@ -1,4 +1,4 @@
-//! `weigh seal inspect`: what a sealed object shows without a key, or the name of a key.
+//! `weigh seal inspect`: prints what a sealed object reveals without a key, or the name of a key.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::sealing::{files, text};
 use crate::show::output;
 use weigh_runner::exit::{Exit, Stop};
 
-/// The flags of `weigh seal inspect`.
+/// Flags of `weigh seal inspect`.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Inspect {
@@ -25,7 +25,7 @@ pub struct Inspect {
 }
 
 impl Inspect {
-    /// Prints what can be seen.
+    /// Prints what is visible.
     pub fn run(self) -> Result<Exit, Stop> {
         match (&self.file, &self.key) {
             (_, Some(path)) => {
@@ -38,7 +38,12 @@ impl Inspect {
                 let shown = if self.json { json(&object)? } else { text::render(&object) };
                 output::put(&shown)?;
             }
-            (None, None) => return Err(Stop::usage("name a sealed object, or a key with --key")),
+            (None, None) => {
+                return Err(Stop::usage(
+                    "the file is missing: name a sealed object, or \
+                                                    a key with --key",
+                ));
+            }
         }
         Ok(Exit::Done)
     }

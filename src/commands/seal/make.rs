@@ -1,4 +1,4 @@
-//! `weigh seal make`: files into an object that protects itself.
+//! `weigh seal make`: encrypts and signs files as one object.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::sealing::files;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::sealed_bodies::now_s;
 
-/// The flags of `weigh seal make`.
+/// Flags of `weigh seal make`.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Make {
@@ -71,7 +71,7 @@ impl Make {
     }
 }
 
-/// The part that a word of the command line means. Its name is the file's own, without folders.
+/// Returns the part of a word of the command line. Its name is that of the file, without folders.
 fn part(word: &Path) -> Result<PlainPart, Stop> {
     let text = word.to_string_lossy();
     let (name, path) = match text.split_once('=') {

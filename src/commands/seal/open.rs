@@ -1,4 +1,4 @@
-//! `weigh seal open`: a part of a sealed object, for whoever has the key.
+//! `weigh seal open`: decrypts a part of a sealed object with the key of a recipient.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::sealing::text::printable;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::sealed_bodies::now_s;
 
-/// The flags of `weigh seal open`.
+/// Flags of `weigh seal open`.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Open {
@@ -32,7 +32,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// Opens it, or says why not; then nothing of the content is written.
+    /// Opens the object, or reports why not; then nothing of the content is written.
     pub fn run(self) -> Result<Exit, Stop> {
         let name = self.key.display().to_string();
         let key = OpenerKey::from_pem(&files::private_key(&self.key)?, &name);
@@ -63,24 +63,28 @@ impl Open {
             (Some(wanted), parts) => {
                 parts.iter().find(|part| part.name == *wanted).ok_or_else(|| {
                     let why = match opened.withheld.contains(wanted) {
-                        true => "is not for this key",
+                        true => "is not readable with this key",
                         false => "is not there",
                     };
                     let wanted = printable(wanted);
-                    Stop::usage(format!("--part {wanted}: it {why}; this key opens {names}"))
+                    Stop::usage(format!(
+                        "--part {wanted}: the part {why}\nhelp: type one that this key opens: \
+                         {names}"
+                    ))
                 })
             }
         }
     }
 }
 
-/// What the reader should know beside the content, on standard error.
+/// Prints notes about the content on standard error.
 fn tell(opened: &Opened, part: &PlainPart) {
-    let by = opened.signed_by.map_or("signed by nobody".to_owned(), |id| format!("signed by {id}"));
+    let by =
+        opened.signed_by.map_or("without a signature".to_owned(), |id| format!("signed by {id}"));
     eprintln!("opened {:?}: {} bytes, {by}", part.name, part.content.len());
     let obligations: BTreeSet<&String> = opened.obligations.iter().collect();
     for obligation in obligations {
-        eprintln!("you undertake: {}", printable(obligation));
+        eprintln!("the policy obliges you to: {}", printable(obligation));
     }
     let policy = opened.policy.as_ref();
     if let Some(endpoint) = policy.and_then(|policy| policy.audit_endpoint.as_ref()) {

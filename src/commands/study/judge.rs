@@ -1,4 +1,4 @@
-//! `weigh study judge`: several runs of a study judged together.
+//! `weigh study judge`: judges several runs of a study together.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use weigh_runner::study::library::{self, Studies};
 use weigh_runner::study::several_runs::{self, Several};
 use weigh_runner::study::study_run;
 
-/// The flags of `weigh study judge`.
+/// Flags of `weigh study judge`.
 #[derive(Args)]
 pub struct Judge {
     /// Runs of one study: their folders or ids
@@ -40,7 +40,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Judges, writes the page and shows the answers.
+    /// Judges, writes the page and prints the answers.
     pub fn run(self) -> Result<Exit, Stop> {
         let several = Several::find(&self.runs, &self.names)?;
         if !self.across_machines {

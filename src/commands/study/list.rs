@@ -1,4 +1,4 @@
-//! `weigh study list`: the studies there are.
+//! `weigh study list`: lists the studies.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use weigh_runner::study::parts::{Asked, PartsContext, parts};
 use weigh_runner::study::tool_parts::tools;
 use weigh_runner::watcher::rough;
 
-/// The flags of `weigh study list`.
+/// Flags of `weigh study list`.
 #[derive(Args)]
 pub struct List {
     /// Print the list as JSON
@@ -29,15 +29,15 @@ pub struct List {
     data: Option<PathBuf>,
 }
 
-/// A study and what it takes.
+/// A study and its duration.
 struct Row {
     study: Study,
-    /// At least, at each scale that users run.
+    /// Shortest duration at each scale that users run.
     times: [(Scale, Nanos); 2],
 }
 
 impl List {
-    /// Lists them by name.
+    /// Lists the studies by name.
     pub fn run(self) -> Result<Exit, Stop> {
         let data = self.data.as_deref();
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
@@ -89,7 +89,7 @@ fn text_of(rows: &[Row]) -> String {
     if rows.is_empty() {
         return "no study is built in, and --data names none\n".to_owned();
     }
-    text + "\nweigh study show NAME tells more; weigh study run NAME replays it\n"
+    text + "\nweigh study show NAME describes a study; weigh study run NAME replays it\n"
 }
 
 fn json_of(rows: &[Row]) -> String {

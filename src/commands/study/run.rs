@@ -1,4 +1,4 @@
-//! `weigh study run`: studies replayed, or the rest of a run of one that ended early.
+//! `weigh study run`: replays studies, or resumes an interrupted run of one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -30,7 +30,7 @@ use weigh_runner::study::tool_parts::{ToolPart, tools};
 use weigh_runner::study::tools::CheckedTool;
 use weigh_runner::watcher::rough;
 
-/// The flags of `weigh study run`.
+/// Flags of `weigh study run`.
 #[derive(Args)]
 pub struct Run {
     /// Names of studies; `weigh study list` lists them
@@ -79,7 +79,7 @@ pub struct Run {
     i_may_load_this: bool,
 }
 
-/// A study that is ready to be run.
+/// A study that is ready to run.
 struct Ready {
     texts: StudyTexts,
     study: Study,
@@ -87,7 +87,7 @@ struct Ready {
     tools: Vec<ToolPart>,
 }
 
-/// The same, when it is known what cannot be run here.
+/// A study with the list of what cannot run here.
 struct Begun {
     texts: StudyTexts,
     study: Study,
@@ -102,7 +102,7 @@ struct Done {
 }
 
 impl Run {
-    /// Runs them one after another, and shows.
+    /// Runs the studies one after another, and prints the results.
     pub fn run(self) -> Result<Exit, Stop> {
         if let Some(name) = &self.resume {
             return self.go_on(name);
@@ -127,7 +127,7 @@ impl Run {
         self.sit_all(all, &context, begin)
     }
 
-    /// Goes on with the run of a study.
+    /// Resumes the run of a study.
     fn go_on(&self, name: &str) -> Result<Exit, Stop> {
         let folder = StudyFolder::find(&self.runs, name).map_err(Stop::usage)?;
         let kept = StudyRun::open(folder)?;
@@ -154,7 +154,8 @@ impl Run {
         self.announce(&all);
         let mut kept = Some(kept);
         let again = |_: &StudyTexts| {
-            kept.take().ok_or_else(|| Stop::new(Exit::Internal, "there is one study to go on with"))
+            kept.take()
+                .ok_or_else(|| Stop::new(Exit::Internal, "there is only one study to resume"))
         };
         self.sit_all(all, &context, again)
     }
@@ -173,7 +174,7 @@ impl Run {
         Asked { scale: self.scale, ways, only: self.only.clone() }
     }
 
-    /// The studies that are asked for, each once.
+    /// Returns the selected studies, each once.
     fn chosen(&self, studies: &Studies) -> Result<Vec<StudyTexts>, Stop> {
         if self.all {
             return Ok(studies.all().to_vec());
@@ -181,7 +182,7 @@ impl Run {
         if self.names.is_empty() {
             let names: Vec<&str> = studies.all().iter().map(|own| own.name.as_str()).collect();
             return Err(Stop::usage(format!(
-                "no study is named\nhelp: type weigh study run NAME ({}), or --all",
+                "the study is missing\nhelp: type weigh study run NAME ({}), or --all",
                 names.join(", ")
             )));
         }
@@ -190,7 +191,7 @@ impl Run {
         names.map(|name| studies.find(name).cloned()).collect()
     }
 
-    /// Looks what of all studies cannot be run here, before anything starts.
+    /// Finds what cannot run here of all studies, before anything starts.
     fn looked<'g>(
         &self,
         all: Vec<Ready>,
@@ -213,14 +214,14 @@ impl Run {
             Begun { texts: own.texts, study: own.study, parts, tools: tools.collect() }
         };
         let all = all.into_iter().map(of).collect();
-        // After the privileges: that needs a program of one thread.
+        // After the privileges, which need a program of one thread.
         let interrupts = Interrupts::listen(Box::new(Lines))?;
         let (is_quiet, watch) = (self.quiet, Display::watch);
         let program = std::env::current_exe()?;
         Ok((all, StudyContext { ground, privileges, interrupts, is_quiet, watch, program }))
     }
 
-    /// Runs them, and shows what came of each as soon as it is over.
+    /// Runs the studies, and prints the result of each as soon as it ends.
     fn sit_all(
         &self,
         all: Vec<Begun>,
@@ -242,8 +243,8 @@ impl Run {
             let mut kept = match begin(texts) {
                 Ok(kept) => kept,
                 Err(stop) => {
-                    // The studies before it are done, and are told.
-                    eprintln!("weigh: {} could not be begun", study.name);
+                    // The studies before it have ended and are printed.
+                    eprintln!("weigh: {} could not be started", study.name);
                     ended = Some(stop);
                     break;
                 }
@@ -256,11 +257,11 @@ impl Run {
             done.push(own);
             if let Some(stop) = sat.unrecorded {
                 let what = match stop.exit() {
-                    Exit::Record => "not everything could be recorded",
-                    Exit::Usage => "what was recorded cannot be read",
+                    Exit::Record => "a part could not be recorded",
+                    Exit::Usage => "the recorded files cannot be read",
                     _ => "the study could not be finished",
                 };
-                eprintln!("weigh: {}: {what}; what was measured is above", study.name);
+                eprintln!("weigh: {}: {what}; the measured results are above", study.name);
                 ended = Some(stop);
                 break;
             }
@@ -282,7 +283,7 @@ impl Run {
     fn put_json(&self, done: &[Done], asked: usize) -> Result<(), Stop> {
         match done {
             _ if !self.json => Ok(()),
-            // One study alone, whether or not `--all` found it: its own document.
+            // One study alone has its own document, also if `--all` found it.
             [only] if asked == 1 => output::put(&only.outcome.to_json()),
             all => {
                 let outcomes: Vec<_> = all.iter().map(|own| &own.outcome).collect();
@@ -292,7 +293,7 @@ impl Run {
         }
     }
 
-    /// Writes the page that links the pages of these studies, beside their folders.
+    /// Writes the page that links the pages of these studies, next to their folders.
     fn write_index(&self, done: &[Done]) -> Result<(), Stop> {
         let href = |own: &Done| {
             let folder = own.folder.file_name().unwrap_or_default();
@@ -313,7 +314,7 @@ impl Run {
         Ok(())
     }
 
-    /// What is about to happen, and what will not.
+    /// Prints what will run, and what cannot.
     fn announce(&self, all: &[Begun]) {
         if !self.quiet {
             for own in all {
@@ -336,7 +337,7 @@ impl Run {
         }
     }
 
-    /// What would be run.
+    /// Prints what would run.
     fn tell(&self, all: &[Begun]) -> Result<Exit, Stop> {
         if self.json {
             let part = |(part, obstacle): &CheckedPart| {
@@ -383,25 +384,25 @@ impl Run {
     }
 }
 
-/// What to type to go on, where something was left undone.
+/// Prints how to continue, if something was left undone.
 fn advise(all: &[Begun], done: &[Done], is_cut_short: bool) {
     if let Some(last) = done.last().filter(|_| is_cut_short) {
-        eprintln!("weigh: weigh study run --resume {} goes on", last.folder.display());
+        eprintln!("weigh: to continue, type weigh study run --resume {}", last.folder.display());
     }
     let rest: Vec<&str> = all.iter().skip(done.len()).map(|own| &*own.study.name).collect();
     if !rest.is_empty() {
-        eprintln!("weigh: not begun: {}", rest.join(" "));
+        eprintln!("weigh: not started: {}", rest.join(" "));
     }
 }
 
-/// `hydroponics: 12 plans, 340 trials or more, 2 tools, about 3m 5s`.
+/// Returns a line such as `hydroponics: 12 plans, 340 trials or more, 2 tools, about 3m 5s`.
 fn heading(own: &Begun) -> String {
     let left = own.parts.iter().filter(|(part, why)| why.is_none() && part.time > Nanos(0));
     let left: Vec<&Part> = left.map(|(part, _)| part).collect();
     let tools = own.tools.iter().filter(|(part, why)| why.is_none() && part.time > Nanos(0));
     let (name, plans, tools) = (&own.study.name, left.len(), tools.count());
     if plans + tools == 0 {
-        return format!("{name}: nothing is left to do");
+        return format!("{name}: no plan is left to run");
     }
     let trials: u64 = left.iter().map(|part| part.trials).sum();
     let plural = |number: usize| if number == 1 { "" } else { "s" };
@@ -415,8 +416,8 @@ fn heading(own: &Begun) -> String {
     format!("{name}: {}, about {}", parts.join(", "), rough(time(own)))
 }
 
-/// `all plans: memory is limited by RLIMIT_DATA ...`: what is to be said of plans that are run,
-/// once for all of which it is true.
+/// Returns remarks on the plans that run, such as `all plans: memory is limited by RLIMIT_DATA
+/// ...`; one remark for all plans with the same.
 fn remarks(parts: &[CheckedPart]) -> Vec<String> {
     let run = || parts.iter().filter(|(_, obstacle)| obstacle.is_none()).map(|(part, _)| part);
     let mut plans: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -433,7 +434,7 @@ fn remarks(parts: &[CheckedPart]) -> Vec<String> {
     plans.into_iter().map(text).collect()
 }
 
-/// How long the plans and tools take that are run, at least.
+/// Returns the shortest duration of the plans and tools that run.
 fn time(own: &Begun) -> Nanos {
     let plans = own.parts.iter().map(|(part, why)| (part.time, why));
     let tools = own.tools.iter().map(|(part, why)| (part.time, why));
@@ -441,8 +442,8 @@ fn time(own: &Begun) -> Nanos {
     run.fold(Nanos(0), |sum, (time, _)| sum + time)
 }
 
-/// The page that links the pages of several studies, in the folder of their runs.
+/// Page that links the pages of several studies, in the folder of their runs.
 const INDEX: &str = "studies.html";
 
-/// The name and version of the document of several studies.
+/// Name and version of the document of several studies.
 const STUDIES_SCHEMA: &str = "weigh/studies/1";

@@ -1,4 +1,4 @@
-//! `weigh study show`: what a study is, or one of its experiments with the plans that replay it.
+//! `weigh study show`: prints a study, or one of its experiments with the plans that replay it.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use weigh_runner::study::library::{self, Studies};
 use weigh_runner::study::parts::{Asked, Part, PartsContext, parts};
 use weigh_runner::study::tool_parts::{ToolPart, tools};
 
-/// The flags of `weigh study show`.
+/// Flags of `weigh study show`.
 #[derive(Args)]
 pub struct Show {
     /// Name of the study; `weigh study list` lists them
@@ -35,7 +35,7 @@ pub struct Show {
 }
 
 impl Show {
-    /// Prints it.
+    /// Prints the study.
     pub fn run(self) -> Result<Exit, Stop> {
         let data = self.data.as_deref();
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
@@ -61,7 +61,7 @@ impl Show {
     }
 }
 
-/// The study as a whole.
+/// Returns the description of the whole study.
 fn whole(study: &Study, parts: &[Part], tools: &[ToolPart]) -> String {
     let paper = &study.paper;
     let title = paper.title.as_deref().unwrap_or("(its title is not stated)");
@@ -97,12 +97,12 @@ fn whole(study: &Study, parts: &[Part], tools: &[ToolPart]) -> String {
         let _ = writeln!(text, "  {name}: {about}\n    {}", part.length());
     }
     if !study.carry.is_empty() {
-        text += "\nanswered beside them\n";
+        text += "\nalso answered\n";
     }
     for asked in &study.carry {
         text += &how_many(asked, parts);
     }
-    let beforehand = "what those who made the replay expect it to show (no run has computed it)";
+    let beforehand = "expected by the authors of the replay (no run has computed it)";
     list(&mut text, beforehand, &study.finding);
     text + &format!(
         "\nweigh study show {0} --experiment ID prints plans; weigh study run {0} replays it\n",
@@ -110,7 +110,7 @@ fn whole(study: &Study, parts: &[Part], tools: &[ToolPart]) -> String {
     )
 }
 
-/// The experiment of this id, or else the question of how many.
+/// Returns the description of the experiment or of the capacity question with this ID.
 fn told(study: &Study, id: &str, parts: &[Part]) -> String {
     let question = study.carry.iter().find(|own| own.id == id);
     match (study.experiment(id), question) {
@@ -120,7 +120,7 @@ fn told(study: &Study, id: &str, parts: &[Part]) -> String {
     }
 }
 
-/// What was told, as comments, with the plans.
+/// Returns the description as comments, with the plans.
 fn one(told: &str, parts: &[Part]) -> Result<String, Stop> {
     let mut text: String = told.lines().map(|line| format!("# {}\n", line.trim_start())).collect();
     for part in parts {
@@ -132,7 +132,8 @@ fn one(told: &str, parts: &[Part]) -> Result<String, Stop> {
         match &part.searches {
             None => text += "# Save it as a file, and type weigh run FILE.\n",
             Some(searches) => {
-                text += "# A search: weigh limit has the same goals as flags. Its lanes are:\n";
+                text += "# A search. The flags of weigh limit have the same goals. Its lanes \
+                         are:\n";
                 for search in searches {
                     let (axis, unit) = (search.axis, search.axis.kind().unit());
                     let goals: Vec<&str> =
@@ -159,7 +160,7 @@ fn how_many(asked: &HowMany, parts: &[Part]) -> String {
     text
 }
 
-/// A line for each of these plans.
+/// Adds a line for each of these plans.
 fn lengths<'n>(text: &mut String, names: impl Iterator<Item = &'n String>, parts: &[Part]) {
     for part in names.filter_map(|name| parts.iter().find(|part| part.name == *name)) {
         let _ = writeln!(text, "    {}: {}", part.name, part.length());

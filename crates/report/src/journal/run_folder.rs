@@ -74,8 +74,17 @@ impl RunFolder {
         let found = places.iter().find(|place| place.join(JOURNAL).is_file());
         let path = found.ok_or_else(|| {
             let newest = newest_below(runs).map_or_else(
-                || format!("there is no run below {} yet", runs.display()),
-                |id| format!("the newest run below {} is {id}", runs.display()),
+                || {
+                    let runs = runs.display();
+                    format!(
+                        "there is no run below {runs} yet: type weigh compare, or name \
+                             another folder with --runs"
+                    )
+                },
+                |id| {
+                    let runs = runs.display();
+                    format!("type latest, or {id}, the newest run below {runs}")
+                },
             );
             if let Some(study) = places.iter().find(|place| place.join(STUDY).is_file()) {
                 let problem = "it is the run of a study, and has a run of each of its plans";

@@ -365,7 +365,11 @@ impl<'a> Alike<'a> {
 }
 
 fn failures(summary: &Summary) -> Vec<String> {
-    let line = |failure: &Failure| format!("{}: {}", point_name(&failure.point), failure.error);
+    // A fix has a line of its own on stderr; here a failure is one line.
+    let line = |failure: &Failure| {
+        let error = failure.error.replace("\nhelp: ", "; ");
+        format!("{}: {error}", point_name(&failure.point))
+    };
     titled("not done", capped(summary.failures.iter().map(line).collect(), LINES_MAX))
 }
 

@@ -260,7 +260,7 @@ fn check_template(body: &BodySource) -> Result<(), Invalid> {
     let near = registry::nearest(word, PLACEHOLDERS.into_iter());
     let near = near.map_or(String::new(), |near| format!("did you mean {{{near}}}? "));
     let all = PLACEHOLDERS.map(|own| format!("{{{own}}}")).join(", ");
-    let fix = format!("{near}There are {all}; literal text starts with text:");
+    let fix = format!("{near}type {all}, or text: in front of literal text");
     Err(Invalid::new("load.body", format!("{{{word}}} is not a placeholder of templates"), fix))
 }
 

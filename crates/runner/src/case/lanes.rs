@@ -176,8 +176,8 @@ impl Given {
 
 fn unknown_key(key: &str) -> Stop {
     Stop::usage(format!(
-        "--set {key}: there is no such key; those of a protocol start with {}, and \
-         `weigh targets list --settings` shows them; those of the pipeline are {}",
+        "--set {key}: there is no such key\nhelp: type a key that `weigh targets list --settings` \
+         shows, which starts with {}; or one of the pipeline: {}",
         protocols().join(", "),
         PIPELINE_KEYS.join(", ")
     ))
@@ -189,7 +189,7 @@ fn stage_value(key: &str, text: &str) -> Result<serde_json::Value, Stop> {
     let wrong = |said: String| Stop::usage(format!("--set {key}: {said}"));
     let known = language.get(key).ok_or_else(|| unknown_key(key))?;
     let read = known.kind.read_word(text);
-    read.map(|value| word(&value)).map_err(|said| wrong(format!("{}; {}", said.text, said.fix)))
+    read.map(|value| word(&value)).map_err(|said| wrong(said.to_string()))
 }
 
 fn protocols() -> Vec<&'static str> {
@@ -299,7 +299,7 @@ fn staged(
     let stages: Stages = serde_json::from_value(json!(keys))
         .map_err(|error| Stop::usage(format!("--set {}: {error}", PIPELINE_KEYS.join(", "))))?;
     let pipeline = Pipeline::of(protocol, &stages, catalogue).map_err(|invalid| {
-        Stop::usage(format!("--set {}: {}; {}", invalid.place, invalid.problem, invalid.fix))
+        Stop::usage(format!("--set {}: {}\nhelp: {}", invalid.place, invalid.problem, invalid.fix))
     })?;
     let own = given.of(protocol);
     let is_asked = |key: &str| own.iter().any(|(asked, _)| *asked == key);

@@ -86,10 +86,10 @@ pub fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(),
         let fatal: Vec<String> = doctor::examine(&demand(case, shards), facts)
             .into_iter()
             .filter(|finding| finding.level == Level::Fatal)
-            .map(|finding| format!("{}: {}; {}", finding.check, finding.text, finding.fix))
+            .map(|finding| format!("{}: {}\nhelp: {}", finding.check, finding.text, finding.fix))
             .collect();
         if !fatal.is_empty() {
-            return Err(Stop::usage(fatal.join("\n  ")));
+            return Err(Stop::usage(fatal.join("\n")));
         }
     }
     check_shards(cases, shards)

@@ -97,7 +97,7 @@ fn preset(flag: &str, name: &str) -> Result<Goal, Stop> {
             "--goal" => ", or conditions such as \"loss == 0, p99 < 10ms\"",
             _ => "",
         };
-        Stop::usage(format!("{flag}: {}; {}{or}", invalid.problem, invalid.fix))
+        Stop::usage(format!("{flag}: {}\nhelp: {}{or}", invalid.problem, invalid.fix))
     })
 }
 
@@ -108,8 +108,7 @@ fn own(text: &str, preset: Goal) -> Result<Goal, Stop> {
     let mut goal = Goal { name: text.to_owned(), conditions: Vec::new(), ..preset };
     for part in text.split(',') {
         let part = part.trim();
-        let condition = metrics::absolute(part)
-            .map_err(|said| wrong(format!("{}; {}", said.text, said.fix)))?;
+        let condition = metrics::absolute(part).map_err(|said| wrong(said.to_string()))?;
         match (condition.metric.as_str(), condition.operator, condition.limit) {
             (LOSS_RATIO, Operator::LessOrEqual | Operator::Equal, Limit::Value(most)) => {
                 goal.loss_ratio = most;
@@ -132,7 +131,7 @@ fn in_flags(invalid: weigh_model::protocol::Invalid) -> Stop {
         Some("width") => "--width",
         _ => "--goal",
     };
-    Stop::usage(format!("{flag}: {}; {}", invalid.problem, invalid.fix))
+    Stop::usage(format!("{flag}: {}\nhelp: {}", invalid.problem, invalid.fix))
 }
 
 #[cfg(test)]

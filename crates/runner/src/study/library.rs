@@ -49,11 +49,11 @@ impl Studies {
             let near = registry::nearest(name, names());
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
             let all: Vec<&str> = names().collect();
-            let there_are = match all.is_empty() {
-                true => "there are none".to_owned(),
-                false => format!("there are {}", all.join(", ")),
+            let fix = match all.is_empty() {
+                true => "name a folder with studies: --data DIR".to_owned(),
+                false => format!("type {}", all.join(", ")),
             };
-            Stop::usage(format!("{name:?} is not a known study: {near}{there_are}"))
+            Stop::usage(format!("unknown study {name:?}\nhelp: {near}{fix}"))
         })
     }
 }
@@ -79,7 +79,7 @@ pub fn read(
 /// The studies of a folder: every folder in it with a study file.
 fn below(folder: &Path) -> Result<Vec<StudyTexts>, Stop> {
     let unreadable = |path: &Path, error: std::io::Error| {
-        Stop::usage(format!("{}: cannot be read: {error}", path.display()))
+        Stop::usage(format!("{}: cannot be read: {error}; name another folder", path.display()))
     };
     let mut studies = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {

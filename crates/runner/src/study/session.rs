@@ -170,7 +170,10 @@ impl StudyContext<'_> {
             if place.is_dir() {
                 std::fs::remove_dir_all(place).map_err(|error| {
                     let place = place.display();
-                    Stop::new(Exit::Record, format!("{place}: cannot be removed: {error}"))
+                    Stop::new(
+                        Exit::Record,
+                        format!("{place}: cannot be removed: {error}; remove it"),
+                    )
                 })?;
             }
             return Ok(None);

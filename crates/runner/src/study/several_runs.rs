@@ -41,7 +41,9 @@ impl Several {
         }
         found.sort_by(|left, right| left.1.started.cmp(&right.1.started));
         let Some((_, _, _, study)) = found.first() else {
-            return Err(Stop::usage("no run is named: weigh runs lists the runs of studies"));
+            return Err(Stop::usage(
+                "the run is missing\nhelp: name the runs of a study, which weigh runs lists",
+            ));
         };
         if let Some((folder, _, _, other)) = found.iter().find(|(.., other)| other != study) {
             return Err(Stop::usage(format!(

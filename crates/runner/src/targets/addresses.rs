@@ -22,10 +22,9 @@ pub fn resolve(endpoint: &Endpoint) -> Result<SocketAddr, Stop> {
     })?;
     let mut found: Vec<SocketAddr> = found.collect();
     found.sort_by_key(|address| address.is_ipv6());
-    found
-        .first()
-        .copied()
-        .ok_or_else(|| Stop::new(Exit::Target, format!("{endpoint}: the host has no address")))
+    found.first().copied().ok_or_else(|| {
+        Stop::new(Exit::Target, format!("{endpoint}: the host has no address; check its name"))
+    })
 }
 
 /// Local addresses to connect from: several on loopback, if one has too few ports for the trial's

@@ -171,17 +171,18 @@ impl Running {
         let how = self.ended()?;
         let want = match self.ended_with()? {
             Ended::Signal(SIGKILL) => {
-                "; the kernel kills processes when memory runs out: give it more \
-                 (--target-memory)"
+                "type a larger --target-memory; the kernel kills processes when memory runs out"
             }
-            _ => "",
+            _ => "read its log in the folder of the run",
         };
         let log = match self {
-            Running::Managed(server) => format!("; the end of its log:\n{}", server.log_tail(12)),
+            Running::Managed(server) => {
+                format!("; the end of its log:\n{}", server.log_tail(12).trim_end())
+            }
             Running::Reference(_) | Running::Pipeline(_) | Running::Foreign(_) => String::new(),
         };
         let title = self.title(lane);
-        Some(Stop::new(Exit::Target, format!("{title} ended with {how}{want}{log}")))
+        Some(Stop::new(Exit::Target, format!("{title} ended with {how}{log}\nhelp: {want}")))
     }
 
     fn ended_with(&mut self) -> Option<Ended> {

@@ -61,8 +61,12 @@ pub fn read(folder: &Path, name: &str) -> Result<Option<ToolMade>, Stop> {
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Stop::usage(format!("{}: {error}", path.display()))),
+        Err(error) => return Err(unreadable(&path, error)),
     };
     let own = weigh_study::runs::folder(name);
-    ToolMade::of(&own, &text).map_err(|error| Stop::usage(format!("{}: {error}", path.display())))
+    ToolMade::of(&own, &text).map_err(|error| unreadable(&path, error))
+}
+
+fn unreadable(path: &Path, error: impl std::fmt::Display) -> Stop {
+    Stop::usage(format!("{}: cannot be read: {error}; name another run", path.display()))
 }

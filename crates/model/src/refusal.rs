@@ -1,0 +1,116 @@
+//! Splits the message of an error into what is wrong and what to type.
+
+/// Returns what is wrong, and what to type if `said` has it: the part from the first imperative
+/// after a colon or a semicolon, such as "type 10s" in `"10" has no unit: type 10s`. Quoted words
+/// of the user are not searched.
+pub fn split(said: &str) -> (&str, Option<&str>) {
+    let mut is_quoted = false;
+    let mut before = ' ';
+    for (at, character) in said.char_indices() {
+        is_quoted ^= character == '"' && before != '\\';
+        before = character;
+        let fix = said[at..].strip_prefix(": ").or_else(|| said[at..].strip_prefix("; "));
+        if let Some(fix) = fix.filter(|fix| !is_quoted && is_imperative(fix)) {
+            return (&said[..at], Some(fix));
+        }
+    }
+    (said, None)
+}
+
+/// Returns the message in the form of every error: the fix is a line that begins with `help: `.
+/// Messages of several lines stay as they are.
+pub fn shaped(said: &str) -> String {
+    match split(said) {
+        (problem, Some(fix)) if !said.contains('\n') => format!("{problem}\nhelp: {fix}"),
+        _ => said.to_owned(),
+    }
+}
+
+fn is_imperative(text: &str) -> bool {
+    IMPERATIVES.iter().any(|verb| text.strip_prefix(verb).is_some_and(|rest| rest.starts_with(' ')))
+}
+
+/// First words of what a user should do.
+const IMPERATIVES: [&str; 50] = [
+    "add",
+    "ask",
+    "build",
+    "check",
+    "choose",
+    "compare",
+    "continue",
+    "copy",
+    "correct",
+    "cut",
+    "declare",
+    "delete",
+    "describe",
+    "did you mean",
+    "free",
+    "give",
+    "install",
+    "keep",
+    "leave",
+    "let",
+    "list",
+    "lower",
+    "make",
+    "measure",
+    "mount",
+    "name",
+    "open",
+    "probe",
+    "put",
+    "raise",
+    "read",
+    "redirect",
+    "remove",
+    "repeat",
+    "restart",
+    "resume",
+    "run",
+    "say",
+    "see",
+    "set",
+    "shorten",
+    "sort",
+    "start",
+    "stop",
+    "type",
+    "unplug",
+    "unset",
+    "use",
+    "wait",
+    "write",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fix_becomes_a_line_of_its_own() {
+        for (said, problem, fix) in [
+            ("\"10\" has no unit: type 10s", "\"10\" has no unit", Some("type 10s")),
+            (
+                "x: cannot be read: gone; name another",
+                "x: cannot be read: gone",
+                Some("name another"),
+            ),
+            ("a: type b; leave c out", "a", Some("type b; leave c out")),
+            (
+                "\"x: type y\" is not a rate: type 5/s",
+                "\"x: type y\" is not a rate",
+                Some("type 5/s"),
+            ),
+            ("\"a\\\": type\" is wrong", "\"a\\\": type\" is wrong", None),
+            ("cannot connect: refused", "cannot connect: refused", None),
+            ("a: types differ", "a: types differ", None),
+        ] {
+            assert_eq!(split(said), (problem, fix));
+        }
+        assert_eq!(shaped("a: type b"), "a\nhelp: type b");
+        assert_eq!(shaped("a\nhelp: b: type c"), "a\nhelp: b: type c");
+        assert_eq!(shaped("é ü"), "é ü");
+    }
+}

@@ -1,0 +1,257 @@
+//! Errors of the command line in the form of all errors: what is wrong, where, what to type.
+
+use std::ffi::OsString;
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use weigh_model::refusal;
+
+use weigh_runner::exit::Stop;
+
+/// Returns the error of a command line, or `None` if `error` is a text that the user asked for, or
+/// the help of a command without its arguments.
+pub fn stop(error: &clap::Error, words: &[OsString], program: &Command) -> Option<Stop> {
+    let wrong = Wrong { error, called: called(program, words) };
+    let (place, problem, fix) = match error.kind() {
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => wrong.value(),
+        ErrorKind::UnknownArgument => wrong.unknown_argument(),
+        ErrorKind::InvalidSubcommand => wrong.unknown_command(),
+        ErrorKind::ArgumentConflict => wrong.conflict(),
+        ErrorKind::MissingRequiredArgument => wrong.missing_argument(),
+        ErrorKind::MissingSubcommand => wrong.missing_command(),
+        ErrorKind::TooManyValues | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
+            (wrong.flag(), "the number of values is wrong".to_owned(), wrong.see_help())
+        }
+        ErrorKind::NoEquals => {
+            (wrong.flag(), "the value is missing".to_owned(), format!("type {}=", wrong.flag()))
+        }
+        ErrorKind::InvalidUtf8 => {
+            (wrong.called.clone(), "an argument is not UTF-8".to_owned(), wrong.see_help())
+        }
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return None,
+        _ => (wrong.called.clone(), wrong.words_of_parser(), wrong.see_help()),
+    };
+    Some(Stop::usage(format!("{place}: {problem}\nhelp: {fix}")))
+}
+
+/// Name of the command that `words` call, such as `weigh seal make`.
+fn called(program: &Command, words: &[OsString]) -> String {
+    let (mut command, mut name) = (program, program.get_name().to_owned());
+    for word in words.iter().skip(1) {
+        let Some(own) = command.find_subcommand(word) else { break };
+        name = format!("{name} {}", own.get_name());
+        command = own;
+    }
+    name
+}
+
+struct Wrong<'e> {
+    error: &'e clap::Error,
+    called: String,
+}
+
+impl Wrong<'_> {
+    fn text(&self, kind: ContextKind) -> &str {
+        match self.error.get(kind) {
+            Some(ContextValue::String(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// All texts of a context that has one or several.
+    fn texts(&self, kind: ContextKind) -> Vec<&str> {
+        match self.error.get(kind) {
+            Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
+            Some(ContextValue::String(text)) => vec![text],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The flag without its value: `--rate` of `--rate <RATE>`.
+    fn flag(&self) -> String {
+        self.text(ContextKind::InvalidArg).split(' ').next().unwrap_or_default().to_owned()
+    }
+
+    fn see_help(&self) -> String {
+        format!("type {} --help", self.called)
+    }
+
+    /// Usage of the command with the arguments that are missing.
+    fn usage(&self) -> String {
+        let usage = match self.error.get(ContextKind::Usage) {
+            Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+            _ => String::new(),
+        };
+        let line = usage.lines().next().unwrap_or_default();
+        match line.strip_prefix("Usage: ") {
+            Some(line) => format!("type {line}"),
+            None => self.see_help(),
+        }
+    }
+
+    fn words_of_parser(&self) -> String {
+        let text = self.error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        line.strip_prefix("error: ").unwrap_or(line).to_owned()
+    }
+
+    fn value(&self) -> (String, String, String) {
+        let (flag, value) = (self.flag(), self.text(ContextKind::InvalidValue));
+        let valid = self.texts(ContextKind::ValidValue);
+        let accepted = match valid.as_slice() {
+            [] => self.see_help(),
+            [one] => format!("type {one}"),
+            [first @ .., last] => format!("type {} or {last}", first.join(", ")),
+        };
+        if flag.is_empty() {
+            return (self.called.clone(), self.words_of_parser(), self.see_help());
+        }
+        if value.is_empty() && self.error.kind() == ErrorKind::InvalidValue {
+            let due = self.text(ContextKind::InvalidArg);
+            let fix = if valid.is_empty() { format!("type {due}") } else { accepted };
+            return (flag, "the value is missing".to_owned(), fix);
+        }
+        let said = std::error::Error::source(self.error).map(ToString::to_string);
+        let Some(said) = said else {
+            return (flag, format!("unknown value {value:?}"), accepted);
+        };
+        let (problem, fix) = match said.split_once("\nhelp: ") {
+            Some((problem, fix)) => (problem, Some(fix)),
+            None => refusal::split(&said),
+        };
+        let place = if problem.contains(value) { flag } else { format!("{flag} {value}") };
+        (place, problem.to_owned(), fix.map_or(accepted, str::to_owned))
+    }
+
+    fn unknown_argument(&self) -> (String, String, String) {
+        let unknown = self.text(ContextKind::InvalidArg).to_owned();
+        let near = self.texts(ContextKind::SuggestedArg);
+        if !unknown.starts_with('-') {
+            let problem = format!("{} has no place for this argument", self.called);
+            return (unknown, problem, self.see_help());
+        }
+        let problem = format!("{} has no such flag", self.called);
+        match near.first() {
+            Some(near) => (unknown, problem, format!("type {near}")),
+            None => (unknown, problem, format!("{}, which lists all flags", self.see_help())),
+        }
+    }
+
+    fn unknown_command(&self) -> (String, String, String) {
+        let unknown = self.text(ContextKind::InvalidSubcommand);
+        let fix = match self.texts(ContextKind::SuggestedSubcommand).first() {
+            Some(near) => format!("type {} {near}", self.called),
+            None => format!("{}, which lists the commands", self.see_help()),
+        };
+        (format!("{} {unknown}", self.called), "unknown command".to_owned(), fix)
+    }
+
+    fn conflict(&self) -> (String, String, String) {
+        let flag = match self.flag() {
+            flag if flag.is_empty() => self.text(ContextKind::InvalidSubcommand).to_owned(),
+            flag => flag,
+        };
+        let others = self.texts(ContextKind::PriorArg);
+        if others == [self.text(ContextKind::InvalidArg)] {
+            return (flag, "is given multiple times".to_owned(), "give it once".to_owned());
+        }
+        let others = match others.is_empty() {
+            true => "other arguments".to_owned(),
+            false => others.join(", "),
+        };
+        let problem = format!("cannot be used with {others}");
+        (flag, problem, "leave one of them out".to_owned())
+    }
+
+    fn missing_argument(&self) -> (String, String, String) {
+        let missing = self.texts(ContextKind::InvalidArg);
+        let names = missing.join(", ");
+        let verb = if missing.len() == 1 { "is" } else { "are" };
+        let fix = match missing.iter().all(|name| name.starts_with('-')) {
+            true => format!("add {names}"),
+            false => self.usage(),
+        };
+        (self.called.clone(), format!("{names} {verb} missing"), fix)
+    }
+
+    fn missing_command(&self) -> (String, String, String) {
+        let valid: Vec<String> = self
+            .texts(ContextKind::ValidSubcommand)
+            .iter()
+            .filter(|name| **name != "help")
+            .map(|name| format!("{} {name}", self.called))
+            .collect();
+        let fix = match valid.is_empty() {
+            true => self.see_help(),
+            false => format!("type {}", valid.join(" or ")),
+        };
+        (self.called.clone(), "the command is missing".to_owned(), fix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use clap::CommandFactory;
+
+    use crate::{Arguments, help};
+
+    /// Returns the error of a command line.
+    fn said(line: &str) -> String {
+        let words: Vec<OsString> =
+            ["weigh"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();
+        let command = help::arranged(Arguments::command());
+        let error = command.clone().try_get_matches_from(&words).unwrap_err();
+        super::stop(&error, &words, &command).expect(line).to_string()
+    }
+
+    #[test]
+    fn every_kind_of_error_has_a_place_a_problem_and_a_fix() {
+        for (line, expected) in [
+            (
+                "compare tcp -n 1.5",
+                "--messages: 1.5 is not a whole number\nhelp: type a whole number, at least 1",
+            ),
+            (
+                "compare tcp --sys never",
+                "--sys: unknown value \"never\"\nhelp: type auto, on or off",
+            ),
+            (
+                "compare tcp --offload never",
+                "--offload: unknown value \"never\"\nhelp: type off, on or both",
+            ),
+            ("compare tcp -n", "--messages: the value is missing\nhelp: type --messages <N>"),
+            (
+                "compare tcp --ratte 5/s",
+                "--ratte: weigh compare has no such flag\nhelp: type --rate",
+            ),
+            (
+                "report a b",
+                "b: weigh report has no place for this argument\nhelp: type weigh report --help",
+            ),
+            ("comapre", "weigh comapre: unknown command\nhelp: type weigh compare"),
+            (
+                "seal xyzzy",
+                "weigh seal xyzzy: unknown command\nhelp: type weigh seal --help, which lists the \
+                 commands",
+            ),
+            ("compare tcp -x 2 -c 3", "--connections: is given multiple times\nhelp: give it once"),
+            (
+                "run plan.toml --resume latest",
+                "[PLAN.toml]: cannot be used with --resume <RUN>\nhelp: leave one of them out",
+            ),
+            (
+                "compare tcp --radio lte",
+                "weigh compare: --device <NAME> is missing\nhelp: add --device <NAME>",
+            ),
+        ] {
+            assert_eq!(said(line), expected);
+        }
+        let missing = said("report");
+        assert!(missing.starts_with("weigh report: <RUN> is missing\nhelp: type weigh report"));
+        assert!(missing.ends_with("<RUN>"), "{missing}");
+    }
+}
