@@ -57,8 +57,8 @@ impl Audit {
             if self.page.is_some() {
                 let fix = "leave it out; report.html of the run has its findings";
                 return Err(Stop::usage(format!(
-                    "--page: {file} is a run of Weighbridge, and \
-                                                --page is for published figures\nhelp: {fix}"
+                    "--page: {file} is a run of Weighbridge, and --page is for published \
+                     figures\nhelp: {fix}"
                 )));
             }
             let verdict = verdict::of(&summary, &self.rules);

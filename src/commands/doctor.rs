@@ -120,11 +120,9 @@ fn baseline(catalogue: &Catalogue) -> Result<Vec<Finding>, Stop> {
 fn meter() -> Finding {
     let (text, fix) = match Meter::open(&MeterChoice::Auto, &sources()) {
         Ok(meter) => (format!("{}: {}", meter.facts().name, meter.facts().covers), ""),
-        Err(error) => (
-            error.to_string(),
-            "weigh energy meters lists the meters that weigh looks \
-                                           for",
-        ),
+        Err(error) => {
+            (error.to_string(), "weigh energy meters lists the meters that weigh looks for")
+        }
     };
     Finding { check: "energy-meter", level: Level::Ok, text, fix: fix.to_owned() }
 }

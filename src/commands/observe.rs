@@ -60,10 +60,7 @@ impl Subject {
             .or_else(|| of("container", &self.container))
             .or_else(|| of("cgroup", &self.cgroup));
         let (flag, text) = named.ok_or_else(|| {
-            Stop::usage(
-                "no process is named: type --port, \
-                                                            --pid, --container or --cgroup",
-            )
+            Stop::usage("no process is named: type --port, --pid, --container or --cgroup")
         })?;
         text.parse().map_err(|said: String| Stop::usage(format!("{flag}: {said}")))
     }

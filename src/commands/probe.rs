@@ -113,8 +113,7 @@ impl Probe {
         let subject = self.subject(&catalogue)?;
         let (protocol, _) = urls::find(&subject.endpoint.scheme).ok_or_else(|| {
             Stop::usage(format!(
-                "{}: unknown scheme\nhelp: type mqtt://, http://, \
-                                                h2c:// or grpc://",
+                "{}: unknown scheme\nhelp: type mqtt://, http://, h2c:// or grpc://",
                 self.word
             ))
         })?;
@@ -166,8 +165,7 @@ impl Probe {
         ];
         if let Some((flag, _)) = of_urls.iter().find(|(_, given)| *given && !is_url) {
             return Err(Stop::usage(format!(
-                "{flag}: applies only to a server given by URL\nhelp: \
-                                            leave it out"
+                "{flag}: applies only to a server given by URL\nhelp: leave it out"
             )));
         }
         if is_url {
@@ -201,25 +199,17 @@ impl Probe {
     fn check_sets(&self, fix: &str) -> Result<(), Stop> {
         match self.sets.is_empty() {
             true => Ok(()),
-            false => Err(Stop::usage(format!(
-                "--set: applies only to reference servers\nhelp: \
-                                              {fix}"
-            ))),
+            false => {
+                Err(Stop::usage(format!("--set: applies only to reference servers\nhelp: {fix}")))
+            }
         }
     }
 
     fn foreign(&self) -> Result<Subject, Stop> {
         self.check_sets("leave it out")?;
         let mut endpoint = urls::endpoint(&self.word).map_err(Stop::usage)?;
-        let unknown = |why| {
-            Stop::new(
-                Exit::Target,
-                format!(
-                    "{endpoint}: {why}\nhelp: check its \
-             name"
-                ),
-            )
-        };
+        let unknown =
+            |why| Stop::new(Exit::Target, format!("{endpoint}: {why}\nhelp: check its name"));
         let beyond = preflight::beyond(&endpoint.host).map_err(unknown)?;
         if let Some(beyond) = beyond.filter(|_| !self.i_may_load_this) {
             return Err(Stop::usage(format!(
@@ -329,10 +319,7 @@ fn keep(found: &Abilities, path: &Path) -> Result<(), Stop> {
     output_file::write(path, found.write(&name)).map_err(|error| {
         Stop::new(
             Exit::Record,
-            format!(
-                "{name}: cannot be written: {error}\nhelp: name another \
-             file"
-            ),
+            format!("{name}: cannot be written: {error}\nhelp: name another file"),
         )
     })
 }

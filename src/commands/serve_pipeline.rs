@@ -52,8 +52,7 @@ fn check(flags: &PipelineFlags) -> Result<(), Stop> {
     let ways = "gateway,api,store, gateway,store, api,store, gateway,api, api, or store";
     if !stages.is_sorted_by(|before, after| before < after) {
         let text = format!(
-            "--stages: the stages are not in the order of a message, each at most \
-                            once: type {ways}"
+            "--stages: the stages are not in the order of a message, each at most once: type {ways}"
         );
         return Err(Stop::usage(text));
     }
@@ -107,10 +106,7 @@ impl Pipeline {
                 }
                 PipelineStage::Gateway => {
                     let to = next.clone().ok_or_else(|| {
-                        Stop::usage(
-                            "--stages: the next stage is \
-                                                                     missing: type {ways}",
-                        )
+                        Stop::usage("--stages: the next stage is missing: type gateway,api,store")
                     })?;
                     self.gateway(flags, &to)?;
                 }

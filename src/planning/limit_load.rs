@@ -68,14 +68,13 @@ pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop
         (
             "-n",
             words.messages.is_some(),
-            "the goal sets the number of messages: leave it out, or \
-                                          search a burst with --axis burst",
+            "the goal sets the number of messages: leave it out, or search a burst with --axis \
+             burst",
         ),
         (
             "-d",
             words.duration.is_some(),
-            "the goal sets the duration of its trials: type --trial \
-                                          1s",
+            "the goal sets the duration of its trials: type --trial 1s",
         ),
     ] {
         if is_given {

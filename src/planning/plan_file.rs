@@ -34,8 +34,7 @@ impl PlanFile {
         })?;
         let text = String::from_utf8(bytes).map_err(|_| {
             Stop::usage(format!(
-                "{name}: the file is not text in UTF-8\nhelp: name a \
-                                              plan, such as plan.toml"
+                "{name}: the file is not text in UTF-8\nhelp: name a plan, such as plan.toml"
             ))
         })?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

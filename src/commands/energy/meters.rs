@@ -76,8 +76,8 @@ fn read_log(log: &str, run: &str, runs: &Path) -> Result<Exit, Stop> {
     let mut told = external_meter::settle(&read.events, (&file, voltage_v), Duration::ZERO);
     if let Some(complaint) = external_meter::complaint(&told) {
         return Err(Stop::usage(format!(
-            "--log: {complaint}; the run was not changed\nhelp: give a \
-                                        log that covers the whole run"
+            "--log: {complaint}; the run was not changed\nhelp: give a log that covers the whole \
+             run"
         )));
     }
     // The run stays as finished as it was.

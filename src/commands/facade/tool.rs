@@ -88,10 +88,7 @@ impl Asked {
     /// If the file cannot be read.
     pub fn send_file(&mut self, typed: &str, file: &str) -> Result<(), Stop> {
         let found = std::fs::metadata(file).map_err(|error| {
-            Stop::usage(format!(
-                "{typed}: cannot be read: {error}; name a file \
-                                                  that can be read"
-            ))
+            Stop::usage(format!("{typed}: cannot be read: {error}; name a file that can be read"))
         })?;
         self.send(BodySource::File(file.to_owned()), found.len());
         Ok(())

@@ -40,8 +40,7 @@ impl Inspect {
             }
             (None, None) => {
                 return Err(Stop::usage(
-                    "the file is missing: name a sealed object, or \
-                                                    a key with --key",
+                    "the file is missing: name a sealed object, or a key with --key",
                 ));
             }
         }
