@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use weigh_model::Nanos;
 use weigh_model::units::parse_duration;
+use weigh_model::{Nanos, refusal};
 use weigh_observe::clocks::one_way::ClockReport;
 use weigh_observe::clocks::pair::Exchange;
 use weigh_observe::clocks::records::{ExchangeFile, read_exchanges, read_messages};
@@ -256,7 +256,10 @@ fn read<T>(
     path: &Path,
     parse: impl FnOnce(File) -> Result<Vec<T>, RecordsError>,
 ) -> Result<Vec<T>, Stop> {
-    let at = |problem: String| Stop::usage(format!("{}: {problem}", path.display()));
+    let at = |problem: String| {
+        let path = path.display();
+        Stop::usage(refusal::with_fix(&format!("{path}: {problem}"), "correct it, or name another"))
+    };
     let file = File::open(path).map_err(|error| at(error.to_string()))?;
     parse(file).map_err(|error| at(error.to_string()))
 }

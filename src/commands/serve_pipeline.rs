@@ -180,7 +180,10 @@ impl Pipeline {
             let (name, pid) = (child.name(), child.pid());
             let died = format!("{name} (pid {pid}) ended with {ended}");
             if restart == Switch::Off {
-                return Err(Stop::new(Exit::Target, died));
+                return Err(Stop::new(
+                    Exit::Target,
+                    format!("{died}\nhelp: read its messages above, or type --restart on"),
+                ));
             }
             eprintln!("weigh serve pipeline: {died}; it is started again");
             child

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
+use weigh_model::refusal;
 
 use crate::numbers::file::NumberFile;
 use crate::numbers::report::NumberReport;
@@ -34,7 +35,10 @@ impl Stats {
     /// Reads the file and prints the report.
     pub fn run(self) -> Result<Exit, Stop> {
         let name = self.file.display().to_string();
-        let at = |problem: String| Stop::usage(format!("{name}: {problem}"));
+        let at = |problem: String| {
+            let said = format!("{name}: {problem}");
+            Stop::usage(refusal::with_fix(&said, "name a file of numbers"))
+        };
         let file = if name == "-" {
             NumberFile::read(io::stdin().lock())
         } else {

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use weigh_model::refusal;
 use weigh_seal::{SealError, Zeroizing};
 
 use crate::output_file::OutputFile;
@@ -88,18 +89,19 @@ pub fn put(bytes: &[u8], to: Option<&PathBuf>, is_secret: bool) -> Result<(), St
 
 /// Returns the end of the program for an error of an object, its keys or its policy.
 pub fn stop(error: SealError) -> Stop {
-    match error {
-        SealError::Random(_) => Stop::new(Exit::Internal, error),
-        _ => Stop::usage(error),
-    }
+    stopped(&error, &error.to_string())
 }
 
 /// Returns the end of the program for an error in the file of this name.
 pub fn stop_at(path: &Path) -> impl Fn(SealError) -> Stop {
     let name = path.display().to_string();
-    move |error| {
-        let exit = stop(error.clone()).exit();
-        Stop::new(exit, format!("{name}: {error}"))
+    move |error| stopped(&error, &format!("{name}: {error}"))
+}
+
+fn stopped(error: &SealError, said: &str) -> Stop {
+    match error {
+        SealError::Random(_) => Stop::new(Exit::Internal, said),
+        _ => Stop::usage(refusal::with_fix(said, "see docs/guide/sealed-payload.md")),
     }
 }
 

@@ -43,7 +43,10 @@ fn facts_about_a_figure_are_read_from_a_file() {
 fn what_cannot_be_audited_ends_with_2() {
     let place = Place::new("audit-unreadable");
     place.weigh(&["audit"]).with(2);
-    place.weigh(&["audit", "nowhere.csv"]).with(2).saying(&["nowhere.csv", "no such file"]);
+    place
+        .weigh(&["audit", "nowhere.csv"])
+        .with(2)
+        .saying(&["nowhere.csv", "neither a file nor a run"]);
     place.write("letter.txt", "Dear reader,\n");
     place.weigh(&["audit", "letter.txt"]).with(2).saying(&["Dear reader", "autocannon"]);
     place.weigh(&["audit", "letter.txt", "--rule", "L21"]).with(2).saying(&["L01 to L20"]);

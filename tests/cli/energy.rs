@@ -195,7 +195,7 @@ fn the_log_of_a_meter_outside_is_laid_on_the_run() {
     }
     place.write("power.csv", &log);
     let ended = place.weigh(&["energy", "meters", "--log", "power.csv", "--run", "latest"]).with(0);
-    assert!(ended.stdout.contains("1 trials have their energy"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("1 trials have energy figures"), "{}", ended.stdout);
     let journal = place.journal();
     let aligned = of(&journal, "log_aligned").pop().unwrap();
     let bound_ns = aligned["bound_ns"].as_f64().unwrap();

@@ -73,7 +73,7 @@ fn words_that_mean_nobody_are_told_who_there_is() {
         (&["mqtt://127.0.0.1:1", "--set", "mqtt.qos=1"], &["--set", "reference servers"]),
         (&["mqtt", "--user", "ada"], &["--user", "server given by URL"]),
         (&["mqtt", "--set", "http1.store=1"], &["http1.store", "not a key of mqtt"]),
-        (&["http://127.0.0.1:1", "--insecure"], &["--insecure", "without TLS"]),
+        (&["http://127.0.0.1:1", "--insecure"], &["--insecure", "does not use TLS"]),
     ] {
         let all: Vec<&str> = ["probe"].iter().chain(words).copied().collect();
         place.weigh(&all).with(2).saying(parts);

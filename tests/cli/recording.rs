@@ -144,7 +144,7 @@ fn a_disk_that_fills_up_takes_nothing_from_the_result() {
         dd if=/dev/zero of=runs/filling2 bs=1 2>/dev/null
         wait $weigh";
     let Some(ended) = in_namespace(&place, script) else { return };
-    let ended = ended.with(4).saying(&["No space left", "--runs DIR", "what was measured"]);
+    let ended = ended.with(4).saying(&["No space left", "--runs DIR", "the measured results"]);
     assert!(ended.stdout.contains("at least once, reference"), "{}", ended.stdout);
     place.nobody_is_left();
 }

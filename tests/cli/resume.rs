@@ -230,7 +230,7 @@ fn a_journal_that_fills_up_ends_the_run_and_room_lets_it_go_on() {
     command.args(["-c", &script]).current_dir(place.folder());
     command.env("WEIGH", env!("CARGO_BIN_EXE_weigh")).env("WEIGH_CLI_TEST", place.mark());
     let ended = Ended::from(command.output().expect("bash starts"));
-    ended.with(4).saying(&["journal.jsonl", "what was measured"]);
+    ended.with(4).saying(&["journal.jsonl", "the measured results"]);
     let before = results(&place.journal());
     assert!(!before.is_empty() && before.len() < 200, "{} results", before.len());
     let summary = place.resume(&["--quiet"]).with(0).json();

@@ -204,6 +204,8 @@ impl From<Output> for Ended {
         let is_refusal = matches!(code, Some(2..=4));
         // The help of a command without its arguments is a fix too.
         let has_fix = stderr.contains("help: ") || stderr.contains("\nUsage: ");
+        // So is a finding of the doctor, which prints its fix in the list.
+        let has_fix = has_fix || stdout.contains(" -> ");
         assert!(!is_refusal || has_fix, "code {code:?} without a fix:\n{stdout}\n{stderr}");
         Ended { code, stdout, stderr }
     }

@@ -141,7 +141,7 @@ fn a_policy_gives_each_participant_his_parts_and_its_time() {
     let open = "seal open a.sealed --key alice.pem --signer owner.pub";
     refused(&place, open, &["several parts", "--part, of reading.json, address"]);
     assert_eq!(done(&place, &format!("{open} --part reading.json")).stdout, READING);
-    refused(&place, &format!("{open} --part x"), &["it is not there; this key opens"]);
+    refused(&place, &format!("{open} --part x"), &["the part is not there"]);
     let open = "seal open a.sealed --key bob.pem --signer owner.pub --part reading.json";
     refused(&place, open, &["it is not for this key"]);
     place.write("p.toml", "expires = 2020-01-01T00:00:00Z");

@@ -138,7 +138,7 @@ fn what_is_wrong_is_named_and_nothing_starts() {
     let place = Place::tiny("study-wrong");
     for (line, parts) in [
         ("run --data data", &["the study is missing", "tiny", "--all"][..]),
-        ("run tinny --data data", &["\"tinny\" is not a known study", "did you mean tiny?"]),
+        ("run tinny --data data", &["unknown study \"tinny\"", "did you mean tiny?"]),
         ("run tiny --data data --only E9", &["E9", "no experiment", "E1 or E2 or E3"]),
         ("run tiny --data data --as wrong", &["wrong", "published, right or tools"]),
         ("run tiny --data data --scale huge", &["huge", "quick or full"]),
@@ -302,7 +302,10 @@ fn a_killed_study_goes_on() {
         assert_eq!(results(&part(&place, "right-cost")), [1; 5]);
         holds(&document, "C1");
         place.nobody_is_left();
-        place.weigh(&["study", "run", "--resume", "latest"]).with(0).saying(&["nothing is left"]);
+        place
+            .weigh(&["study", "run", "--resume", "latest"])
+            .with(0)
+            .saying(&["no plan is left to run"]);
     }
 }
 
@@ -319,7 +322,7 @@ fn an_interrupted_study_keeps_what_it_has() {
     };
     until("a result", has_result);
     signal("INT", child.id());
-    wait(child).with(130).saying(&["weigh study run --resume", "goes on"]);
+    wait(child).with(130).saying(&["to continue, type weigh study run --resume"]);
     let document = place.document();
     assert_eq!(document["state"], "interrupted");
     assert_eq!(replayed(&document, "C5").0, "not run", "its plan was not begun");
@@ -349,7 +352,7 @@ fn a_later_study_that_fails_leaves_the_finished_one() {
     command.args(["-c", &script]).current_dir(place.folder());
     command.env("WEIGH", env!("CARGO_BIN_EXE_weigh")).env("WEIGH_CLI_TEST", place.mark());
     let ended = Ended::from(command.output().expect("bash starts")).with(4);
-    let ended = ended.saying(&["tiny-two could not be begun", "README.md"]);
+    let ended = ended.saying(&["tiny-two could not be started", "README.md"]);
     let document = ended.json();
     let studies = document["studies"].as_array().expect("several were asked for");
     assert_eq!(studies.len(), 1, "{document}");

@@ -195,8 +195,8 @@ fn what_contradicts_itself_is_refused_before_anything_starts() {
     let place = Place::new("tls-words");
     place.write("nonsense.pem", "no certificate at all\n");
     for (words, said) in [
-        (&["mqtt", "--cacert", "nonsense.pem"][..], "--cacert: nothing is weighed inside TLS"),
-        (&["mqtt", "--insecure"], "--insecure: nothing is weighed inside TLS"),
+        (&["mqtt", "--cacert", "nonsense.pem"][..], "--cacert: no target is measured with TLS"),
+        (&["mqtt", "--insecure"], "--insecure: no target is measured with TLS"),
         (&["mqtts://localhost:1", "--tls", "off"], "uses TLS"),
         (&["mqtts://localhost:1", "--cacert", "nonsense.pem"], "contains no certificate"),
         (&["mqtts://localhost:1", "--cacert", "missing.pem"], "missing.pem: cannot be read"),

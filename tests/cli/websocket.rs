@@ -69,7 +69,7 @@ fn urls_say_websocket_and_what_is_none_is_named() {
     place.compare(&contradiction).with(2).saying(&["uses WebSocket"]);
     server.end("TERM");
     for (protocol, said) in
-        [("http", "answered 404 Not Found; check the path"), ("mqtt", "WebSocket upgrade")]
+        [("http", "answered 404 Not Found\nhelp: check the path"), ("mqtt", "WebSocket upgrade")]
     {
         let server = Server::start(&place, &[protocol]);
         let address = server.url.split("://").nth(1).unwrap();

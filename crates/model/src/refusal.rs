@@ -26,12 +26,18 @@ pub fn shaped(said: &str) -> String {
     }
 }
 
+/// Returns the message with the fix `fix` if it has none.
+pub fn with_fix(said: &str, fix: &str) -> String {
+    let shaped = shaped(said);
+    if shaped.contains("help: ") { shaped } else { format!("{shaped}\nhelp: {fix}") }
+}
+
 fn is_imperative(text: &str) -> bool {
     IMPERATIVES.iter().any(|verb| text.strip_prefix(verb).is_some_and(|rest| rest.starts_with(' ')))
 }
 
 /// First words of what a user should do.
-const IMPERATIVES: [&str; 50] = [
+const IMPERATIVES: [&str; 52] = [
     "add",
     "ask",
     "build",
@@ -53,10 +59,12 @@ const IMPERATIVES: [&str; 50] = [
     "leave",
     "let",
     "list",
+    "load",
     "lower",
     "make",
     "measure",
     "mount",
+    "move",
     "name",
     "open",
     "probe",
@@ -112,5 +120,7 @@ mod tests {
         assert_eq!(shaped("a: type b"), "a\nhelp: type b");
         assert_eq!(shaped("a\nhelp: b: type c"), "a\nhelp: b: type c");
         assert_eq!(shaped("é ü"), "é ü");
+        assert_eq!(with_fix("a", "b"), "a\nhelp: b");
+        assert_eq!(with_fix("a: type c", "b"), "a\nhelp: type c");
     }
 }

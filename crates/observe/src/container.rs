@@ -61,7 +61,9 @@ impl Engines {
         for socket in &self.sockets {
             match asked(socket, name) {
                 Ok(Some(found)) => return found.running().map_err(refused),
-                Ok(None) => seen.push(format!("{} does not know it", socket.display())),
+                Ok(None) => {
+                    seen.push(format!("{} does not know it; check its name", socket.display()))
+                }
                 Err(why) => seen.extend(why.map(|why| format!("{}: {why}", socket.display()))),
             }
         }
@@ -76,7 +78,8 @@ impl Engines {
             }
         }
         Err(refused(match seen.is_empty() {
-            true => "no container engine was found on this machine".to_owned(),
+            true => "no container engine was found on this machine; name a process with pid:N"
+                .to_owned(),
             false => seen.join("; "),
         }))
     }
@@ -99,7 +102,7 @@ impl Container {
         match self.pid {
             0 => Err(ObserveError::NoContainer {
                 name: self.id.clone(),
-                why: "it does not run: no process is in a control group of this id".to_owned(),
+                why: "no process is in a control group of this ID: start it first".to_owned(),
             }),
             pid => Subject::tree(pid),
         }
@@ -199,7 +202,9 @@ fn asked(socket: &Path, name: &str) -> Result<Option<Inspected>, Option<String>>
     match (status, text.split_once("\r\n\r\n")) {
         ("200", Some((_, body))) => match serde_json::from_str(body) {
             Ok(found) => Ok(Some(found)),
-            Err(error) => Err(Some(format!("its answer cannot be read: {error}"))),
+            Err(error) => {
+                Err(Some(format!("its answer cannot be read: {error}; name a process with pid:N")))
+            }
         },
         ("404", _) => Ok(None),
         _ => Err(Some(format!("it answers {status:?}"))),

@@ -24,10 +24,10 @@ pub mod subject;
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
     /// The process does not exist.
-    #[error("no process {0}: it has ended, or the number is wrong")]
+    #[error("no process {0}: it has ended, or the number is wrong; name a running one")]
     NoProcess(u32),
     /// The control group does not exist.
-    #[error("no control group {0}, or it does not account processor time")]
+    #[error("no control group {0}, or it does not account processor time; check its path")]
     NoGroup(String),
     /// The container does not exist, or cannot be observed.
     #[error("cannot observe the container {name}: {why}")]
@@ -38,7 +38,7 @@ pub enum ObserveError {
         why: String,
     },
     /// A file of the kernel could not be read.
-    #[error("{path} could not be read: {error}")]
+    #[error("{path} could not be read: {error}; check its permissions")]
     Unreadable {
         /// The file.
         path: String,

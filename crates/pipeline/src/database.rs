@@ -183,7 +183,7 @@ fn explain(path: &Path, error: &rusqlite::Error) -> String {
     let path: PathBuf = path.to_owned();
     let fix = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => "it is not an SQLite database; choose another file",
-        Some(ErrorCode::CannotOpen) => "its folder must exist and be writable",
+        Some(ErrorCode::CannotOpen) => "its folder must exist and be writable; name another file",
         Some(ErrorCode::ReadOnly) => "it is read-only; choose another file",
         Some(ErrorCode::DatabaseBusy) => "another process writes to it; stop that process first",
         _ => "choose another file",

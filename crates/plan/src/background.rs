@@ -144,7 +144,7 @@ impl Asked<'_> {
         protocols.iter().find(is_it).copied().ok_or_else(|| {
             let names: Vec<&str> = protocols.iter().map(|own| own.name()).collect();
             let text = format!("background.protocol: unknown protocol {word:?}");
-            Problem::at(place.clone(), text, format!("there are: {}", names.join(", ")))
+            Problem::at(place.clone(), text, format!("type one of {}", names.join(", ")))
         })
     }
 

@@ -131,7 +131,7 @@ impl Keys {
         names.dedup();
         let fix = match meant {
             Some(meant) => format!("did you mean {meant}?"),
-            None => format!("there are: {}", names.join(", ")),
+            None => format!("type one of {}", names.join(", ")),
         };
         Err(Wrong::new(format!("there is no key {first:?} in a plan"), fix))
     }
@@ -199,7 +199,7 @@ impl Keys {
             all.filter(|name| name.starts_with(&format!("{first}."))).collect();
         let fix = match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
-            None if first == STATE => format!("there are: {}", of_background::TOLD),
+            None if first == STATE => format!("type one of {}", of_background::TOLD),
             None => {
                 let plain = |name: &String| name[first.len() + 1..].to_owned();
                 let plain: Vec<String> = names.iter().map(plain).collect();

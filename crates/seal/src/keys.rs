@@ -253,7 +253,7 @@ impl Curve {
             (None, _) => format!("a key of the kind {}", kind(oid)),
         };
         let fix = match self {
-            Curve::X25519 => "participants need X25519 keys: openssl genpkey -algorithm X25519",
+            Curve::X25519 => "participants need X25519 keys: run openssl genpkey -algorithm X25519",
             Curve::Ed25519 => "signers need Ed25519 keys: openssl genpkey -algorithm ED25519",
         };
         Err(SealError::Key { place: place.to_owned(), problem, fix })

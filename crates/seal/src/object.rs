@@ -145,7 +145,7 @@ impl Sealing<'_> {
             if !parts.iter().any(|part| part.name == *name) {
                 let known: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
                 let problem = format!("it names an unknown part {name:?}");
-                return wrong(problem, &format!("the parts are: {}", known.join(", ")));
+                return wrong(problem, &format!("type one of its parts: {}", known.join(", ")));
             }
         }
         Ok(())

@@ -93,7 +93,7 @@ impl Catalogue {
         let (name, profile) = split(word);
         let target = self.named(name).ok_or_else(|| {
             let names: Vec<&str> = self.targets.iter().map(|t| t.name.as_str()).collect();
-            let error = format!("unknown target {name:?}; expected {}", names.join(" or "));
+            let error = format!("unknown target {name:?}; type {}", names.join(" or "));
             TargetError::Unknown { error }
         })?;
         Ok(Choice { target, profile: target.profile(profile)? })

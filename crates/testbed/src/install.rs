@@ -72,7 +72,10 @@ pub enum InstallError {
         needed: u64,
     },
     /// A command failed.
-    #[error("`{command}` ended with {ended}{hint}; the end of its output:\n{log}")]
+    #[error(
+        "`{command}` ended with {ended}{hint}; the end of its output:\n{log}\n\
+         help: correct what the output above reports"
+    )]
     StepFailed {
         /// The command.
         command: String,
@@ -84,7 +87,9 @@ pub enum InstallError {
         log: String,
     },
     /// All commands succeeded, but a file is missing.
-    #[error("all commands succeeded, but {0} is missing: is a mirror out of date?")]
+    #[error(
+        "all commands succeeded, but {0} is missing: install it again, in case a mirror was out of date"
+    )]
     Missing(String),
     /// A file or folder could not be written.
     #[error("{path} could not be written: {error}")]

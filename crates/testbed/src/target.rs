@@ -246,7 +246,7 @@ pub struct Profile {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// The text cannot be parsed as a target.
-    #[error("{file}: {error}")]
+    #[error("{file}: {error}\nhelp: correct the file")]
     Syntax {
         /// The file.
         file: String,
@@ -262,7 +262,7 @@ pub enum TargetError {
         error: String,
     },
     /// The file or its folder cannot be read.
-    #[error("{file} cannot be read: {error}")]
+    #[error("{file} cannot be read: {error}; check its permissions")]
     Unreadable {
         /// The file.
         file: String,
@@ -304,7 +304,7 @@ impl Target {
             let names: Vec<String> =
                 self.profiles.iter().map(|p| format!("{}@{}", self.name, p.name)).collect();
             let error = format!(
-                "{} has no profile {:?}; expected {}",
+                "{} has no profile {:?}; type {}",
                 self.name,
                 name.unwrap_or_default(),
                 names.join(" or ")

@@ -64,7 +64,7 @@ impl ShuntChip {
             )),
             [] => Err(absent(
                 format!("{} was not found", chip.unwrap_or("chip at that place")),
-                format!("expected one of {}", all.iter().map(named).collect::<Vec<_>>().join(", ")),
+                format!("type one of {}", all.iter().map(named).collect::<Vec<_>>().join(", ")),
             )),
             [one] => one.open(),
             [first, ..] => Err(unusable(

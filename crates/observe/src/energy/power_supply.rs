@@ -78,7 +78,7 @@ pub(super) fn open(roots: &Roots, wanted: Option<&str>) -> Result<Battery, Meter
     match (batteries.len(), wanted) {
         (0, Some(wanted)) if !known.is_empty() => Err(absent(
             format!("unknown battery {wanted:?}"),
-            format!("expected one of: {}", known.join(", ")),
+            format!("type one of {}", known.join(", ")),
         )),
         (0, _) => Err(absent(
             "no battery below class/power_supply",

@@ -54,7 +54,7 @@ impl Domains {
             let names: Vec<&str> = zones.iter().map(|zone| zone.name.as_str()).collect();
             return Err(absent(
                 format!("unknown domain {:?} of rapl", wanted.unwrap_or_default()),
-                format!("expected one of: {}", names.join(", ")),
+                format!("type one of {}", names.join(", ")),
             ));
         }
         let mut domains = Vec::new();

@@ -57,7 +57,7 @@ pub enum RemoteError {
     )]
     OtherCertificate,
     /// The other side is not an agent.
-    #[error("the server there is not weigh observe: {0}")]
+    #[error("the server there is not weigh observe: {0}; type the address that it printed")]
     Stranger(String),
     /// The agent refuses.
     #[error("the agent refuses: {0}")]
@@ -66,7 +66,7 @@ pub enum RemoteError {
     #[error("{0}")]
     Gone(String),
     /// The connection broke, or no answer came in time.
-    #[error("no answer from the agent: {0}")]
+    #[error("no answer from the agent: {0}; start weigh observe there again")]
     Silent(std::io::Error),
 }
 

@@ -55,9 +55,13 @@ impl StudyFolder {
         let path = found.ok_or_else(|| {
             let fix = match &newest {
                 Some(newest) => {
-                    format!("the newest one below {} is {}", runs.display(), newest.id)
+                    let runs = runs.display();
+                    format!("type latest, or {}, the newest one below {runs}", newest.id)
                 }
-                None => format!("there is none below {} yet", runs.display()),
+                None => {
+                    let runs = runs.display();
+                    format!("there is none below {runs} yet: type weigh study run NAME")
+                }
             };
             let there = places.iter().find(|place| place.is_dir()).unwrap_or(&places[0]);
             let problem = format!("there is no {STUDY} here, so it is not the run of a study");

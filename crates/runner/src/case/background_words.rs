@@ -40,10 +40,10 @@ fn of_words(words: &str, draft: &Case, known: &Known<'_>) -> Result<Background, 
         draft.protocol, draft.target
     );
     for word in words {
-        let wrong = |wrong: Wrong| format!("{word}: {}; {}", wrong.text, wrong.fix);
-        let (key, value) = word
-            .split_once('=')
-            .ok_or_else(|| format!("{word}: type KEY=VALUE, such as rate=1000/s"))?;
+        let wrong = |wrong: Wrong| format!("{word}: {wrong}");
+        let (key, value) = word.split_once('=').ok_or_else(|| {
+            format!("{word}: the value is missing: type KEY=VALUE, such as rate=1000/s")
+        })?;
         let own = language.find(&format!("{PREFIX}{key}"));
         let key = own.or_else(|_| language.find(&format!("{PREFIX}load.{key}"))).map_err(wrong)?;
         let value = key.kind.read_word(value).map_err(wrong)?;
@@ -51,8 +51,8 @@ fn of_words(words: &str, draft: &Case, known: &Known<'_>) -> Result<Background, 
     }
     let resolved = weigh_plan::read(&text, known).and_then(|plan| plan.resolve("background"));
     let plan = resolved.map_err(|problems| {
-        let said = problems.iter().map(|one| format!("{}; {}", one.text, one.fix));
-        said.collect::<Vec<_>>().join("; ")
+        let said = problems.iter().map(|one| format!("{}\nhelp: {}", one.text, one.fix));
+        said.collect::<Vec<_>>().join("\n")
     });
     plan?.plan.background.ok_or_else(|| "it describes no background".to_owned())
 }

@@ -24,9 +24,9 @@ impl ExternalServers {
         let mut servers = BTreeMap::new();
         for word in words {
             let wrong = |said: &str| Stop::usage(format!("--server {word}: {said}"));
-            let (name, url) = word
-                .split_once('=')
-                .ok_or_else(|| wrong("expected NAME=URL, such as emqx=mqtt://broker:1883"))?;
+            let (name, url) = word.split_once('=').ok_or_else(|| {
+                wrong("the URL is missing: type NAME=URL, such as emqx=mqtt://broker:1883")
+            })?;
             catalogue.choose(name).map_err(|error| wrong(&error.to_string()))?;
             let endpoint = weigh_protocols::urls::endpoint(url).map_err(|said| wrong(&said))?;
             servers.insert(name.to_owned(), endpoint);
@@ -76,7 +76,7 @@ mod tests {
         let known = of("emqx=mqtt://u:p@127.0.0.1:1884").unwrap();
         assert!(known.has("emqx") && !known.has("hivemq"));
         for (word, said) in [
-            ("emqx", "expected NAME=URL"),
+            ("emqx", "type NAME=URL"),
             ("emqxx=mqtt://h:1", "emqxx"),
             ("emqx=127.0.0.1", "not a URL"),
         ] {

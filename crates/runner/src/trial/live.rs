@@ -132,7 +132,9 @@ impl Following<'_> {
         if let Err(stop) = (self.live.sink)(interval)
             && self.heard.unwritten.is_none()
         {
-            self.live.watcher.say(&format!("{stop}; the trial continues"));
+            self.live
+                .watcher
+                .say(&format!("the trial continues without a complete record: {stop}"));
             self.heard.unwritten = Some(stop);
         }
     }
