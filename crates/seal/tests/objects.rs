@@ -312,7 +312,7 @@ fn a_policy_that_speaks_of_others_is_refused() {
     assert!(refused(&both, &two[..1]).contains("is missing; give it with --to"));
     assert!(refused(&person(0, ""), &two).contains("is not that of a participant"));
     let slip = refused(&person(0, "parts = [\"readin\"]"), &two[..1]);
-    assert!(slip.ends_with("an unknown part \"readin\"; the parts are: reading"), "{slip}");
+    assert!(slip.ends_with("an unknown part \"readin\"; type one of its parts: reading"), "{slip}");
     let rule = "[[rules]]\neffect = \"deny\"\nwhat = \"x\"\n";
     assert!(refused(rule, &two).contains("an unknown part \"x\""));
 }

@@ -87,9 +87,7 @@ pub enum InstallError {
         log: String,
     },
     /// All commands succeeded, but a file is missing.
-    #[error(
-        "all commands succeeded, but {0} is missing: install it again, in case a mirror was out of date"
-    )]
+    #[error("all commands succeeded, but {0} is missing: install it again from another mirror")]
     Missing(String),
     /// A file or folder could not be written.
     #[error("{path} could not be written: {error}")]

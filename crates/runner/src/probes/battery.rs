@@ -36,8 +36,8 @@ impl Power {
         let batteries: Vec<_> = all.iter().filter(|supply| supply.is_battery()).collect();
         let Some(first) = batteries.first() else {
             return Err(Stop::usage(format!(
-                "there is no battery in {}\nhelp: add --no-gauge if this machine runs from one that \
-                 the kernel does not know, such as a power bank",
+                "there is no battery in {}\nhelp: add --no-gauge if this machine runs from one \
+                 that the kernel does not know, such as a power bank",
                 power.roots.sys.join("class/power_supply").display()
             )));
         };
