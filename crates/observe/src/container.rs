@@ -62,7 +62,7 @@ impl Engines {
             match asked(socket, name) {
                 Ok(Some(found)) => return found.running().map_err(refused),
                 Ok(None) => {
-                    seen.push(format!("{} does not know it; check its name", socket.display()))
+                    seen.push(format!("{} does not know it; check its name", socket.display()));
                 }
                 Err(why) => seen.extend(why.map(|why| format!("{}: {why}", socket.display()))),
             }
