@@ -165,7 +165,7 @@ fn an_agent_tells_those_who_know_it_and_nobody_records_its_token() {
     refuse(&stranger, &["not weigh observe"]);
     let (code, last) = agent.end("TERM");
     assert_eq!(code, Some(0), "{last}");
-    assert!(last.contains("answered") && last.contains("turned 2 visitors away"), "{last}");
+    assert!(last.contains("answered") && last.contains("refused 2 connections"), "{last}");
     refuse(&format!("{address}#{token}"), &["no agent answers"]);
     server.end("TERM");
     place.nobody_is_left();

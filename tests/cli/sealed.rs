@@ -86,7 +86,7 @@ fn what_was_sealed_opens_for_its_participants_alone() {
         &[BOB, "not one of the object's recipients"],
     );
     refused(&place, "seal open only.sealed --key alice.pem --signer owner.pub", &["not signed"]);
-    refused(&place, "seal open a.sealed --key alice.pem", &["is signed: give its signer"]);
+    refused(&place, "seal open a.sealed --key alice.pem", &["is signed\nhelp: give its signer"]);
     done(&place, "seal open only.sealed --key alice.pem");
 }
 
@@ -143,7 +143,7 @@ fn a_policy_gives_each_participant_his_parts_and_its_time() {
     assert_eq!(done(&place, &format!("{open} --part reading.json")).stdout, READING);
     refused(&place, &format!("{open} --part x"), &["the part is not there"]);
     let open = "seal open a.sealed --key bob.pem --signer owner.pub --part reading.json";
-    refused(&place, open, &["it is not for this key"]);
+    refused(&place, open, &["the part is not readable with this key"]);
     place.write("p.toml", "expires = 2020-01-01T00:00:00Z");
     done(&place, "seal make reading.json --to alice.pub --policy p.toml -o old.sealed");
     refused(

@@ -23,7 +23,7 @@ impl PowerChip {
     pub fn open(
         print: Option<fn() -> io::Result<String>>,
     ) -> Result<(PowerChip, Facts), MeterError> {
-        let fix = "only a Raspberry Pi 5 with vcgencmd has one; older ones show voltages only";
+        let fix = "name another meter; only a Raspberry Pi 5 with vcgencmd has this one";
         let print =
             print.ok_or_else(|| absent("no program prints a power chip's readings", fix))?;
         let text = print().map_err(|error| absent(format!("vcgencmd: {error}"), fix))?;

@@ -82,7 +82,7 @@ pub(super) fn open(roots: &Roots, wanted: Option<&str>) -> Result<Battery, Meter
         )),
         (0, _) => Err(absent(
             "no battery below class/power_supply",
-            "a board fed by a power bank has none: measure with a shunt or an external meter",
+            "measure with a shunt or an external meter, as a board fed by a power bank has none",
         )),
         (1, _) => Battery::of(batteries.remove(0)),
         _ => Err(unusable(

@@ -40,8 +40,8 @@ impl Domains {
         if zones.is_empty() {
             return Err(absent(
                 "no counters below class/powercap",
-                "only x86 processors have them (modprobe intel_rapl_msr), and few \
-                 virtual machines show them",
+                "run modprobe intel_rapl_msr; only x86 processors have them, and few virtual \
+                 machines show them",
             ));
         }
         let is_summed = |zone: &Zone| match wanted {
