@@ -363,7 +363,11 @@ fn what_cannot_be_is_named() {
         (vec!["gateway", "--broker", &broker.url, "--to", &http.url], 3, "refused the session"),
         (vec!["gateway", "--broker", &broker.url, "--to", "http://127.0.0.1:1"], 3, "no api at"),
         (vec!["gateway", "--broker", "mqtt://127.0.0.1:1", "--to", &http.url], 3, "no session"),
-        (vec!["gateway", "--broker", "mqtts://127.0.0.1:1", "--to", &http.url], 2, "is not supported here"),
+        (
+            vec!["gateway", "--broker", "mqtts://127.0.0.1:1", "--to", &http.url],
+            2,
+            "is not supported here",
+        ),
         (vec!["pipeline", "--stages", "store,api"], 2, "in the order of a message"),
         (vec!["pipeline", "--stages", "gateway"], 2, "needs a next stage"),
         (vec!["pipeline", "--stages", "api", "--broker", "mqtt://h"], 2, "without a gateway"),
