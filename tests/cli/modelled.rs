@@ -78,7 +78,7 @@ fn a_file_of_ones_own_takes_the_place_of_what_is_built_in() {
     let ended = place.weigh(&["energy", "devices", "mine", "--data", "own"]);
     assert!(ended.stdout.contains("our bench"), "{}", ended.stderr);
     for (from, to, part) in [
-        ("source", "sorce", "mine.toml:11:1: unknown key \"sorce\": did you mean source?"),
+        ("source", "sorce", "mine.toml:11:1: unknown key \"sorce\"\nhelp: did you mean source?"),
         ("source = \"our bench\"\n", "", "mine.toml:6:2: idle has no source"),
     ] {
         std::fs::write(folder.join("mine.toml"), text.replace(from, to)).unwrap();

@@ -69,7 +69,7 @@ impl Catalogue {
             let near = nearest(name, names());
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
             let all: Vec<&str> = names().collect();
-            format!("unknown {} {name:?}: {near}There are: {}", kind.word(), all.join(", "))
+            format!("unknown {} {name:?}: {near}type one of {}", kind.word(), all.join(", "))
         })
     }
 

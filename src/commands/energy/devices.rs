@@ -9,6 +9,7 @@ use serde_json::json;
 use weigh_energy::case::closed;
 use weigh_energy::keys::Kind;
 use weigh_energy::{Catalogue, PartFile};
+use weigh_model::refusal::shaped;
 
 use crate::show::output;
 use weigh_runner::energy;
@@ -50,7 +51,7 @@ type Chosen<'c> = Vec<(Kind, &'c PartFile)>;
 fn named<'c>(catalogue: &'c Catalogue, name: &str) -> Result<Chosen<'c>, Stop> {
     let tried = [Kind::Device, Kind::Radio].map(|kind| (kind, catalogue.find(kind, name)));
     let wrong: Vec<String> =
-        tried.iter().filter_map(|(_, found)| found.as_ref().err().cloned()).collect();
+        tried.iter().filter_map(|(_, found)| Some(shaped(found.as_ref().err()?))).collect();
     let found: Chosen<'c> =
         tried.into_iter().filter_map(|(kind, found)| Some((kind, found.ok()?))).collect();
     if found.is_empty() { Err(Stop::usage(wrong.join("\n"))) } else { Ok(found) }
