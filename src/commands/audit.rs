@@ -50,6 +50,9 @@ pub struct Audit {
 
 impl Audit {
     /// Reads and checks the figures; the exit code is 99 if a rule is broken.
+    ///
+    /// # Errors
+    /// Figures that cannot be read or are of no known kind, and a page that cannot be written.
     pub fn run(self) -> Result<Exit, Stop> {
         if let [file] = &self.files[..]
             && let Some(summary) = own_run(file, &self.runs)?

@@ -50,6 +50,9 @@ pub struct Background {
 
 impl Background {
     /// Runs the background load.
+    ///
+    /// # Errors
+    /// A load that cannot run; standard output has the reason too.
     pub fn run(self) -> Result<Exit, Stop> {
         match self.ran() {
             Ok(told) => {

@@ -92,6 +92,9 @@ struct OneWayFile {
 
 impl Clock {
     /// Runs the command: answers questions, asks them, or reads a file.
+    ///
+    /// # Errors
+    /// A command without a host, a host that does not answer, and a file that cannot be read.
     pub fn run(self) -> Result<Exit, Stop> {
         match (self.what, self.watch) {
             (Some(What::Serve(serve)), _) => serve.run(),

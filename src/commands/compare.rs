@@ -69,6 +69,10 @@ pub struct Compare {
 
 impl Compare {
     /// Runs the comparison and prints the table.
+    ///
+    /// # Errors
+    /// Words or flags that are wrong, targets that cannot be started or reached, and a record that
+    /// cannot be written.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = self.run_options.catalogue()?;
         let (plan, secrets) = self.plan(&catalogue)?;

@@ -48,6 +48,9 @@ pub struct Diff {
 
 impl Diff {
     /// Reads both runs and prints the differences.
+    ///
+    /// # Errors
+    /// A run that cannot be read, and a condition of `--fail-if` that is wrong.
     pub fn run(self) -> Result<Exit, Stop> {
         let (a, b) = (self.side(&self.a)?, self.side(&self.b)?);
         let asked = Asked { fail_if: self.fail_if, all: self.all, aa_limit: self.aa_limit };

@@ -59,6 +59,10 @@ pub struct Doctor {
 
 impl Doctor {
     /// Checks the machine and prints the findings; exit code 2 if something cannot work.
+    ///
+    /// # Errors
+    /// A folder of `--data` that cannot be read, and signal handlers that cannot be installed for
+    /// `--calibrate`.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         let facts = Facts::gather(weigh_observe::host::facts(), &catalogue);

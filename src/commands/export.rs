@@ -49,6 +49,10 @@ enum Format {
 
 impl Export {
     /// Writes the run in the given format.
+    ///
+    /// # Errors
+    /// A run that cannot be read, a format that this build or this run does not have, and a file
+    /// that cannot be written.
     pub fn run(self) -> Result<Exit, Stop> {
         let of_messages = matches!(self.format, Format::Messages | Format::Jtl);
         if of_messages && !HAS_MESSAGES {

@@ -98,6 +98,10 @@ struct Wanted {
 
 impl Limit {
     /// Searches and prints the limits.
+    ///
+    /// # Errors
+    /// Words, flags or goals that are wrong, targets that cannot be started or reached, and a
+    /// record that cannot be written.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = self.run_options.catalogue()?;
         let axis = limit_load::axis(self.axis, self.from.as_deref(), self.to.as_deref())?;

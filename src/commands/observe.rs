@@ -68,6 +68,10 @@ impl Subject {
 
 impl Observe {
     /// Answers until SIGINT or SIGTERM.
+    ///
+    /// # Errors
+    /// A subject that does not exist, a token that cannot be read, and an address that cannot be
+    /// listened on.
     pub fn run(self) -> Result<Exit, Stop> {
         let at = self.subject.vantage()?;
         let refused = |error| Stop::usage(format!("{}: {error}", flag_of(&at)));

@@ -13,6 +13,9 @@ pub struct Programs {}
 
 impl Programs {
     /// Carries out the order.
+    ///
+    /// # Errors
+    /// An order that cannot be read, and a program that cannot be run.
     pub fn run(self) -> Result<Exit, Stop> {
         let mut line = String::new();
         std::io::stdin().read_line(&mut line)?;

@@ -46,6 +46,9 @@ pub struct Report {
 
 impl Report {
     /// Reads the journal and prints the result.
+    ///
+    /// # Errors
+    /// A run that cannot be read, and a page or a picture that cannot be written.
     pub fn run(self) -> Result<Exit, Stop> {
         #[cfg(not(feature = "plots"))]
         if self.plots.is_some() {

@@ -32,6 +32,10 @@ pub struct Run {
 
 impl Run {
     /// Reads the plan, runs it and prints the result.
+    ///
+    /// # Errors
+    /// A command without a plan, a plan that is wrong, targets that cannot be started or reached,
+    /// and a record that cannot be written.
     pub fn run(self) -> Result<Exit, Stop> {
         if let Some(run) = &self.resume {
             return self.run_options.resume(run, &self.sets);

@@ -41,6 +41,9 @@ pub struct Runs {
 
 impl Runs {
     /// Lists the runs, the oldest first.
+    ///
+    /// # Errors
+    /// Runs that cannot be read, and an unknown metric.
     pub fn run(self) -> Result<Exit, Stop> {
         let metric = self.metric.as_deref().map(flat_name).transpose()?;
         let listing = History::below(&self.runs).list(metric.as_deref()).map_err(Stop::usage)?;

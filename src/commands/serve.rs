@@ -64,6 +64,10 @@ pub struct Serve {
 
 impl Serve {
     /// Serves until SIGINT, SIGTERM or, when controlled, the end of stdin.
+    ///
+    /// # Errors
+    /// An unknown protocol or setting, a certificate that cannot be read, and an address that
+    /// cannot be listened on.
     pub fn run(self) -> Result<Exit, Stop> {
         #[cfg(feature = "pipeline")]
         if let Some(stage) = self.stage {

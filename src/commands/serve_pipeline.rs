@@ -25,6 +25,9 @@ struct Pipeline {
 }
 
 /// Runs the pipeline until SIGINT, SIGTERM, or the end of a process that is not restarted.
+///
+/// # Errors
+/// Flags that contradict each other, and a process that cannot be started or that ended.
 pub fn run(flags: &PipelineFlags) -> Result<Exit, Stop> {
     check(flags)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;

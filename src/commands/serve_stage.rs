@@ -35,6 +35,10 @@ pub enum Stage {
 
 impl Stage {
     /// Serves until SIGINT, SIGTERM or, when controlled, the end of stdin.
+    ///
+    /// # Errors
+    /// An address that cannot be listened on, a database that cannot be opened, and a process of
+    /// the pipeline that ended.
     pub fn run(self) -> Result<Exit, Stop> {
         // If the limit of open files cannot be raised, clients wait.
         let _ = weigh_engine::io::descriptors::raise();

@@ -8,6 +8,9 @@ use weigh_testbed::serve_lines::{Request, error_line};
 use crate::show::output;
 
 /// Reads the address to listen on.
+///
+/// # Errors
+/// A text that is not an address with a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -32,6 +35,9 @@ pub fn answer(request: &str, count: impl Fn() -> Result<String, String>) -> Stri
 }
 
 /// Prints a line and flushes it, because the parent process may read line by line.
+///
+/// # Errors
+/// Those of [`output::put`].
 pub fn say(line: &str) -> Result<(), Stop> {
     output::put(&format!("{line}\n"))
 }

@@ -68,6 +68,9 @@ impl Home {
 }
 
 /// Makes a folder that is removed when dropped. A server that drops root must be able to enter it.
+///
+/// # Errors
+/// A folder for temporary files that cannot be written.
 pub fn temporary_folder(prefix: &str) -> std::io::Result<TempDir> {
     tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o755)).tempdir()
 }

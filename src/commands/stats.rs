@@ -33,6 +33,9 @@ pub struct Stats {
 
 impl Stats {
     /// Reads the file and prints the report.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and numbers that allow no statement.
     pub fn run(self) -> Result<Exit, Stop> {
         let name = self.file.display().to_string();
         let at = |problem: String| {

@@ -30,6 +30,9 @@ enum Action {
 
 impl Study {
     /// Runs the command.
+    ///
+    /// # Errors
+    /// Those of the chosen command.
     pub fn run(self) -> Result<Exit, Stop> {
         match self.action {
             Action::List(command) => command.run(),

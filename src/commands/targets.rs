@@ -47,6 +47,10 @@ enum Action {
 
 impl Targets {
     /// Runs the command.
+    ///
+    /// # Errors
+    /// An unknown target, a target that cannot be installed or started, and a folder of `--data`
+    /// that cannot be read.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         match self.action.unwrap_or(Action::List { settings: false }) {

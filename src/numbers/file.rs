@@ -39,6 +39,10 @@ impl NumberFile {
     /// Reads lines of columns that commas, semicolons or tabs separate, with the number in the last
     /// column. Skips empty lines and those that start with `#`. A first line without a number in
     /// its last column is a header.
+    ///
+    /// # Errors
+    /// Input that cannot be read, is too long or has no numbers, and the line where a number is
+    /// missing.
     pub fn read(input: impl Read) -> Result<NumberFile, Unreadable> {
         let failed = |problem: String| Unreadable { line: None, problem };
         let bytes = input_file::read(input, CONTENT_BYTES_MAX);

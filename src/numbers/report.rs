@@ -125,6 +125,10 @@ impl NumberReport {
     /// More columns are levels, and the first is a group to compare by if it is called `group`.
     /// `costs` has the price of a repetition at every level, outermost first, or is empty for equal
     /// prices.
+    ///
+    /// # Errors
+    /// Values that are too large or may have a decimal comma, costs that do not fit the levels, and
+    /// too many groups.
     pub fn of(file: &NumberFile, has_levels: bool, costs: &[f64]) -> Result<NumberReport, String> {
         check_values(file, has_levels)?;
         let before = file.columns.len() - 1;

@@ -82,6 +82,9 @@ pub struct RunOptions {
 
 impl RunOptions {
     /// Returns the known targets.
+    ///
+    /// # Errors
+    /// A folder of `--data` that cannot be read, or whose targets are wrong.
     pub fn catalogue(&self) -> Result<Catalogue, Stop> {
         Catalogue::load(self.data.as_deref()).map_err(Stop::usage)
     }
@@ -152,6 +155,9 @@ impl RunOptions {
     }
 
     /// Runs the plan and prints the result.
+    ///
+    /// # Errors
+    /// Those of [`RunOptions::weigh`] and [`RunOptions::show`].
     pub fn conduct(
         &self,
         catalogue: &Catalogue,
@@ -163,6 +169,9 @@ impl RunOptions {
     }
 
     /// Runs the plan; returns `None` with `--dry`.
+    ///
+    /// # Errors
+    /// A plan that is wrong or that this machine cannot run, and a record that cannot be written.
     pub fn weigh(
         &self,
         catalogue: &Catalogue,
@@ -209,6 +218,9 @@ impl RunOptions {
     }
 
     /// Returns the runner of plans with these options.
+    ///
+    /// # Errors
+    /// If the system does not report the path of this program.
     pub fn runner<'c>(&self, catalogue: &'c Catalogue) -> Result<Runner<'c>, Stop> {
         Ok(Runner {
             program: std::env::current_exe()?,
@@ -223,11 +235,17 @@ impl RunOptions {
     }
 
     /// Returns the known devices and radios.
+    ///
+    /// # Errors
+    /// A folder of `--data` that cannot be read, or whose devices are wrong.
     pub fn devices(&self) -> Result<weigh_energy::Catalogue, Stop> {
         energy::catalogue(self.data.as_deref())
     }
 
     /// Returns a plan whose trials a search chooses, with the thresholds of `--fail-if`.
+    ///
+    /// # Errors
+    /// `--save-plan`, because the trials of a search follow from their results.
     pub fn searched(&self, plan: Plan) -> Result<Plan, Stop> {
         if self.save_plan.is_some() {
             return Err(Stop::usage(
@@ -261,6 +279,9 @@ impl RunOptions {
 
     /// Resumes a run that ended early, and prints the result. Its settings come from the journal,
     /// except passwords, which come from `sets` and the user.
+    ///
+    /// # Errors
+    /// Flags that a resumed run does not take, a run that cannot be read, and a missing secret.
     pub fn resume(&self, run: &str, sets: &[String]) -> Result<Exit, Stop> {
         for (flag, is_given) in [
             ("--dry", self.dry),
@@ -283,6 +304,9 @@ impl RunOptions {
     }
 
     /// Prints the result of a run, and returns the exit code.
+    ///
+    /// # Errors
+    /// Standard output that cannot be written, and those of [`RunOptions::ended`].
     pub fn show(&self, finished: Finished) -> Result<Exit, Stop> {
         if self.json {
             output::put(&finished.summary.to_json())?;

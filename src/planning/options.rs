@@ -142,6 +142,9 @@ impl LoadOptions {
     }
 
     /// Refuses a topology and subscribers that none of these loads uses.
+    ///
+    /// # Errors
+    /// The flag that applies to no load.
     pub fn check_topology<'l>(&self, loads: impl Iterator<Item = &'l Load>) -> Result<(), Stop> {
         let mut loads = loads;
         let unheard = match (self.words.topology, self.words.subscribers) {

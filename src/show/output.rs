@@ -11,6 +11,9 @@ use weigh_runner::exit::{Exit, Stop};
 /// Writes `text` to standard output. A closed pipe (`
 /// head`) is not an error. Makes control characters visible, because runs, targets and questions
 /// are named by others.
+///
+/// # Errors
+/// Standard output that cannot be written; a closed pipe is not an error.
 pub fn put(text: &str) -> Result<(), Stop> {
     put_bytes(visible(text).as_bytes())
 }
@@ -48,6 +51,9 @@ pub fn put_folded(text: &str) -> Result<(), Stop> {
 }
 
 /// Writes bytes that need not be text.
+///
+/// # Errors
+/// Those of [`put`].
 pub fn put_bytes(bytes: &[u8]) -> Result<(), Stop> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {

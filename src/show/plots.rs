@@ -11,6 +11,9 @@ use crate::output_file;
 use weigh_runner::exit::{Exit, Stop};
 
 /// Draws every picture of a run into `folder`, which is created if needed; returns their number.
+///
+/// # Errors
+/// A folder that cannot be written, and a picture that cannot be drawn.
 pub fn write(folder: &Path, gallery: &Gallery) -> Result<usize, Stop> {
     make(folder)?;
     let artist = Artist::new(&gallery.shared).map_err(failed)?;
@@ -25,6 +28,9 @@ pub fn write(folder: &Path, gallery: &Gallery) -> Result<usize, Stop> {
 
 /// Writes the drawn figures of a study into `folder`, which is created if needed; returns their
 /// number.
+///
+/// # Errors
+/// A folder that cannot be written, and a picture that cannot be drawn.
 pub fn write_drawn(folder: &Path, figures: &[Drawn]) -> Result<usize, Stop> {
     make(folder)?;
     let artist = Artist::new(&Value::Null).map_err(failed)?;

@@ -91,6 +91,9 @@ pub fn tables(entries: &[&RunEntry], studies: &[StudyEntry]) -> String {
 }
 
 /// Returns the list as JSON: single runs, then runs of studies, which have answers.
+///
+/// # Errors
+/// An entry that JSON cannot hold.
 pub fn entries_json(
     entries: &[&RunEntry],
     studies: &[StudyEntry],
@@ -169,6 +172,9 @@ pub fn history(metric: &str, entries: &[&RunEntry], figures: &[&FigureEntry]) ->
 }
 
 /// Returns the history as JSON: runs, and for every cell its figures.
+///
+/// # Errors
+/// A figure that JSON cannot hold.
 pub fn figures_json(
     entries: &[&RunEntry],
     figures: &[&FigureEntry],

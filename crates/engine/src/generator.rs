@@ -48,6 +48,9 @@ pub struct Generator {
 
 impl Generator {
     /// Starts the threads of a trial. The trial's clock stands at 0 at `epoch`.
+    ///
+    /// # Errors
+    /// [`Failure::Ourselves`] if the process has no descriptors or threads left for the shards.
     pub fn start(
         job: Arc<Job>,
         epoch: Instant,
@@ -89,6 +92,9 @@ impl Generator {
     }
 
     /// Waits for the end of the trial.
+    ///
+    /// # Errors
+    /// The first failure of a shard; [`Failure::Ourselves`] if a shard panicked.
     pub fn finish(self) -> Result<Outcome, Failure> {
         let mut shards = Vec::new();
         for thread in self.threads {

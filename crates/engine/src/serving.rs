@@ -73,6 +73,10 @@ impl Serving {
     /// listen. Each has a descriptor table of its own, so that the limit on open files holds per
     /// shard; if the system forbids that (containers often do), they share the table of the
     /// process, and the report contains that.
+    ///
+    /// # Errors
+    /// [`ServeError::Listen`] if the address cannot be listened on, and [`ServeError::Shard`] if a
+    /// thread or its descriptors are missing. Shards that already run are stopped.
     pub fn start(host: &Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
         let shards = shards.max(1);
         let wake_fds = wake_fds(shards)?;

@@ -12,6 +12,15 @@ pub use crate::settings::{Invalid, Setting, SettingKind};
 use crate::trial::Trial;
 
 /// Number of times that a message may arrive. Only figures of the same guarantee are compared.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Guarantee;
+///
+/// assert!(Guarantee::AtMostOnce < Guarantee::AtLeastOnce);
+/// assert_eq!(Guarantee::ExactlyOnce.to_string(), "exactly once");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Guarantee {
     /// Never twice, perhaps not at all: nothing confirms it.
@@ -105,9 +114,15 @@ pub trait Protocol: Sync {
     }
 
     /// Returns how clients of this trial are made.
+    ///
+    /// # Errors
+    /// A trial that the protocol cannot run: the plan key, what is wrong, and what to type.
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid>;
 
     /// The reference server, with these settings.
+    ///
+    /// # Errors
+    /// A value that the reference server does not accept, and its key.
     fn host(&self, settings: &Settings) -> Result<Host, Invalid>;
 }
 

@@ -55,6 +55,9 @@ pub trait Server: Send {
     /// Takes what it can of `input` and returns how many bytes that was; the remainder comes again
     /// with more after it. An error closes the connection once staged bytes are sent. Never panics,
     /// whatever the bytes.
+    ///
+    /// # Errors
+    /// Bytes that the protocol does not allow.
     fn receive(
         &mut self,
         connection: ConnectionId,

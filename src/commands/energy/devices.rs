@@ -31,6 +31,9 @@ pub struct Devices {
 
 impl Devices {
     /// Lists the devices and radios.
+    ///
+    /// # Errors
+    /// An unknown name, and a folder of `--data` that cannot be read.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = energy::catalogue(self.data.as_deref())?;
         let chosen = self.name.as_deref().map(|name| named(&catalogue, name)).transpose()?;

@@ -37,6 +37,9 @@ pub struct Meters {
 
 impl Meters {
     /// Lists the meters, or reads the log.
+    ///
+    /// # Errors
+    /// A log or a run that cannot be read, or that do not belong together.
     pub fn run(self) -> Result<Exit, Stop> {
         if let (Some(log), Some(run)) = (&self.log, &self.run) {
             return read_log(log, run, &self.runs);

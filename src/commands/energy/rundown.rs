@@ -81,6 +81,10 @@ pub struct Rundown {
 
 impl Rundown {
     /// Runs a battery down, or reads the log of a discharge.
+    ///
+    /// # Errors
+    /// A command without a plan, a plan that is wrong, a log that cannot be read or written, and a
+    /// run of the plan that fails.
     pub fn run(self) -> Result<Exit, Stop> {
         match (&self.read, &self.plan) {
             (Some(place), _) => self.tell(place.as_deref().unwrap_or(&self.log)),

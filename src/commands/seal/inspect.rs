@@ -26,6 +26,9 @@ pub struct Inspect {
 
 impl Inspect {
     /// Prints what is visible.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is neither a sealed object nor a key.
     pub fn run(self) -> Result<Exit, Stop> {
         match (&self.file, &self.key) {
             (_, Some(path)) => {

@@ -36,6 +36,10 @@ pub struct Make {
 
 impl Make {
     /// Seals the files.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, a key of the wrong kind, and a policy that does not
+    /// fit the recipients.
     pub fn run(self) -> Result<Exit, Stop> {
         let recipients = self.to.iter().map(|path| {
             let text = files::text(path)?;

@@ -33,6 +33,10 @@ pub struct Open {
 
 impl Open {
     /// Opens the object, or reports why not; then nothing of the content is written.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, and an object that the key does not open or whose
+    /// signature or policy does not hold.
     pub fn run(self) -> Result<Exit, Stop> {
         let name = self.key.display().to_string();
         let key = OpenerKey::from_pem(&files::private_key(&self.key)?, &name);

@@ -41,6 +41,10 @@ pub struct Judge {
 
 impl Judge {
     /// Judges, writes the page and prints the answers.
+    ///
+    /// # Errors
+    /// Runs that cannot be read or are not of one study and one machine, and a folder that cannot
+    /// be written.
     pub fn run(self) -> Result<Exit, Stop> {
         let several = Several::find(&self.runs, &self.names)?;
         if !self.across_machines {

@@ -38,6 +38,9 @@ struct Row {
 
 impl List {
     /// Lists the studies by name.
+    ///
+    /// # Errors
+    /// A folder of `--data` that cannot be read, and a study in it that is wrong.
     pub fn run(self) -> Result<Exit, Stop> {
         let data = self.data.as_deref();
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;

@@ -103,6 +103,9 @@ struct Done {
 
 impl Run {
     /// Runs the studies one after another, and prints the results.
+    ///
+    /// # Errors
+    /// A study that is unknown or wrong, and a record that cannot be written.
     pub fn run(self) -> Result<Exit, Stop> {
         if let Some(name) = &self.resume {
             return self.go_on(name);

@@ -36,6 +36,9 @@ pub struct Show {
 
 impl Show {
     /// Prints the study.
+    ///
+    /// # Errors
+    /// An unknown study or experiment, and a study that is wrong.
     pub fn run(self) -> Result<Exit, Stop> {
         let data = self.data.as_deref();
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;

@@ -25,6 +25,9 @@ pub fn limits() -> Limits {
 }
 
 /// Raises the soft limit of this process to the hard one and returns what is now in force.
+///
+/// # Errors
+/// The error of setrlimit(2), if the system does not allow it; the limit is then unchanged.
 pub fn raise() -> Result<Limits, Errno> {
     let now = getrlimit(Resource::Nofile);
     if now.current != now.maximum {
@@ -64,6 +67,9 @@ pub unsafe fn own_table(keep: &[BorrowedFd<'_>]) -> Result<(), Errno> {
 }
 
 /// Returns the number of descriptors in the table of this thread.
+///
+/// # Errors
+/// If /proc cannot be read, for example because no descriptor is left to open it with.
 pub fn open_count() -> Result<usize, Errno> {
     Ok(open_numbers()?.len())
 }

@@ -57,11 +57,18 @@ pub struct EpollIo {
 
 impl EpollIo {
     /// An empty one whose clock counts from `epoch`. Shards of one trial share the epoch.
+    ///
+    /// # Errors
+    /// If no descriptor is left for the epoll or its wake-up.
     pub fn new(epoch: Instant) -> Result<EpollIo, IoFault> {
         EpollIo::with_wake_fd(epoch, WakeFd::new().map_err(socket::fault)?)
     }
 
     /// Creates it with a wake-up descriptor made before, perhaps in another descriptor table.
+    ///
+    /// # Errors
+    /// If no descriptor is left for the epoll, or the wake-up descriptor is not in the table of
+    /// this thread.
     pub fn with_wake_fd(epoch: Instant, wake_fd: WakeFd) -> Result<EpollIo, IoFault> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(socket::fault)?;
         let flags = EventFlags::IN | EventFlags::ET;
@@ -89,6 +96,10 @@ impl EpollIo {
     /// Listens on a port that other `Io`s of this user may share by the same call; the kernel
     /// spreads the connections over them. The first may ask for port 0, the others then name
     /// the port it was given.
+    ///
+    /// # Errors
+    /// [`IoFault::AddressInUse`] if another process listens on the port, and other faults if the
+    /// kernel does not give the address or a descriptor.
     pub fn listen_shared(&mut self, on: SocketAddr, backlog: u32) -> Result<SocketAddr, IoFault> {
         let (listener, address) = socket::listener(on, backlog, true)?;
         self.adopt_listener(listener)?;
@@ -96,6 +107,10 @@ impl EpollIo {
     }
 
     /// Takes over a socket that listens already; it is made non-blocking.
+    ///
+    /// # Errors
+    /// If the descriptor is not a socket that epoll accepts, or the kernel has no memory left to
+    /// watch it.
     pub fn adopt_listener(&mut self, listener: OwnedFd) -> Result<Token, IoFault> {
         rustix::io::ioctl_fionbio(&listener, true).map_err(socket::fault)?;
         self.insert(listener, LISTENER)

@@ -95,16 +95,25 @@ pub trait Io {
     }
 
     /// Starts to connect; [`IoEvent::Connected`] or [`IoEvent::Failed`] follows in a later
-    /// turn. `from` chooses the local address. An error means that no socket could be made: no
-    /// descriptors, no local ports, no such local address.
+    /// turn. `from` chooses the local address.
+    ///
+    /// # Errors
+    /// If no socket could be made: no descriptors, no local ports, no such local address.
     fn connect(&mut self, to: SocketAddr, from: Option<IpAddr>) -> Result<Token, IoFault>;
 
     /// Listens; port 0 takes a free one. Returns the address taken.
+    ///
+    /// # Errors
+    /// [`IoFault::AddressInUse`] if the address is taken, and other faults if it is not of this
+    /// machine or no descriptor is left.
     fn listen(&mut self, on: SocketAddr, backlog: u32) -> Result<SocketAddr, IoFault>;
 
     /// Hands bytes to a connected socket and returns how many it took. When that is fewer than
-    /// all, [`IoEvent::Writable`] follows once it takes more. After an error what has come in
-    /// is still reported, then [`IoEvent::Ended`] or [`IoEvent::Failed`].
+    /// all, [`IoEvent::Writable`] follows once it takes more.
+    ///
+    /// # Errors
+    /// If the connection is broken. What has come in is still reported, then [`IoEvent::Ended`] or
+    /// [`IoEvent::Failed`].
     fn write(&mut self, to: Token, bytes: &[u8]) -> Result<usize, IoFault>;
 
     /// Makes a socket for datagrams to and from one peer; [`IoEvent::Connected`] follows in a

@@ -10,6 +10,9 @@ use rustix::io::Errno;
 
 /// Waits at most `timeout`, without end for `None`, and puts what happened into `events`, as many
 /// as it has room for.
+///
+/// # Errors
+/// The error of poll(2) or epoll_wait(2): `EINTR` if a signal arrived first.
 pub fn wait(
     epoll: impl AsFd,
     events: &mut Vec<Event>,

@@ -24,6 +24,9 @@ pub struct WakeFd {
 
 impl WakeFd {
     /// Makes one in the table of this thread.
+    ///
+    /// # Errors
+    /// `EMFILE` or `ENFILE` if no descriptor is left.
     pub fn new() -> Result<WakeFd, Errno> {
         let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(WakeFd { inner: Arc::new(Inner { descriptor, is_set: AtomicBool::new(false) }) })

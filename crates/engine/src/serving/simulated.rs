@@ -19,6 +19,9 @@ pub struct SimulatedServing {
 
 impl SimulatedServing {
     /// Listens on `on` (port 0: a free one) in the world of `io`.
+    ///
+    /// # Errors
+    /// [`IoFault::AddressInUse`] if another server of the world listens on the address.
     pub fn start(host: &Host, on: SocketAddr, mut io: SimIo) -> Result<SimulatedServing, IoFault> {
         let address = match host.transport {
             Transport::Stream => io.listen(on, super::BACKLOG)?,
