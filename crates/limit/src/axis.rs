@@ -79,6 +79,16 @@ impl FromStr for AxisKind {
 
 /// An axis with its ends and its grid: multiples of the granularity, ends included. Written and
 /// read as kind, min, max and granularity.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_limit::{Axis, AxisKind};
+///
+/// let axis = Axis::new(AxisKind::Connections, 1.0, 1000.0, 1.0)?;
+/// assert_eq!((axis.min(), axis.max()), (1.0, 1000.0));
+/// # Ok::<(), weigh_model::protocol::Invalid>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Ends", try_from = "Ends")]
 pub struct Axis {

@@ -9,6 +9,25 @@ use weigh_model::units::Nanos;
 use crate::trial::{TrialEnd, TrialResult};
 
 /// A search goal. The names are the draft's; `conditions` and `sustain` are added.
+///
+/// # Examples
+///
+/// Half a percent of loss, and a response time, in trials of 2 s:
+///
+/// ```
+/// use weigh_limit::Goal;
+/// use weigh_model::Nanos;
+///
+/// let goal = Goal {
+///     name: "fast".to_owned(),
+///     final_trial_duration: Nanos::from_secs(2),
+///     duration_sum: Nanos::from_secs(6),
+///     conditions: vec!["p99 < 50ms".parse()?],
+///     ..Goal::minute()
+/// };
+/// goal.check()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {

@@ -17,6 +17,33 @@ use crate::standing::{self, Remaining, SIMULATED_MAX};
 use crate::trial::{Purpose, TrialEnd, TrialRequest, TrialResult};
 
 /// A search to be done.
+///
+/// # Examples
+///
+/// The limit of a simulated target that carries 700 messages/s:
+///
+/// ```
+/// use weigh_limit::{Axis, AxisKind, Goal, Search, Selector, TrialEnd, TrialResult};
+///
+/// let axis = Axis::new(AxisKind::Rate, 100.0, 10_000.0, 1.0)?;
+/// let mut selector = Selector::new(Search::new(axis, vec![Goal::minute()]))?;
+/// while let Some(request) = selector.next_trial() {
+///     let due = (request.load * request.duration.as_secs_f64()) as u64;
+///     let carried = due.min((700.0 * request.duration.as_secs_f64()) as u64);
+///     selector.note(TrialResult {
+///         load: request.load,
+///         duration: request.duration,
+///         elapsed: request.duration,
+///         forwarded: carried,
+///         lost: due - carried,
+///         figures: Default::default(),
+///         end: TrialEnd::Completed,
+///     })?;
+/// }
+/// let answer = selector.answer();
+/// assert_eq!(answer.stop, weigh_limit::Stop::Complete);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {

@@ -33,6 +33,24 @@ pub enum Purpose {
 }
 
 /// The result of a trial.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_limit::{TrialEnd, TrialResult};
+/// use weigh_model::Nanos;
+///
+/// let result = TrialResult {
+///     load: 1000.0,
+///     duration: Nanos::from_secs(1),
+///     elapsed: Nanos::from_secs(1),
+///     forwarded: 990,
+///     lost: 10,
+///     figures: Default::default(),
+///     end: TrialEnd::Completed,
+/// };
+/// assert_eq!(result.loss_ratio(), 0.01);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrialResult {

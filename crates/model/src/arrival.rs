@@ -8,6 +8,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::units::{Nanos, Rate, parse_duration, parse_rate};
 
 /// The arrival process of a load.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Arrival;
+///
+/// let arrival: Arrival = "poisson".parse()?;
+/// assert!(arrival.needs_rate() && arrival.is_open());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrival {
     /// `window` messages in flight on every connection; the next leaves when one completes and the

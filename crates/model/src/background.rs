@@ -13,6 +13,33 @@ use crate::units::Nanos;
 
 /// A second workload, fully decided. It lasts as long as the measurement, or for a number of
 /// messages that may end long before.
+///
+/// # Examples
+///
+/// 1,000 clients that publish 10 messages/s each at the measured target:
+///
+/// ```
+/// use weigh_model::background::Background;
+///
+/// let background: Background = toml::from_str(r#"
+///     protocol = "mqtt"
+///     target = "same"
+///     lead = "1s"
+///     [load]
+///     pattern = "publish"
+///     connections = 1000
+///     subscribers = 0
+///     topology = "fan-in"
+///     arrival = "constant"
+///     rate = "10/s/client"
+///     think = "0s"
+///     split = "exact"
+///     body = "readings"
+///     timeout = "5s"
+/// "#)?;
+/// assert_eq!(background.offered_per_s(), Some(10_000.0));
+/// # Ok::<(), toml::de::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Background {
     /// The registry's name of its protocol.

@@ -12,6 +12,17 @@ use crate::seal::{SEALED, Seal, Sealer};
 use crate::units::{Bytes, Nanos};
 
 /// Source of the content of bodies.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::body::BodySource;
+///
+/// let body: BodySource = "template:{\"seq\":{seq}}".parse()?;
+/// assert_eq!(body.unknown_placeholder(), None);
+/// assert!("no-such-source".parse::<BodySource>().is_err());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum BodySource {
     /// The built-in hydroponic readings: generated, one JSON object per message.

@@ -16,6 +16,20 @@ pub use words::{HEADLINE, LOSS_RATIO, SHORT, resolve};
 pub use crate::metrics::{quantile_of, quantile_word};
 
 /// A condition on a figure: `response_time_ns.p99 < 500ms`.
+///
+/// # Examples
+///
+/// A limit is written with its unit; figures are in the unit of their metric:
+///
+/// ```
+/// use weigh_model::Condition;
+///
+/// let condition: Condition = "response_time p(99) < 50ms".parse()?;
+/// assert_eq!(condition.metric, "response_time_ns.p99");
+/// assert_eq!(condition.holds(40e6), Some(true));
+/// assert_eq!(condition.negated().to_string(), "response_time p(99) >= 50ms");
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,

@@ -12,6 +12,16 @@ use crate::metrics::METRICS;
 use crate::nearest::nearest;
 
 /// A tool, or a common calculation, whose figures can be emulated.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Emulation;
+///
+/// let tool: Emulation = "autocannon".parse()?;
+/// assert_eq!(tool, Emulation::Autocannon);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Emulation {
     /// Value that a person reads off htop for the target's cores during the load.

@@ -6,6 +6,17 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 /// The address of a target and the credentials for it.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Endpoint;
+///
+/// let endpoint = Endpoint::parse("mqtt://ann:secret@localhost:1883")?;
+/// assert_eq!(endpoint.authority(), "localhost:1883");
+/// assert_eq!(endpoint.to_string(), "mqtt://localhost:1883", "secrets are never printed");
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// One of a protocol's schemes ([`crate::protocol::Scheme`]), in lower case.

@@ -23,6 +23,16 @@ use crate::warnings::{Warning, WarningRecord};
 pub const JOURNAL_SCHEMA: &str = "weigh/journal/1";
 
 /// One line of the journal.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::event::Event;
+///
+/// let event: Event = serde_json::from_str(r#"{"event":"run_finished","outcome":"done"}"#)?;
+/// assert!(matches!(event, Event::RunFinished { outcome } if outcome == "done"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -266,6 +276,17 @@ pub struct HostFacts {
 }
 
 /// Counts of a trial in one interval.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::event::{Event, Interval};
+///
+/// let interval = Interval { trial: "a".to_owned(), sent: 500, ..Interval::default() };
+/// let line = serde_json::to_string(&Event::Interval(interval))?;
+/// assert!(line.starts_with(r#"{"event":"interval","trial":"a""#));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The trial's id.
@@ -340,6 +361,24 @@ pub struct TcpSample {
 }
 
 /// The result of one trial.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::event::TrialFinished;
+/// use weigh_model::{Condition, Ledger};
+///
+/// let finished: TrialFinished = serde_json::from_value(serde_json::json!({
+///     "trial": "a", "point": {}, "repetition": 0, "seed": 1,
+///     "guarantee": "at least once", "target": "reference", "doubts": [],
+///     "metrics": { "response_time_ns.p99": 2e6 }, "samples": {}, "granted": {},
+///     "ledger": Ledger { sent: 4, lost: Some(1), ..Ledger::default() }, "histograms": {},
+/// }))?;
+/// let condition: Condition = "loss <= 1 %".parse()?;
+/// let ratio = finished.figure(&condition.metric).expect("arrivals are observed");
+/// assert_eq!((ratio, condition.holds(ratio)), (0.25, Some(false)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialFinished {
     /// The trial's id.

@@ -8,6 +8,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::units::{Nanos, parse_duration};
 
 /// Pace at which clients join a load: `100 every 500ms`.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::{Join, Nanos};
+///
+/// let join: Join = "100 every 500ms".parse()?;
+/// assert_eq!(join.last_turn(250), Nanos::from_secs(1));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
     /// Clients of a group; at least 1.

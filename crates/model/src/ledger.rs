@@ -50,6 +50,21 @@ pub enum NotSentCause {
 
 /// The ledger of a trial, or the sum over the trials of a cell. In patterns with consumers
 /// everything except `messages` counts pairs of message and subscriber.
+///
+/// # Examples
+///
+/// Three messages, one of which was not answered in time:
+///
+/// ```
+/// use weigh_model::Ledger;
+/// use weigh_model::ledger::Cause;
+///
+/// let mut ledger = Ledger { scheduled: 3, sent: 3, received: 2, ..Ledger::default() };
+/// (ledger.delivered, ledger.lost) = (Some(2), Some(1));
+/// assert!(ledger.contradiction().is_some(), "the loss has no cause");
+/// ledger.causes.insert(Cause::Timeout, 1);
+/// assert_eq!(ledger.contradiction(), None);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     /// Different messages, however many subscribers each had.

@@ -11,6 +11,16 @@ use crate::join::Join;
 use crate::units::{Bytes, Nanos, Rate};
 
 /// Kind of one operation.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Pattern;
+///
+/// let pattern: Pattern = "deliver".parse()?;
+/// assert!(pattern.delivers_to(1));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
@@ -87,6 +97,22 @@ impl FromStr for Pattern {
 }
 
 /// Assignment of messages to subscribers in the patterns `deliver`, `poll` and `transfer`.
+///
+/// # Examples
+///
+/// Each message reaches one subscriber, or all of them:
+///
+/// ```
+/// use weigh_model::{Load, Pattern, Topology};
+///
+/// let pairs = Load {
+///     subscribers: 3,
+///     topology: Topology::Pairs,
+///     ..Load::closed(Pattern::Deliver, 3)
+/// };
+/// assert_eq!(pairs.copies(), 1);
+/// assert_eq!(Load { topology: Topology::FanOut, ..pairs }.copies(), 3);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
@@ -114,6 +140,18 @@ impl FromStr for Topology {
 }
 
 /// Division of a total among clients.
+///
+/// # Examples
+///
+/// 100 messages of 3 clients:
+///
+/// ```
+/// use weigh_model::Split;
+///
+/// let shares = |split: Split| [0, 1, 2].map(|client| split.share(100, 3, client));
+/// assert_eq!(shares(Split::Exact), [34, 33, 33]);
+/// assert_eq!(shares(Split::Ceil), [34, 34, 34]);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
@@ -184,6 +222,19 @@ impl Writes {
 }
 
 /// The keys of a load that apply only to the consumers of a `poll`.
+///
+/// # Examples
+///
+/// A consumer that requests messages every 2 s, at most 10 at once:
+///
+/// ```
+/// use weigh_model::load::PollKeys;
+/// use weigh_model::{Load, Nanos, Pattern};
+///
+/// let poll = PollKeys { period: Some(Nanos::from_secs(2)), wait: None, limit: Some(10) };
+/// let load = Load { subscribers: 1, poll, ..Load::closed(Pattern::Poll, 1) };
+/// assert_eq!(load.polling().map(|polling| polling.limit), Some(10));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollKeys {
     /// From one request of a consumer to its next, or in a long poll from the answer to the next
@@ -210,6 +261,23 @@ pub struct Polling {
 }
 
 /// A load, fully decided.
+///
+/// # Examples
+///
+/// 20 connections publish 5,000 messages/s together for 10 s, after a warm-up of 1 s:
+///
+/// ```
+/// use weigh_model::units::parse_rate;
+/// use weigh_model::{Load, Nanos, Pattern};
+///
+/// let load = Load {
+///     duration: Some(Nanos::from_secs(10)),
+///     warmup: Nanos::from_secs(1),
+///     ..Load::open(Pattern::Publish, 20, parse_rate("5000/s")?)
+/// };
+/// assert!(load.arrival.is_open() && !load.delivers());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {

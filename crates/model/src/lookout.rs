@@ -9,6 +9,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::endpoint::Endpoint;
 
 /// Observation of a target.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::lookout::{Lookout, Vantage};
+///
+/// let lookout: Lookout = "port:1883".parse()?;
+/// assert_eq!(lookout.at, Vantage::Port(1883));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookout {
     /// The target's URL as it is recorded; `None` if there is only one.

@@ -7,6 +7,16 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The energy meter that a user asks for.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::MeterChoice;
+///
+/// let meter: MeterChoice = "rapl".parse()?;
+/// assert!(meter.is_named());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MeterChoice {
     /// The best meter of this machine.

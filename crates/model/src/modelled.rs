@@ -9,6 +9,16 @@ use crate::battery::Battery;
 use crate::units::Nanos;
 
 /// Device for which a plan's results are modelled: the table `[energy]`.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::modelled::EnergyAsked;
+///
+/// let asked: EnergyAsked = toml::from_str("device = \"pi-2b\"\nbattery = \"2000mAh@5V\"")?;
+/// assert!(asked.battery.is_some() && asked.radio.is_none());
+/// # Ok::<(), toml::de::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnergyAsked {

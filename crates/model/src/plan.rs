@@ -21,6 +21,34 @@ use crate::units::Nanos;
 
 /// A resolved plan, as it is written to `plan.toml` of a run and to its journal. Nothing is left
 /// open: axes have become cases.
+///
+/// # Examples
+///
+/// The same case three times; a threshold on its 99th percentile:
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use weigh_model::plan::{Observe, Plan, Repeat};
+/// use weigh_model::trial::Point;
+/// use weigh_model::{Load, Pattern};
+///
+/// let keys = [("protocol", "tcp"), ("target", "reference")];
+/// let plan = Plan {
+///     name: "one-case".to_owned(),
+///     question: None,
+///     seed: 1,
+///     thresholds: vec!["p99 < 50ms".parse()?],
+///     load: Load { messages: Some(1000), ..Load::closed(Pattern::Request, 2) },
+///     repeat: Repeat::exactly(3),
+///     stop: BTreeMap::new(),
+///     observe: Observe::default(),
+///     energy: None,
+///     background: None,
+///     cases: vec![Point::from(keys.map(|(key, word)| (key.to_owned(), word.into())))],
+/// };
+/// assert_eq!(Plan::from_toml(&plan.to_toml()?)?, plan);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Name of the run.
@@ -93,6 +121,19 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// Number of repetitions of each case.
+///
+/// # Examples
+///
+/// At least 5 repetitions, and up to 20 until the 99th percentile is precise to 5 %:
+///
+/// ```
+/// use weigh_model::plan::Repeat;
+///
+/// let until = vec!["p99 within 5 %".parse()?];
+/// let repeat = Repeat { at_most: Some(20), until, ..Repeat::exactly(5) };
+/// assert_eq!(repeat.most(), 20);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
@@ -149,6 +190,16 @@ pub enum TargetLife {
 
 /// A figure and the maximum width of its interval: `response_time_ns.p99 within 5 %` asks that the
 /// longer side of the interval, which is the ± of the table, is at most 5 % of the value.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::plan::Precision;
+///
+/// let precision: Precision = "throughput_out_per_s within 2 %".parse()?;
+/// assert_eq!(precision.within, 0.02);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
     /// The metric.
@@ -205,6 +256,16 @@ impl<'de> Deserialize<'de> for Precision {
 }
 
 /// Optional observations.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Nanos;
+/// use weigh_model::plan::Observe;
+///
+/// let observe = Observe { every: Some(Nanos::from_secs(1)), wire: true, ..Observe::default() };
+/// assert!(observe.wire && !observe.pcap);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observe {

@@ -10,6 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::severity::Severity;
 
 /// One of the rules.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Rule;
+///
+/// assert_eq!("L01".parse(), Ok(Rule::L01));
+/// assert_eq!(Rule::ALL.len(), 20);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Rule {

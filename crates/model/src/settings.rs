@@ -35,6 +35,15 @@ pub enum SettingKind {
 }
 
 /// A trial that this protocol cannot do: what is wrong, where, and what to type instead.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::protocol::Invalid;
+///
+/// let invalid = Invalid::new("mqtt.qos", "3 is not a QoS", "type 0, 1 or 2");
+/// assert_eq!(invalid.to_string(), "mqtt.qos: 3 is not a QoS; type 0, 1 or 2");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}{}{fix}", if fix.is_empty() { "" } else { "; " })]
 pub struct Invalid {
@@ -58,6 +67,20 @@ impl Invalid {
 }
 
 /// The values of a protocol's own table, complete and checked.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::protocol::{Setting, SettingKind};
+/// use weigh_model::trial::Settings;
+///
+/// const KNOWN: &[Setting] =
+///     &[Setting { key: "qos", kind: SettingKind::Integer(0, 2), default: "0", doc: "" }];
+/// let settings = Settings::new("mqtt", KNOWN, [("qos", "1")])?;
+/// assert_eq!(settings.integer("qos"), 1);
+/// assert!(Settings::new("mqtt", KNOWN, [("qos", "3")]).is_err());
+/// # Ok::<(), weigh_model::protocol::Invalid>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Settings(pub BTreeMap<String, String>);

@@ -12,6 +12,27 @@ pub use crate::settings::Settings;
 pub type Point = BTreeMap<String, serde_json::Value>;
 
 /// One fully decided trial.
+///
+/// # Examples
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use weigh_model::trial::Settings;
+/// use weigh_model::{Load, Pattern, Trial};
+///
+/// let trial = Trial {
+///     id: "example".to_owned(),
+///     point: BTreeMap::new(),
+///     repetition: 0,
+///     seed: 7,
+///     protocol: "tcp".to_owned(),
+///     target: "reference".to_owned(),
+///     endpoint: None,
+///     load: Load { messages: Some(1000), ..Load::closed(Pattern::Request, 2) },
+///     settings: Settings::default(),
+/// };
+/// assert_eq!(trial.tag(), 7);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Names the trial in the run: a hash of everything else in it.

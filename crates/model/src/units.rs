@@ -8,6 +8,17 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Nanoseconds: of a duration, or since the start of a trial on its one monotonic clock.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Nanos;
+/// use weigh_model::units::parse_duration;
+///
+/// assert_eq!(parse_duration("1.5s")?, Nanos::from_millis(1500));
+/// assert_eq!(Nanos::from_millis(1500).to_string(), "1s 500ms");
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -80,6 +91,15 @@ impl<'de> Deserialize<'de> for Nanos {
 }
 
 /// A size in bytes, written with its unit.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::units::{Bytes, parse_size};
+///
+/// assert_eq!(parse_size("1KiB").map(Bytes), Ok(Bytes(1024)));
+/// assert!(parse_size("1024").is_err(), "the unit is missing");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
@@ -103,6 +123,15 @@ impl<'de> Deserialize<'de> for Bytes {
 }
 
 /// Messages per second, of all clients together or of each.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::units::parse_rate;
+///
+/// assert_eq!(parse_rate("2/s/client")?.total_per_second(50), 100.0);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Messages per second; positive and finite.

@@ -11,6 +11,18 @@ use weigh_model::{Load, Nanos, Pattern};
 
 /// A resolved case of a plan. Except for the load and the background, it is written as it is read:
 /// by plan keys with dots.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::{Load, Pattern};
+/// use weigh_plan::Case;
+///
+/// let mut case = Case::new("mqtt", "reference", Load::closed(Pattern::Publish, 2));
+/// case.words.insert("mqtt.qos".to_owned(), 1.into());
+/// let settings: Vec<_> = case.settings().collect();
+/// assert_eq!(settings, [("qos", "1".to_owned())]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// Name of the protocol in the registry.

@@ -5,6 +5,18 @@ use weigh_model::{Arrival, Nanos, Pattern};
 use crate::wrong::Wrong;
 
 /// A contradiction in a load.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Pattern;
+/// use weigh_plan::{Contradiction, LoadWords};
+///
+/// let words = LoadWords { connections: Some(0), ..LoadWords::default() };
+/// let wrong = words.decide("tcp", &[Pattern::Request]).unwrap_err();
+/// assert_eq!(wrong, [Contradiction::NoConnections]);
+/// assert_eq!(wrong[0].keys(), ["load.connections"]);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contradiction {
     /// The protocol does not support the pattern.

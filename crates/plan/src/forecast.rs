@@ -21,6 +21,20 @@ pub struct Forecast {
 }
 
 /// Facts of a case before it runs.
+///
+/// # Examples
+///
+/// 10 s of load, and 100 ms to start the target:
+///
+/// ```
+/// use weigh_model::{Load, Nanos, Pattern};
+/// use weigh_plan::forecast::Expected;
+///
+/// let duration = Some(Nanos::from_secs(10));
+/// let load = Load { duration, ..Load::closed(Pattern::Request, 1) };
+/// let case = Expected { load: &load, path: None, overhead: Nanos::from_millis(100) };
+/// assert_eq!(case.trial(), Nanos::from_millis(10_100));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'l> {
     /// Its load.

@@ -24,6 +24,16 @@ pub struct Key {
 }
 
 /// All keys, including those of protocols.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_plan::keys::Keys;
+///
+/// let keys = Keys::new(weigh_protocols::PROTOCOLS);
+/// assert_eq!(keys.find("load.publishers").map(|key| key.name.as_str()), Ok("load.connections"));
+/// assert!(keys.find("load.conections").is_err());
+/// ```
 pub struct Keys {
     keys: Vec<Key>,
     protocols: &'static [&'static dyn Protocol],

@@ -18,6 +18,15 @@ use crate::metrics;
 pub use crate::wrong::Wrong;
 
 /// The kind of a key's values.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_plan::kind::Kind;
+///
+/// assert_eq!(Kind::Size.read_word("1KiB"), Ok("1024B".into()));
+/// assert!(Kind::Flag.read_word("perhaps").is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A whole number between the two, both included.

@@ -11,6 +11,22 @@ use weigh_model::{Arrival, Join, Load, Nanos, Pattern, Rate, Split, Topology, Wr
 use crate::contradiction::{Contradiction, IN_FLIGHT_MAX};
 
 /// The given keys of a load.
+///
+/// # Examples
+///
+/// A rate makes an open loop; the other keys get their defaults:
+///
+/// ```
+/// use weigh_model::units::parse_rate;
+/// use weigh_model::{Arrival, Pattern};
+/// use weigh_plan::LoadWords;
+///
+/// let words = LoadWords { rate: Some(parse_rate("500/s")?), ..LoadWords::default() };
+/// let load = words.decide("tcp", &[Pattern::Request]).map_err(|wrong| format!("{wrong:?}"))?;
+/// assert_eq!(load.arrival, Arrival::Constant);
+/// assert_eq!(load.duration, Some(weigh_plan::load::DURATION));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadWords {
@@ -60,6 +76,21 @@ pub struct LoadWords {
 }
 
 /// The given keys of a load's polling consumers.
+///
+/// # Examples
+///
+/// In a long poll, consumers request again at once:
+///
+/// ```
+/// use weigh_model::{Nanos, Pattern};
+/// use weigh_plan::{LoadWords, PollWords};
+///
+/// let poll = PollWords { wait: Some(Nanos::from_secs(30)), ..PollWords::default() };
+/// let words = LoadWords { poll, ..LoadWords::default() };
+/// let load = words.decide("http1", &[Pattern::Poll]).map_err(|wrong| format!("{wrong:?}"))?;
+/// assert_eq!(load.poll.period, Some(Nanos(0)));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PollWords {
@@ -75,6 +106,21 @@ pub struct PollWords {
 }
 
 /// The given keys of a load's body.
+///
+/// # Examples
+///
+/// Readings, sealed for three participants:
+///
+/// ```
+/// use weigh_model::Pattern;
+/// use weigh_plan::{BodyWords, LoadWords};
+///
+/// let body = BodyWords { recipients: Some(3), ..BodyWords::default() };
+/// let words = LoadWords { body, ..LoadWords::default() };
+/// let load = words.decide("mqtt", &[Pattern::Publish]).map_err(|wrong| format!("{wrong:?}"))?;
+/// assert_eq!(load.body.to_string(), "sealed,recipients=3:readings");
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BodyWords {

@@ -1,13 +1,22 @@
 //! The keys of a load, each defined once: name, values, flag, default, meaning and the page with
 //! the reasons. The keys of plans, the flags of commands with a load, the JSON Schema and the table
 //! in `docs/guide/choosing-a-load.md` are made from this list. A new key is an entry here, a field
-//! of [`crate::LoadWords`] and the code that uses it.
+//! of [`crate::LoadWords`] or of one of its groups, and the code that uses it.
 
 use weigh_model::seal::{Cipher, RECIPIENTS_MAX};
 
 use crate::kind::Kind;
 
 /// A key of a load.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_plan::load_keys;
+///
+/// let rate = load_keys::find("rate").expect("load.rate is a key");
+/// assert_eq!(rate.flag.map(|flag| flag.typed()).as_deref(), Some("-R"));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct LoadKey {
     /// Its name in the table `load`: `connections`, `body.sealed`.

@@ -9,6 +9,15 @@ use weigh_model::visible::visible;
 use crate::masked::masked;
 
 /// One error.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_plan::Problem;
+///
+/// let problem = Problem::missing("the plan has no protocol", "add protocol = \"tcp\"");
+/// assert_eq!(problem.place, None);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Its bytes in the file; `None` if something is missing.
@@ -32,6 +41,18 @@ impl Problem {
 }
 
 /// All errors of a plan, in the order of the file.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_plan::{Problem, Problems};
+///
+/// let text = "protocol = \"tpc\"";
+/// let mut problems = Problems::default();
+/// problems.add(Problem::at(11..16, "unknown protocol \"tpc\"", "did you mean tcp?"));
+/// let shown = problems.render("plan.toml", text, false);
+/// assert!(shown.contains("plan.toml:1:12") && shown.contains("did you mean tcp?"), "{shown}");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 

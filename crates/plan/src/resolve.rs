@@ -24,6 +24,36 @@ use crate::tables::{self, Length};
 use crate::world::World;
 
 /// A plan whose cases can be counted, before they are made.
+///
+/// # Examples
+///
+/// ```
+/// # use weigh_model::protocol::Invalid;
+/// # use weigh_plan::world::{REFERENCE, TargetWord, World};
+/// # struct Servers;
+/// # impl World for Servers {
+/// #     fn protocols(&self) -> &'static [&'static dyn weigh_model::Protocol] {
+/// #         weigh_protocols::PROTOCOLS
+/// #     }
+/// #     fn target(&self, word: &str) -> Result<TargetWord, String> {
+/// #         Ok(TargetWord { name: word.to_owned(), speaks: None })
+/// #     }
+/// #     fn target_names(&self) -> Vec<String> {
+/// #         vec![REFERENCE.to_owned()]
+/// #     }
+/// #     fn is_secret(&self, _key: &str, _value: &str) -> bool {
+/// #         false
+/// #     }
+/// #     fn check(&self, _case: &weigh_plan::Case) -> Result<(), Invalid> {
+/// #         Ok(())
+/// #     }
+/// # }
+/// let text = "vary.protocol = [\"tcp\", \"mqtt\"]\nload.messages = 1000";
+/// let draft = weigh_plan::read(text, &Servers).map_err(|wrong| wrong.render("x", text, false))?;
+/// let resolved = draft.resolve("two-cases").map_err(|wrong| wrong.render("x", text, false))?;
+/// assert_eq!(resolved.plan.cases.len(), 2);
+/// # Ok::<(), String>(())
+/// ```
 pub struct Draft<'w> {
     document: Document,
     lanes: Vec<LaneRows>,
@@ -32,6 +62,38 @@ pub struct Draft<'w> {
 }
 
 /// A complete plan.
+///
+/// # Examples
+///
+/// The resolved plan has every default:
+///
+/// ```
+/// # use weigh_model::protocol::Invalid;
+/// # use weigh_plan::world::{REFERENCE, TargetWord, World};
+/// # struct Servers;
+/// # impl World for Servers {
+/// #     fn protocols(&self) -> &'static [&'static dyn weigh_model::Protocol] {
+/// #         weigh_protocols::PROTOCOLS
+/// #     }
+/// #     fn target(&self, word: &str) -> Result<TargetWord, String> {
+/// #         Ok(TargetWord { name: word.to_owned(), speaks: None })
+/// #     }
+/// #     fn target_names(&self) -> Vec<String> {
+/// #         vec![REFERENCE.to_owned()]
+/// #     }
+/// #     fn is_secret(&self, _key: &str, _value: &str) -> bool {
+/// #         false
+/// #     }
+/// #     fn check(&self, _case: &weigh_plan::Case) -> Result<(), Invalid> {
+/// #         Ok(())
+/// #     }
+/// # }
+/// let text = "protocol = \"tcp\"";
+/// let resolved = weigh_plan::read(text, &Servers).and_then(|draft| draft.resolve("plain"));
+/// let resolved = resolved.map_err(|wrong| wrong.render("plain.toml", text, false))?;
+/// assert_eq!(resolved.plan.load.connections, weigh_plan::load::CONNECTIONS);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
     /// The part that may be written to files.

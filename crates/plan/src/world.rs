@@ -8,6 +8,47 @@ use crate::keys::OF_BROKER;
 use crate::patience::Patience;
 
 /// Available protocols and targets.
+///
+/// # Examples
+///
+/// The built-in protocols, and no targets except the reference servers:
+///
+/// ```
+/// use weigh_model::Protocol;
+/// use weigh_model::protocol::Invalid;
+/// use weigh_plan::Case;
+/// use weigh_plan::world::{REFERENCE, TargetWord, World};
+///
+/// struct ReferenceServers;
+///
+/// impl World for ReferenceServers {
+///     fn protocols(&self) -> &'static [&'static dyn Protocol] {
+///         weigh_protocols::PROTOCOLS
+///     }
+///
+///     fn target(&self, word: &str) -> Result<TargetWord, String> {
+///         match word {
+///             REFERENCE => Ok(TargetWord { name: word.to_owned(), speaks: None }),
+///             _ => Err(format!("unknown target {word:?}: type {REFERENCE}")),
+///         }
+///     }
+///
+///     fn target_names(&self) -> Vec<String> {
+///         vec![REFERENCE.to_owned()]
+///     }
+///
+///     fn is_secret(&self, _key: &str, _value: &str) -> bool {
+///         false
+///     }
+///
+///     fn check(&self, _case: &Case) -> Result<(), Invalid> {
+///         Ok(())
+///     }
+/// }
+///
+/// let plan = "protocol = \"tcp\"\ntarget = \"mosquitto\"";
+/// assert!(weigh_plan::read(plan, &ReferenceServers).is_err());
+/// ```
 pub trait World {
     /// Every protocol, with its keys and its patterns.
     fn protocols(&self) -> &'static [&'static dyn Protocol];

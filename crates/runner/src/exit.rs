@@ -8,6 +8,15 @@ use weigh_model::protocol::Invalid;
 use weigh_model::refusal;
 
 /// The exit codes.
+///
+/// # Examples
+///
+/// ```
+/// use std::process::ExitCode;
+/// use weigh_runner::exit::Exit;
+///
+/// assert_eq!(ExitCode::from(Exit::Finding), ExitCode::from(99));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done; losses are a result, not an error.
@@ -50,6 +59,16 @@ impl From<Exit> for ExitCode {
 pub const FULL_BUILD: &str = "build it with `cargo build --release --features full`";
 
 /// Reason for which the program ends early: its message and its exit code.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::exit::{Exit, Stop};
+///
+/// let stop = Stop::usage("load.rate: 5 has no unit");
+/// assert_eq!(stop.exit(), Exit::Usage);
+/// assert_eq!(stop.to_string(), "load.rate: 5 has no unit");
+/// ```
 #[derive(Debug)]
 pub struct Stop {
     exit: Exit,

@@ -15,6 +15,15 @@ use crate::watcher::Watcher;
 type Stopper = Box<dyn Fn() + Send>;
 
 /// The signals so far.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::interrupts::Interrupts;
+///
+/// let interrupts = Interrupts::default();
+/// assert_eq!(interrupts.exit(), None, "no signal so far");
+/// ```
 #[derive(Default)]
 pub struct Interrupts {
     count: AtomicU32,

@@ -17,6 +17,36 @@ use crate::trial::context::TrialContext;
 /// A probe is called only at the moments for which its [`Entry`] has a rank. Its findings are added
 /// to the record of the trial; findings that other probes or the runner need are in
 /// [`TrialContext::found`].
+///
+/// # Examples
+///
+/// Counts the borders of the window, besides what the built-in probes observe:
+///
+/// ```
+/// use weigh_model::Nanos;
+/// use weigh_model::event::TrialFinished;
+/// use weigh_runner::probe::{Edge, Phase, Probe, entry, fresh, order};
+/// use weigh_runner::probes::PROBES;
+/// use weigh_runner::trial::context::TrialContext;
+///
+/// #[derive(Default)]
+/// struct Borders(u32);
+///
+/// impl Probe for Borders {
+///     fn window(&mut self, _edge: Edge, _now: Nanos) {
+///         self.0 += 1;
+///     }
+///
+///     fn amend(&mut self, _trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
+///         finished.metrics.insert("borders".to_owned(), self.0.into());
+///     }
+/// }
+///
+/// let mut probes = PROBES.to_vec();
+/// // Called last in the phases `Window` and `Amend`.
+/// probes.push(entry("borders", fresh::<Borders>, [0, 0, 0, 99, 0, 0, 0, 0, 99]));
+/// assert_eq!(order(&probes, Phase::Window).last(), Some(&"borders"));
+/// ```
 pub trait Probe: Send {
     /// Checks a whole plan, before anything starts.
     ///
@@ -117,6 +147,16 @@ impl Phase {
 }
 
 /// A line of the list of probes.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::probe::Phase;
+/// use weigh_runner::probes::PROBES;
+///
+/// let cpu = PROBES.iter().find(|entry| entry.name == "cpu").expect("a built-in probe");
+/// assert!(cpu.ranks[Phase::Window as usize] > 0, "called at the borders of the window");
+/// ```
 #[derive(Clone, Copy)]
 pub struct Entry {
     /// Name of the probe.
@@ -155,6 +195,22 @@ fn places(entries: &[Entry], phase: Phase) -> Vec<usize> {
 }
 
 /// The probes of one trial. The generator's threads call them at the borders of the window.
+///
+/// # Examples
+///
+/// A plan that no probe rejects:
+///
+/// ```
+/// use weigh_runner::probe::Probes;
+/// use weigh_runner::probes::PROBES;
+/// use weigh_runner::runner::Runner;
+///
+/// let runner = Runner::new("/usr/local/bin/weigh", "runs")?;
+/// let (plan, secrets) = runner.read("example", "protocol = \"tcp\"\nload.messages = 100")?;
+/// let checked = runner.check(plan, &secrets)?;
+/// Probes::of(PROBES).check(&checked.plan, &checked.cases)?;
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 pub struct Probes {
     all: Vec<Mutex<Box<dyn Probe>>>,
     /// Positions in `all`, by phase.

@@ -23,6 +23,32 @@ use crate::targets::hosts::Privileges;
 use crate::watcher::{Silent, Watch, Watcher};
 
 /// Runs plans of this program, one after another. [`Runner::new`] has the defaults.
+///
+/// # Examples
+///
+/// 100 messages to a server that listens at `server.address()`:
+///
+/// ```
+/// use weigh_runner::exit::{Exit, Stop};
+/// use weigh_runner::runner::Runner;
+/// # use std::collections::BTreeMap;
+/// # use weigh_runner::case::lanes::{Against, Lane};
+/// # let protocol = weigh_protocols::find("tcp")?;
+/// # let settings = Lane::new(protocol, Against::Reference, BTreeMap::new())?.settings;
+/// # let any_port = "127.0.0.1:0".parse().expect("an address");
+/// # let server = weigh_engine::serving::Serving::start(&protocol.host(&settings)?, any_port, 1)
+/// #     .map_err(Stop::usage)?;
+/// # let runs = std::env::temp_dir().join(format!("weigh-example-{}", std::process::id()));
+///
+/// let load = "load = { pattern = \"batch\", messages = 100, warmup = \"0s\" }";
+/// let plan = format!("target = \"tcp://{}\"\nrepeat.at_least = 1\n{load}", server.address());
+/// let finished = Runner::new("/usr/local/bin/weigh", &runs)?.run("example", &plan)?;
+/// let ledger = &finished.summary.cells[0].ledger;
+/// assert_eq!((ledger.sent, ledger.lost), (100, Some(0)));
+/// assert_eq!(finished.exit(), Exit::Done);
+/// # std::fs::remove_dir_all(&runs)?;
+/// # Ok::<(), Stop>(())
+/// ```
 pub struct Runner<'c> {
     /// The program `weigh`, started for reference servers, relays and backgrounds.
     pub program: PathBuf,
@@ -43,6 +69,20 @@ pub struct Runner<'c> {
 }
 
 /// A plan that can be run, with its cases.
+///
+/// # Examples
+///
+/// Checks a plan and starts nothing:
+///
+/// ```
+/// use weigh_runner::runner::Runner;
+///
+/// let runner = Runner::new("/usr/local/bin/weigh", "runs")?;
+/// let text = "vary.protocol = [\"tcp\", \"mqtt\"]\nload.rate = \"500/s\"";
+/// let (plan, secrets) = runner.read("two-cases", text)?;
+/// assert_eq!(runner.check(plan, &secrets)?.cases.len(), 2);
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 pub struct Checked {
     /// The plan.
     pub plan: Plan,
@@ -82,17 +122,23 @@ impl Runner<'_> {
     /// If the plan is wrong, or a run cannot begin or be recorded. Trials that failed are in
     /// [`Finished::first_failure`].
     pub fn run(&self, name: &str, plan: &str) -> Result<Finished, Stop> {
+        let (plan, secrets) = self.read(name, plan)?;
+        self.begin(self.check(plan, &secrets)?, &secrets)?.run()
+    }
+
+    /// Reads a plan in TOML: what may be recorded of it, and its secrets, which may not. `name` is
+    /// for messages, and for a plan without a name of its own.
+    ///
+    /// # Errors
+    /// All errors of the plan, each with its line.
+    pub fn read(&self, name: &str, plan: &str) -> Result<(Plan, Secrets), Stop> {
         let watcher = self.watcher();
         let known = Known::new(&self.catalogue, &*watcher);
         let resolved = weigh_plan::read(plan, &known).and_then(|draft| draft.resolve(name));
         let resolved =
             resolved.map_err(|problems| Stop::usage(problems.render(name, plan, false)))?;
-        let secrets = Secrets {
-            by_url: known.into_credentials(),
-            settings: resolved.secrets,
-            ..Secrets::default()
-        };
-        self.begin(self.check(resolved.plan, &secrets)?, &secrets)?.run()
+        let (by_url, settings) = (known.into_credentials(), resolved.secrets);
+        Ok((resolved.plan, Secrets { by_url, settings, ..Secrets::default() }))
     }
 
     /// Checks what can be known of a plan without this machine, and starts nothing.

@@ -10,6 +10,27 @@ use weigh_model::{Load, Pattern};
 use crate::trial::ticks::Tick;
 
 /// Receives the progress of a run.
+///
+/// # Examples
+///
+/// Prints the lines that the user must see, and no progress:
+///
+/// ```
+/// use weigh_runner::runner::Runner;
+/// use weigh_runner::watcher::Watcher;
+///
+/// struct Notices;
+///
+/// impl Watcher for Notices {
+///     fn say(&self, text: &str) {
+///         eprintln!("{text}");
+///     }
+/// }
+///
+/// let mut runner = Runner::new("/usr/local/bin/weigh", "runs")?;
+/// runner.watch = |_is_quiet| Box::new(Notices);
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 pub trait Watcher: Send + Sync {
     /// Shows a line that the user must see now.
     fn say(&self, text: &str);
@@ -29,6 +50,14 @@ pub trait Watcher: Send + Sync {
 pub type Watch = fn(is_quiet: bool) -> Box<dyn Watcher>;
 
 /// A watcher that shows nothing, for runs that only leave a folder and a result.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::watcher::{Silent, Watcher};
+///
+/// Silent::watch(true).say("not shown");
+/// ```
 pub struct Silent;
 
 impl Silent {
@@ -43,6 +72,16 @@ impl Watcher for Silent {
 }
 
 /// Position in a run when a trial starts.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::{Load, Pattern};
+/// use weigh_runner::watcher::Standing;
+///
+/// let standing = Standing::in_search("tcp", &Load::closed(Pattern::Request, 1), 3);
+/// assert_eq!(standing.text(), "trial 3");
+/// ```
 #[derive(Clone)]
 pub struct Standing {
     /// Name of the trial, on one line.

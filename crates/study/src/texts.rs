@@ -4,6 +4,14 @@ use weigh_plan::Problems;
 use weigh_report::journal::digest::sha256;
 
 /// The texts of a study's folder, as they were found.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_study::StudyTexts;
+///
+/// assert!(StudyTexts::built_in().iter().any(|texts| texts.name == "hydroponics"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StudyTexts {
     /// The folder's name, which is the study's.

@@ -29,6 +29,17 @@ const ABILITIES: [(&str, &str); 1] =
 const OTHERS: [&str; 3] = ["devices", "radios", "studies"];
 
 /// All known targets, in the order of their names.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_testbed::catalogue::Catalogue;
+///
+/// let catalogue = Catalogue::load(None)?;
+/// let choice = catalogue.choose("mosquitto@no-limits")?;
+/// assert_eq!(choice.target.title, "Mosquitto");
+/// # Ok::<(), weigh_testbed::target::TargetError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     targets: Vec<Target>,

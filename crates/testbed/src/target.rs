@@ -30,6 +30,17 @@ pub const PLACEHOLDERS: [&str; 10] = [
 ];
 
 /// One file of `targets/`.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_testbed::catalogue::Catalogue;
+///
+/// let catalogue = Catalogue::load(None)?;
+/// let is_mqtt = |target: &&weigh_testbed::target::Target| target.speaks[0].protocol == "mqtt";
+/// assert!(catalogue.targets().iter().filter(is_mqtt).count() > 1);
+/// # Ok::<(), weigh_testbed::target::TargetError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {

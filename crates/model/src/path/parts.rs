@@ -11,6 +11,20 @@ use super::quantity::{BitRate, Share, parse_bit_rate, parse_share};
 use crate::units::{Bytes, Nanos};
 
 /// A path between one host and all others.
+///
+/// # Examples
+///
+/// 20 ms each way, and 1 % of the packets lost:
+///
+/// ```
+/// use weigh_model::Nanos;
+/// use weigh_model::path::Path;
+///
+/// let words = [("path.delay", "20ms"), ("path.loss", "1%")];
+/// let path = Path::of_words(None, words)?.expect("the words name a path");
+/// assert_eq!(path.up.delay, Nanos::from_millis(20));
+/// # Ok::<(), weigh_model::path::PathError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// Its short name, as in `--path NAME`: letters, digits, `-`, `_`, `.`.

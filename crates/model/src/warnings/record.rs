@@ -9,6 +9,17 @@ use crate::rule::Rule;
 use crate::severity::Severity;
 
 /// A warning as it is recorded.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Warning;
+/// use weigh_model::warnings::Severity;
+///
+/// let record = Warning::Interrupted.record();
+/// assert_eq!(record.code, Warning::Interrupted.entry().name);
+/// assert_ne!(record.severity, Severity::Invalid);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarningRecord {
     /// The rule's code or a kebab-case name.

@@ -13,6 +13,19 @@ use weigh_stats::Histogram;
 use super::record_error::RecordError;
 
 /// The content of a journal.
+///
+/// # Examples
+///
+/// A journal whose last line was cut off by a crash:
+///
+/// ```
+/// use weigh_report::Reader;
+///
+/// let text = "{\"event\":\"run_finished\",\"outcome\":\"done\"}\n{\"event\":\"tri";
+/// let journal = Reader::new(text.as_bytes()).read()?;
+/// assert_eq!((journal.events.len(), journal.torn_line), (1, Some(2)));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Journal {
     /// All events that could be read, in their order.

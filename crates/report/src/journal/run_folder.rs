@@ -19,6 +19,18 @@ use super::record_error::RecordError;
 use super::writer::Writer;
 
 /// The folder of one run.
+///
+/// # Examples
+///
+/// ```
+/// use std::path::Path;
+/// use weigh_report::RunFolder;
+/// # let runs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/stored/compare");
+///
+/// let run = RunFolder::find(Path::new(runs), "latest")?;
+/// assert!(run.id().ends_with("-compare"));
+/// # Ok::<(), weigh_report::RecordError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFolder {
     path: PathBuf,

@@ -25,6 +25,20 @@ impl Summary {
     ///
     /// # Errors
     /// If the events do not begin with that of a run.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use weigh_report::{RunFolder, Summary};
+    /// # let runs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/stored/compare");
+    ///
+    /// let run = RunFolder::find(Path::new(runs), "latest")?;
+    /// let summary = Summary::from_events(&run.read_journal()?.events)?;
+    /// assert_eq!(summary.run.outcome, "done");
+    /// assert!(summary.cells.iter().all(|cell| cell.ledger.contradiction().is_none()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn from_events(events: &[Event]) -> Result<Summary, NotARun> {
         let started = events.iter().find_map(|event| match event {
             Event::RunStarted(started) => Some(&**started),

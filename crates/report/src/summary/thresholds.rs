@@ -13,6 +13,25 @@ use super::threshold::{Answer, Judged, Threshold};
 
 impl Threshold {
     /// Its result over all cells.
+    ///
+    /// # Examples
+    ///
+    /// A threshold of a run without cells is undecided:
+    ///
+    /// ```
+    /// use weigh_report::summary::{Answer, Threshold};
+    ///
+    /// let threshold = Threshold {
+    ///     condition: "p99 < 50ms".to_owned(),
+    ///     metric: "response_time_ns.p99".to_owned(),
+    ///     holds: false,
+    ///     reason: Some("there is no cell".to_owned()),
+    ///     failed: Vec::new(),
+    ///     undecided: Vec::new(),
+    ///     close: Vec::new(),
+    /// };
+    /// assert_eq!(threshold.answer(), Answer::Undecided);
+    /// ```
     pub fn answer(&self) -> Answer {
         match () {
             () if !self.failed.is_empty() => Answer::Failed,

@@ -33,6 +33,21 @@ use crate::case::share::TargetShare;
 use crate::watcher::Watcher;
 
 /// Every name that a plan can use.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_plan::world::World;
+/// use weigh_runner::case::known::Known;
+/// use weigh_runner::watcher::Silent;
+/// use weigh_testbed::catalogue::Catalogue;
+///
+/// let catalogue = Catalogue::load(None)?;
+/// let known = Known::new(&catalogue, &Silent);
+/// assert!(known.target("mosquitto").is_ok());
+/// assert!(known.target("mosquito").unwrap_err().contains("did you mean mosquitto?"));
+/// # Ok::<(), weigh_testbed::target::TargetError>(())
+/// ```
 pub struct Known<'c> {
     catalogue: &'c Catalogue,
     /// Credentials found in URLs, by the URL without them.

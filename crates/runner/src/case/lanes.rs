@@ -23,6 +23,20 @@ use crate::exit::Stop;
 use crate::watcher::Watcher;
 
 /// The target of a lane.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::case::secrets::{Secrets, against};
+/// use weigh_testbed::catalogue::Catalogue;
+/// # use weigh_runner::exit::Stop;
+///
+/// let catalogue = Catalogue::load(None).map_err(Stop::usage)?;
+/// let target = against("mqtt://localhost:1883", &catalogue, &Secrets::default())?;
+/// assert_eq!(target.name(), "mqtt://localhost:1883");
+/// assert!(target.is_on_this_machine());
+/// # Ok::<(), Stop>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum Against {
     /// A built-in reference server.
@@ -78,6 +92,19 @@ impl Against {
 }
 
 /// Protocol, target and settings of a case, without its load.
+///
+/// # Examples
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use weigh_runner::case::lanes::{Against, Lane};
+///
+/// let given = BTreeMap::from([("qos".to_owned(), "1".to_owned())]);
+/// let lane = Lane::new(weigh_protocols::find("mqtt")?, Against::Reference, given)?;
+/// assert_eq!(lane.settings.integer("qos"), 1);
+/// assert!(!lane.is_foreign());
+/// # Ok::<(), weigh_model::protocol::Invalid>(())
+/// ```
 #[derive(Clone)]
 pub struct Lane {
     /// The protocol.
@@ -91,6 +118,15 @@ pub struct Lane {
 }
 
 /// Plan keys and values from `--set` and similar flags.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::case::lanes::Given;
+///
+/// assert!(Given::parse(&["mqtt.version=5".to_owned()]).is_ok());
+/// assert!(Given::parse(&["version=5".to_owned()]).is_err());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// Keys of protocols.

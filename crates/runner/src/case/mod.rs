@@ -43,6 +43,21 @@ use crate::case::share::TargetShare;
 use crate::exit::FULL_BUILD;
 
 /// A case of the plan, ready to be measured.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::Arrival;
+/// use weigh_runner::runner::Runner;
+///
+/// let runner = Runner::new("/usr/local/bin/weigh", "runs")?;
+/// let text = "protocol = \"mqtt\"\nmqtt.qos = 1\nload.rate = \"500/s\"";
+/// let (plan, secrets) = runner.read("example", text)?;
+/// let case = &runner.check(plan, &secrets)?.cases[0];
+/// assert_eq!(case.title(), "mqtt qos 1 (reference)");
+/// assert_eq!(case.load.arrival, Arrival::Constant);
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 #[derive(Clone)]
 pub struct Case {
     /// Protocol, target and settings.

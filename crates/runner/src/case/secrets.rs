@@ -10,6 +10,17 @@ use weigh_testbed::catalogue::Catalogue;
 use crate::case::lanes::Against;
 
 /// Secrets of a run, which no plan, journal or report may hold.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::endpoint::Credentials;
+/// use weigh_runner::case::secrets::Secrets;
+///
+/// let user = Credentials { user: "ann".to_owned(), password: "secret".to_owned() };
+/// let secrets = Secrets { user: Some(user), ..Secrets::default() };
+/// assert!(!format!("{secrets:?}").contains("secret,"), "passwords are never printed");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
     /// Credentials for targets given by URL that have none of their own.

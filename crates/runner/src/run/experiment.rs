@@ -22,6 +22,20 @@ use crate::targets::pool::Targets;
 use crate::watcher::{Watch, Watcher};
 
 /// Everything that a run needs.
+///
+/// # Examples
+///
+/// A run that has passed all checks and has not begun:
+///
+/// ```
+/// use weigh_runner::runner::Runner;
+///
+/// let runner = Runner::new("/usr/local/bin/weigh", "runs")?;
+/// let (plan, secrets) = runner.read("example", "protocol = \"tcp\"\nload.messages = 100")?;
+/// let experiment = runner.begin(runner.check(plan, &secrets)?, &secrets)?;
+/// assert_eq!(experiment.cases.len(), 1);
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 pub struct Experiment<'e> {
     /// The plan, resolved.
     pub plan: Plan,
@@ -85,6 +99,37 @@ pub enum Place<'e> {
 }
 
 /// Results of a run.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::exit::Stop;
+/// use weigh_runner::run::experiment::Finished;
+///
+/// /// Prints the losses of a run, and where its record is.
+/// fn print(finished: &Finished) {
+///     for cell in &finished.summary.cells {
+///         println!("{}: {:?} of {} lost", cell.name, cell.ledger.lost, cell.ledger.sent);
+///     }
+///     println!("run: {}", finished.folder.path().display());
+/// }
+/// # use weigh_runner::runner::Runner;
+/// # use std::collections::BTreeMap;
+/// # use weigh_runner::case::lanes::{Against, Lane};
+/// # let protocol = weigh_protocols::find("tcp")?;
+/// # let settings = Lane::new(protocol, Against::Reference, BTreeMap::new())?.settings;
+/// # let any_port = "127.0.0.1:0".parse().expect("an address");
+/// # let server = weigh_engine::serving::Serving::start(&protocol.host(&settings)?, any_port, 1)
+/// #     .map_err(Stop::usage)?;
+/// # let runs = std::env::temp_dir().join(format!("weigh-example-{}", std::process::id()));
+/// # let load = "load = { pattern = \"batch\", messages = 100, warmup = \"0s\" }";
+/// # let plan = format!("target = \"tcp://{}\"\nrepeat.at_least = 1\n{load}", server.address());
+/// # let finished = Runner::new("/usr/local/bin/weigh", &runs)?.run("example", &plan)?;
+/// # print(&finished);
+/// # assert!(finished.folder.path().join("summary.json").is_file());
+/// # std::fs::remove_dir_all(&runs)?;
+/// # Ok::<(), Stop>(())
+/// ```
 pub struct Finished {
     /// The result.
     pub summary: Summary,

@@ -15,6 +15,22 @@ use crate::trial::identity::material_check;
 use crate::watcher::Watcher;
 
 /// A run that was started, locked for its resumption.
+///
+/// # Examples
+///
+/// Resumes the newest run of a folder:
+///
+/// ```no_run
+/// use weigh_runner::run::resumption::Begun;
+/// use weigh_runner::runner::Runner;
+/// use weigh_runner::watcher::Silent;
+///
+/// let runner = Runner::new("/usr/local/bin/weigh", "runs")?;
+/// let begun = Begun::open(&runner.runs, "latest", &Silent)?;
+/// let secrets = begun.secrets(None, None, &[])?;
+/// let finished = runner.resume(begun, &secrets)?;
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 pub struct Begun {
     /// Its folder.
     pub folder: RunFolder,

@@ -14,6 +14,19 @@ use crate::scheduler::order::order;
 use crate::scheduler::precision;
 
 /// Finished trials of a plan, and the next one.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::runner::Runner;
+/// use weigh_runner::scheduler::Sequence;
+///
+/// let runner = Runner::new("/usr/local/bin/weigh", "runs")?;
+/// let text = "vary.protocol = [\"tcp\", \"mqtt\"]\nrepeat.at_least = 3\nload.messages = 100";
+/// let (plan, _secrets) = runner.read("example", text)?;
+/// assert_eq!(Sequence::new(&plan).remaining().most, 6);
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Sequence {
     seed: u64,

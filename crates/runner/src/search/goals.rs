@@ -11,6 +11,26 @@ use crate::exit::Stop;
 use crate::search::axis_load;
 
 /// Goals as given on a command line or in a study's plan.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_model::units::parse_rate;
+/// use weigh_model::{Load, Pattern};
+/// use weigh_runner::search::goals::GoalsAsked;
+/// # use weigh_runner::exit::Stop;
+///
+/// let asked = GoalsAsked {
+///     goals: vec!["p99 < 50ms".to_owned()],
+///     preset: "minute".to_owned(),
+///     width: Some(0.1),
+///     trial: None,
+///     sum: None,
+/// };
+/// let load = Load::open(Pattern::Request, 2, parse_rate("1000/s").map_err(Stop::usage)?);
+/// assert_eq!(asked.goals(&load)?[0].width, 0.1);
+/// # Ok::<(), Stop>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct GoalsAsked {
     /// Names of presets, or conditions; empty for the preset itself.

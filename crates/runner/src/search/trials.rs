@@ -30,6 +30,30 @@ use crate::watcher::Standing;
 ///
 /// # Errors
 /// A record that cannot be written.
+///
+/// # Examples
+///
+/// Searches the highest rate of a broker that loses nothing:
+///
+/// ```no_run
+/// use weigh_limit::{Axis, AxisKind, Goal, Search};
+/// use weigh_runner::runner::Runner;
+/// use weigh_runner::search::{request, trials};
+///
+/// let runner = Runner::new("/usr/local/bin/weigh", "runs")?;
+/// let text = "target = \"mosquitto\"\nload = { rate = \"100/s\", duration = \"1s\" }";
+/// let (plan, secrets) = runner.read("example", text)?;
+/// let axis = Axis::new(AxisKind::Rate, 100.0, 1e6, 1.0)?;
+/// let searches = vec![Search::new(axis, vec![Goal::minute()])];
+/// let experiment = runner.search(plan, &secrets, |cases| request::largest(cases, &searches))?;
+/// let finished = experiment.run_with(|own: &_, folder: &_, interrupts: &_, history: &mut _| {
+///     trials::begin(own, &searches, false, folder, interrupts, history)
+/// })?;
+/// for limit in &finished.summary.limits {
+///     println!("{}", limit.title());
+/// }
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 pub fn begin(
     experiment: &Experiment<'_>,
     searches: &[Search],

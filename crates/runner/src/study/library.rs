@@ -12,6 +12,16 @@ use crate::exit::Stop;
 use crate::watcher::Watcher;
 
 /// The texts of all studies, by name.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::study::library::Studies;
+///
+/// let studies = Studies::load(None)?;
+/// assert!(studies.find("hydroponics").is_ok());
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 pub struct Studies {
     texts: Vec<StudyTexts>,
 }

@@ -30,6 +30,24 @@ use crate::targets::hosts::Privileges;
 use crate::watcher::rough;
 
 /// The requested parts of a study.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::study::library::{Studies, read};
+/// use weigh_runner::study::parts::Asked;
+/// use weigh_runner::watcher::Silent;
+/// use weigh_study::{Scale, Way};
+/// use weigh_testbed::catalogue::Catalogue;
+/// # use weigh_runner::exit::Stop;
+///
+/// let catalogue = Catalogue::load(None).map_err(Stop::usage)?;
+/// let study = read(Studies::load(None)?.find("flespi")?, &catalogue, &Silent)?;
+/// let only = vec![study.experiments[0].id.clone()];
+/// let asked = Asked { scale: Scale::Quick, ways: vec![Way::Right], only };
+/// assert_eq!(asked.experiments(&study)?.len(), 1);
+/// # Ok::<(), Stop>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Scale of the experiments.
@@ -74,6 +92,27 @@ impl Asked {
 }
 
 /// A plan of a study that can run.
+///
+/// # Examples
+///
+/// ```
+/// use weigh_runner::study::external_servers::ExternalServers;
+/// use weigh_runner::study::library::{Studies, read};
+/// use weigh_runner::study::parts::{Asked, PartsContext, parts};
+/// use weigh_runner::watcher::Silent;
+/// use weigh_study::{Scale, Way};
+/// use weigh_testbed::catalogue::Catalogue;
+/// # use weigh_runner::exit::Stop;
+///
+/// let catalogue = Catalogue::load(None).map_err(Stop::usage)?;
+/// let study = read(Studies::load(None)?.find("flespi")?, &catalogue, &Silent)?;
+/// let asked = Asked { scale: Scale::Mini, ways: vec![Way::Right], only: Vec::new() };
+/// let elsewhere = ExternalServers::default();
+/// let context = PartsContext { catalogue: &catalogue, data: None, may_load: false, elsewhere };
+/// let parts = parts(&study, &asked, &context)?;
+/// assert!(parts.iter().all(|part| part.name.starts_with("right/")));
+/// # Ok::<(), Stop>(())
+/// ```
 pub struct Part {
     /// The name of its run: `published/E1-http`.
     pub name: String,

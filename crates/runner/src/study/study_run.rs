@@ -19,6 +19,26 @@ use crate::study::parts::Asked;
 use crate::study::tools::journal;
 
 /// The run of a study on the disk, locked while this value exists.
+///
+/// # Examples
+///
+/// The folder of a run whose plans have not been run:
+///
+/// ```
+/// use weigh_runner::study::library::Studies;
+/// use weigh_runner::study::parts::Asked;
+/// use weigh_runner::study::study_run::StudyRun;
+/// use weigh_study::{Scale, Way};
+/// # let runs = std::env::temp_dir().join(format!("weigh-study-{}", std::process::id()));
+///
+/// let studies = Studies::load(None)?;
+/// let asked = Asked { scale: Scale::Quick, ways: vec![Way::Right], only: Vec::new() };
+/// let run = StudyRun::begin(&runs, studies.find("hydroponics")?, &asked, None)?;
+/// assert!(run.folder.path().join("study").is_dir());
+/// assert!(run.runs.is_empty());
+/// # std::fs::remove_dir_all(&runs)?;
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 pub struct StudyRun {
     /// Its folder.
     pub folder: StudyFolder,

@@ -9,6 +9,25 @@ use crate::case::Case;
 use crate::case::material::Material;
 
 /// The trials of a run, each a function of its case, its repetition and the plan's seed.
+///
+/// # Examples
+///
+/// Two repetitions of a case:
+///
+/// ```
+/// use weigh_runner::runner::Runner;
+/// use weigh_runner::trial::identity::Trials;
+///
+/// let runner = Runner::new("/usr/local/bin/weigh", "runs")?;
+/// let text = "protocol = \"tcp\"\nseed = 7\nload.messages = 100";
+/// let (plan, secrets) = runner.read("example", text)?;
+/// let checked = runner.check(plan, &secrets)?;
+/// let trials = Trials::new(&checked.plan, &checked.cases);
+/// let [first, second] = [0, 1].map(|repetition| trials.trial(0, &checked.cases[0], repetition));
+/// assert_eq!(first.load, second.load);
+/// assert_ne!(first.seed, second.seed);
+/// # Ok::<(), weigh_runner::exit::Stop>(())
+/// ```
 pub struct Trials {
     plan_seed: u64,
     /// By case and repetition, if the plain seeds do not suffice.
