@@ -34,6 +34,8 @@ const DARK = {
   c6: '#a796d1', c7: '#b0b0b0',
 };
 const FONT = 'Inter, system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, sans-serif';
+// Lines differ without colour too: in print, and in the legend.
+const DASHES = ['solid', [9, 4], [2, 3], [12, 4, 2, 4], [5, 2], [14, 3, 2, 3, 2, 3], [1, 5], [18, 5]];
 const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond', 'emptyCircle', 'emptyRect', 'emptyTriangle', 'pin'];
 
 const escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -224,9 +226,11 @@ function dress(option, palette, width, picture) {
     }));
   option.series.forEach((series, index) => {
     if (series.type === 'line') {
-      series.symbol ??= SYMBOLS[(series.look ?? index) % SYMBOLS.length];
+      const look = series.look ?? index;
+      // The legend shows what the line has.
+      series.symbol ??= series.showSymbol === false ? 'none' : SYMBOLS[look % SYMBOLS.length];
       series.symbolSize ??= 6;
-      series.lineStyle = { width: 2, ...series.lineStyle };
+      series.lineStyle = { width: 2, type: DASHES[look % DASHES.length], ...series.lineStyle };
     }
     delete series.look;
     delete series.hasIntervals;
@@ -234,8 +238,11 @@ function dress(option, palette, width, picture) {
   option.series.push(...bars);
   if (option.series.length < 2 && option.series[0]?.type === 'bar') delete option.legend;
   if (option.legend) {
+    const names = option.legend.data ?? [...new Set(option.series.map(({ name }) => name))]
+      .filter((name) => name !== undefined && name !== '');
+    option.legend.data = names.map((name) => legendItem(name, option.series));
     option.legend = {
-      type: 'plain', top: 0, left: 0, itemWidth: 18, itemHeight: 9, itemGap: 14, icon: undefined,
+      type: 'plain', top: 0, left: 0, itemWidth: legendWidth(option), itemHeight: 9, itemGap: 14, icon: undefined,
       textStyle: { color: palette.ink, fontFamily: FONT, fontSize: 12 }, inactiveColor: palette.quiet, ...option.legend,
     };
   }
@@ -250,15 +257,27 @@ function dress(option, palette, width, picture) {
   return option;
 }
 
+/** The sign of a series in the legend: of a line what its boldest line has, and no mark where it has none. */
+function legendItem(name, series) {
+  const lines = series.filter((each) => each.name === name && each.type === 'line');
+  if (lines.length === 0) return { name };
+  const line = lines.reduce((bold, each) => (each.lineStyle.width > bold.lineStyle.width ? each : bold));
+  return {
+    name, itemStyle: { opacity: line.symbol === 'none' ? 0 : 1 },
+    lineStyle: { width: line.lineStyle.width, type: line.lineStyle.type, opacity: 1 },
+  };
+}
+
+/** How wide the sign of a series is in the legend: a line needs room for its dashes. */
+const legendWidth = (option) => (option.series.some(({ type }) => type === 'line') ? 40 : 18);
+
 /** How many lines the legend takes at this width: ECharts lays it out, but reserves no room. */
 function legendLines(option, width) {
   if (!option.legend) return 0;
-  const hidden = new Set();
-  const names = option.legend.data ?? [...new Set(list(option.series).map((series) => series.name))]
-    .filter((each) => each !== undefined && !hidden.has(each));
+  const names = option.legend.data;
   let [lines, used] = [1, 0];
-  for (const name of names) {
-    const wide = 18 + 5 + String(name).length * 6.9 + 14;
+  for (const { name } of names) {
+    const wide = legendWidth(option) + 5 + String(name).length * 6.9 + 14;
     if (used > 0 && used + wide > width - 8) [lines, used] = [lines + 1, 0];
     used += wide;
   }
@@ -329,12 +348,14 @@ function option(picture, shared, theme, width, hasTitle) {
   let top = 0;
   if (hasTitle) {
     made.backgroundColor = palette.ground;
-    const perLine = Math.floor((width - 32) / 6.4);
+    // Without a browser ECharts takes letters for narrower than they are.
+    const room = Math.floor((width - 32) * 0.84);
+    const perLine = Math.floor(room / 5.9);
     const noteLines = Math.ceil((picture.note ?? '').length / perLine);
     made.title = {
       text: picture.title, subtext: picture.note, left: 16, top: 12, itemGap: 6,
-      textStyle: { color: palette.ink, fontFamily: FONT, fontSize: 17, fontWeight: 600, width: width - 32, overflow: 'break' },
-      subtextStyle: { color: palette.muted, fontFamily: FONT, fontSize: 12, lineHeight: 16, width: width - 32, overflow: 'break' },
+      textStyle: { color: palette.ink, fontFamily: FONT, fontSize: 17, fontWeight: 600, width: room, overflow: 'break' },
+      subtextStyle: { color: palette.muted, fontFamily: FONT, fontSize: 12, lineHeight: 16, width: room, overflow: 'break' },
     };
     top = 48 + noteLines * 16 + 8;
     if (made.legend) made.legend.left = 16;

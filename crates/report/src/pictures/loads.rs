@@ -146,7 +146,8 @@ impl Drawn<'_> {
                 "nameTextStyle": { "align": "left", "padding": [0, 0, 0, -60] }, "nameGap": 10,
                 "axisLabel": { "formatter": marks },
             }));
-            series.extend(lines.iter().map(|line| self.line(index, line)));
+            let lines = lines.iter().enumerate();
+            series.extend(lines.map(|(look, line)| self.line(index, look, line)));
         }
         series.extend(self.law.map(|law| self.law_line(law)));
         Some(Picture {
@@ -183,13 +184,13 @@ impl Drawn<'_> {
         axis
     }
 
-    fn line(&self, panel: usize, (name, colour, of): &Line) -> Value {
+    fn line(&self, panel: usize, look: usize, (name, colour, of): &Line) -> Value {
         let points = self
             .holds
             .iter()
             .filter_map(|hold| Some(json!([lean(hold.offered), lean(of(hold)?), null, null])));
         let mut line = json!({
-            "type": "line", "name": name, "color": colour, "symbol": "circle", "symbolSize": 5,
+            "type": "line", "name": name, "color": colour, "look": look, "symbolSize": 6,
             "showSymbol": true, "lineStyle": { "width": 1.5 }, "xAxisIndex": panel,
             "yAxisIndex": panel, "data": points.collect::<Vec<_>>(),
         });

@@ -75,7 +75,8 @@ impl Moment {
             is_warmup: interval.warmup,
             is_draining: interval.draining,
             values: [
-                rate(interval.sent),
+                // After the load nothing is to be sent: 0 would look like a fall.
+                rate(interval.sent).filter(|rate| !interval.draining || *rate > 0.0),
                 rate(interval.acknowledged).filter(|rate| *rate > 0.0),
                 rate(interval.delivered).filter(|rate| *rate > 0.0),
                 rate(interval.errors).filter(|rate| *rate > 0.0),
@@ -279,18 +280,19 @@ impl Panel {
         shades: &[(f64, f64)],
     ) -> Vec<Value> {
         let mut all = Vec::new();
-        for line in self.lines.iter().filter(|line| line.is_filled(runs)) {
+        let filled = self.lines.iter().filter(|line| line.is_filled(runs));
+        for (look, line) in filled.enumerate() {
             if detail.has_repetitions && runs.len() > 1 {
                 all.extend(runs.iter().enumerate().map(|(number, run)| {
                     let moments = run.iter().map(|m| (m.at_ns as f64, m.values[line.value]));
                     let id = format!("{}|{}|{number}", self.unit, line.name);
                     let data = points(&moments.collect::<Vec<_>>(), detail);
-                    self.one(index, line, &id, data, THIN)
+                    self.one(index, (line, look), &id, data, THIN)
                 }));
             }
             let id = format!("{}|{}|mean", self.unit, line.name);
             let mut mean =
-                self.one(index, line, &id, points(&means(runs, line.value), detail), 2.0);
+                self.one(index, (line, look), &id, points(&means(runs, line.value), detail), 2.0);
             if !shades.is_empty() && all.iter().all(|own| own["markArea"].is_null()) {
                 let at = |seconds: f64| json!({ "xAxis": lean(seconds) });
                 let area = |(from, to): &(f64, f64)| json!([at(*from), at(*to)]);
@@ -304,11 +306,18 @@ impl Panel {
         all
     }
 
-    fn one(&self, index: usize, line: &Line, id: &str, data: Value, width: f64) -> Value {
+    fn one(
+        &self,
+        index: usize,
+        (line, look): (&Line, usize),
+        id: &str,
+        data: Value,
+        width: f64,
+    ) -> Value {
         let is_mean = id.ends_with("|mean");
         let mut one = json!({
             "type": "line", "id": id, "name": line.name, "color": line.colour,
-            "xAxisIndex": index, "yAxisIndex": index, "showSymbol": false, "look": 0,
+            "xAxisIndex": index, "yAxisIndex": index, "showSymbol": false, "look": look,
             "data": data, "lineStyle": { "width": width },
         });
         if !is_mean {
@@ -470,7 +479,8 @@ mod tests {
         let old = [even[0], even[1], (60, false)];
         assert_eq!(shown(&old), [1_000.0; 2], "nobody knows whether the load went on to its end");
         let long = [even[0], even[1], (100, true), (100, true)];
-        assert_eq!(shown(&long), [1_000.0, 1_000.0, 0.0, 0.0], "a backlog is shown");
+        assert_eq!(shown(&long), [1_000.0; 2], "after the load nothing was to be sent");
+        assert_eq!(run(&long).len(), 4, "a backlog is shown");
         assert_eq!(shades(&[&run(&long)]), [(0.2, 0.4)]);
         assert_eq!(shown(&even), [1_000.0; 2]);
     }

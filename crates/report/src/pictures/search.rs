@@ -64,8 +64,8 @@ fn series(limit: &Limit, goal: usize) -> [Value; 5] {
         points("met the goal", "$c2", "circle", limit, came_out(Some(false))),
         points("missed the goal", "$c1", "triangle", limit, came_out(Some(true))),
         points("invalid", "$quiet", "diamond", limit, came_out(None)),
-        bounds("lower bound", "$c2", limit, |trial| of_goal(trial).0),
-        bounds("upper bound", "$c1", limit, |trial| of_goal(trial).1),
+        bounds("lower bound", "$c2", 0, limit, |trial| of_goal(trial).0),
+        bounds("upper bound", "$c1", 1, limit, |trial| of_goal(trial).1),
     ]
 }
 
@@ -94,6 +94,7 @@ fn points(
 fn bounds(
     name: &str,
     colour: &str,
+    look: usize,
     limit: &Limit,
     bound: impl Fn(&LimitTrial) -> Option<f64>,
 ) -> Value {
@@ -103,6 +104,7 @@ fn bounds(
         .collect();
     json!({
         "type": "line", "name": name, "color": colour, "step": "end", "symbol": "none",
+        "look": look,
         "lineStyle": { "width": 1.5 }, "data": data,
     })
 }
