@@ -8,12 +8,14 @@ use std::path::PathBuf;
 use clap::Args;
 use weigh_report::journal::JOURNAL;
 #[cfg(feature = "plots")]
-use weigh_report::pictures::Gallery;
+use weigh_report::pictures::{Gallery, chosen};
 use weigh_report::table::limits;
 use weigh_report::{RunFolder, StudyFolder, Style, Summary, checks, table};
 use weigh_testbed::catalogue::Catalogue;
 
 use crate::planning::verdicts::Verdicts;
+#[cfg(feature = "plots")]
+use crate::show::plots;
 use crate::show::terminal::{self, Lines};
 use crate::show::{output, study_text};
 use weigh_runner::exit::{Exit, Stop};
@@ -34,9 +36,12 @@ pub struct Report {
     /// Write report.html, summary.json and the other results again
     #[arg(long)]
     html: bool,
-    /// Write every picture of the report to a folder, as SVG and PNG
+    /// Write pictures of the report to a folder, as SVG and PNG
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
+    /// Pictures to write: names, words of them such as p99, or `all`; `list` prints the names
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    plot: Vec<String>,
     /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
@@ -51,8 +56,12 @@ impl Report {
     /// A run that cannot be read, and a page or a picture that cannot be written.
     pub fn run(self) -> Result<Exit, Stop> {
         #[cfg(not(feature = "plots"))]
-        if self.plots.is_some() {
+        if self.plots.is_some() || !self.plot.is_empty() {
             return Err(Stop::unbuilt("pictures as files (--plots)"));
+        }
+        if !self.plot.is_empty() && self.plots.is_none() && !self.lists_plots() {
+            let help = "add --plots DIR, or type --plot list";
+            return Err(Stop::usage(format!("--plot needs a folder\nhelp: {help}")));
         }
         if let Some(folder) = StudyFolder::named(&self.runs, &self.run) {
             return self.study(&folder);
@@ -78,9 +87,16 @@ impl Report {
             eprintln!("weigh: wrote {}", folder.path().join("report.html").display());
         }
         #[cfg(feature = "plots")]
-        if let Some(plots) = &self.plots {
+        if self.lists_plots() {
             let gallery = Gallery::new(&summary, &journal.events);
-            drawn(plots, crate::show::plots::write(plots, &gallery)?);
+            return output::put(&plots::list(&gallery.named(&summary))).map(|()| Exit::Done);
+        }
+        #[cfg(feature = "plots")]
+        if let Some(folder) = &self.plots {
+            let gallery = Gallery::new(&summary, &journal.events);
+            let chosen = chosen(gallery.named(&summary), &self.plot).map_err(no_picture)?;
+            plots::write(folder, &gallery.shared, &chosen)?;
+            drawn(folder, chosen.len());
         }
         if self.json {
             output::put(&summary.to_json())?;
@@ -91,6 +107,26 @@ impl Report {
         output::put_table(&table::render(&summary, style))?;
         output::put_table(&limits::ladders(&summary))?;
         self.conclude(&summary)
+    }
+
+    /// True if only the names of the pictures are asked for.
+    fn lists_plots(&self) -> bool {
+        self.plot == [LIST]
+    }
+
+    /// Writes the figures of a study that are chosen: all, unless some are named.
+    #[cfg(feature = "plots")]
+    fn write_figures(&self, mut figures: Vec<weigh_study::page::Drawn>) -> Result<(), Stop> {
+        let Some(folder) = &self.plots else { return Ok(()) };
+        let is_named = |word: &String| word == ALL || figures.iter().any(|own| own.name == *word);
+        if let Some(word) = self.plot.iter().find(|word| !is_named(word)) {
+            return Err(no_picture(word.clone()));
+        }
+        let is_all = self.plot.is_empty() || self.plot.iter().any(|word| word == ALL);
+        figures.retain(|own| is_all || self.plot.contains(&own.name));
+        plots::write_drawn(folder, &figures)?;
+        drawn(folder, figures.len());
+        Ok(())
     }
 
     /// Returns the exit code of the thresholds, or of a run without measurements. A run that has
@@ -140,9 +176,13 @@ impl Report {
             );
         }
         #[cfg(feature = "plots")]
-        if let Some(plots) = &self.plots {
+        if self.plots.is_some() || self.lists_plots() {
             let figures = weigh_study::page::drawn(&outcome);
-            drawn(plots, crate::show::plots::write_drawn(plots, &figures)?);
+            if self.lists_plots() {
+                let names: String = figures.iter().map(|own| format!("{}\n", own.name)).collect();
+                return output::put(&names).map(|()| Exit::Done);
+            }
+            self.write_figures(figures)?;
         }
         if self.json {
             return output::put(&outcome.to_json()).map(|()| Exit::Done);
@@ -151,9 +191,22 @@ impl Report {
     }
 }
 
+/// The message for a name that no picture has.
+#[cfg(feature = "plots")]
+fn no_picture(word: String) -> Stop {
+    Stop::usage(format!("--plot {word}: no picture has this name\nhelp: type --plot list"))
+}
+
+/// Prints the names of pictures.
+const LIST: &str = "list";
+
+/// Chooses all pictures.
+#[cfg(feature = "plots")]
+const ALL: &str = "all";
+
 /// Prints how many pictures were written to this folder.
 #[cfg(feature = "plots")]
-fn drawn(plots: &Path, number: usize) {
+fn drawn(folder: &Path, number: usize) {
     let plural = if number == 1 { "" } else { "s" };
-    eprintln!("weigh: wrote {number} picture{plural} to {}", plots.display());
+    eprintln!("weigh: wrote {number} picture{plural} to {}", folder.display());
 }

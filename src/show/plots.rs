@@ -1,43 +1,61 @@
-//! Writes every picture of a report as a file of its own.
+//! Pictures of a report as files.
 
 use std::path::Path;
 
 use serde_json::Value;
 use weigh_report::charts::{Artist, Theme};
-use weigh_report::pictures::Gallery;
+use weigh_report::pictures::Named;
 use weigh_study::page::Drawn;
 
 use crate::output_file;
 use weigh_runner::exit::{Exit, Stop};
 
-/// Draws every picture of a run into `folder`, which is created if needed; returns their number.
+/// Draws pictures into `folder`, making it where it is not there.
 ///
 /// # Errors
-/// A folder that cannot be written, and a picture that cannot be drawn.
-pub fn write(folder: &Path, gallery: &Gallery) -> Result<usize, Stop> {
+/// If a picture cannot be drawn or written.
+pub fn write(folder: &Path, shared: &Value, pictures: &[Named<'_>]) -> Result<(), Stop> {
     make(folder)?;
-    let artist = Artist::new(&gallery.shared).map_err(failed)?;
-    for picture in &gallery.pictures {
+    let artist = Artist::new(shared).map_err(failed)?;
+    for Named { name, picture, .. } in pictures {
         let option =
             serde_json::to_value(picture).map_err(|error| Stop::new(Exit::Internal, error))?;
         let svg = artist.svg(&option, Theme::Light, WIDTH_PIXELS).map_err(failed)?;
-        pair(folder, &picture.name, &svg, artist.png(&svg, DOTS_PER_PIXEL))?;
+        pair(folder, name, &svg, artist.png(&svg, DOTS_PER_PIXEL))?;
     }
-    Ok(gallery.pictures.len())
+    Ok(())
 }
 
-/// Writes the drawn figures of a study into `folder`, which is created if needed; returns their
-/// number.
+/// Writes figures of a study, which are drawn already, into `folder`, making it where it is not
+/// there.
 ///
 /// # Errors
-/// A folder that cannot be written, and a picture that cannot be drawn.
-pub fn write_drawn(folder: &Path, figures: &[Drawn]) -> Result<usize, Stop> {
+/// As [`write`].
+pub fn write_drawn(folder: &Path, figures: &[Drawn]) -> Result<(), Stop> {
     make(folder)?;
     let artist = Artist::new(&Value::Null).map_err(failed)?;
     for figure in figures {
         pair(folder, &figure.name, &figure.svg, artist.png(&figure.svg, DOTS_PER_FIGURE_PIXEL))?;
     }
-    Ok(figures.len())
+    Ok(())
+}
+
+/// The names that can be chosen, with titles: first those that are written by default.
+pub fn list(pictures: &[Named<'_>]) -> String {
+    let width = pictures.iter().map(|own| own.name.len()).max().unwrap_or(0);
+    let line = |own: &&Named<'_>| format!("  {:<width$}  {}\n", own.name, own.picture.title);
+    let part = |is_default: bool| -> String {
+        pictures.iter().filter(|own| own.is_default == is_default).map(|own| line(&own)).collect()
+    };
+    let (first, others) = (part(true), part(false));
+    let mut text = String::new();
+    for (heading, lines) in [("written by default:\n", first), ("by name, or all:\n", others)] {
+        if !lines.is_empty() {
+            text += heading;
+            text += &lines;
+        }
+    }
+    text
 }
 
 fn make(folder: &Path) -> Result<(), Stop> {

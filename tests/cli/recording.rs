@@ -69,7 +69,8 @@ fn every_picture_is_written_as_svg_and_png() {
     place.compare(&["tcp", "-n", "50"]).with(0);
     let run = place.run().to_string_lossy().into_owned();
     let plots = place.folder().join("plots");
-    let arguments = ["report", &run, "--html", "--plots", &plots.to_string_lossy()];
+    let folder = plots.to_string_lossy();
+    let arguments = ["report", &run, "--html", "--plots", &folder, "--plot", "all"];
     place.weigh(&arguments).with(0).saying(&["pictures", "report.html"]);
     let mut names: Vec<String> = std::fs::read_dir(&plots)
         .expect("plots")
@@ -80,7 +81,11 @@ fn every_picture_is_written_as_svg_and_png() {
         let stem = pair[0].strip_suffix(".png").expect("a PNG before each SVG");
         assert_eq!(pair.get(1).map(String::as_str), Some(&*format!("{stem}.svg")));
     }
-    for stem in ["flow-001", "dots-response_time_ns.p50", "curve-response_time_ns"] {
+    for stem in [
+        "messages-request-tcp",
+        "response-time-p50-request-by-case",
+        "response-time-request-percentiles",
+    ] {
         let png = std::fs::read(plots.join(format!("{stem}.png"))).expect(stem);
         let svg = std::fs::read_to_string(plots.join(format!("{stem}.svg"))).expect(stem);
         assert!(png.starts_with(b"\x89PNG") && svg.starts_with("<svg"), "{stem}");

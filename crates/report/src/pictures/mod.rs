@@ -15,6 +15,7 @@ mod over_time;
 mod picture;
 pub mod scale;
 mod search;
+mod selection;
 mod session;
 mod shared;
 mod stacked;
@@ -24,3 +25,4 @@ mod wire;
 
 pub use gallery::Gallery;
 pub use picture::{Kind, Picture, lean};
+pub use selection::{Named, chosen};
