@@ -1,16 +1,19 @@
-//! `weigh export`: writes a run in the formats of other tools.
+//! `weigh export`: a run in the formats of other tools, and its table for a paper.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use weigh_model::condition::resolve;
 use weigh_model::event::Event;
 use weigh_report::exports::{
-    HAS_MESSAGES, cells, intervals, jtl, message_files, message_table, openmetrics, packets,
+    HAS_MESSAGES, cells, column_names, intervals, jtl, latex, markdown, message_files,
+    message_table, openmetrics, packets, repetitions,
 };
 use weigh_report::{RecordError, RunFolder, Summary};
 
 use crate::output_file::OutputFile;
+use crate::planning::metric_names::{flat_name, unknown};
 use crate::show::output;
 use weigh_runner::exit::{Exit, Stop};
 
@@ -22,6 +25,15 @@ pub struct Export {
     /// Format to write
     #[arg(long, value_enum)]
     format: Format,
+    /// Rows of the format csv [default: cells]
+    #[arg(long, value_enum)]
+    rows: Option<Rows>,
+    /// With --rows repetitions: one row for each metric, with its name, unit and value
+    #[arg(long)]
+    long: bool,
+    /// Columns of the formats latex and markdown, such as p50,p99,lost [default: as `weigh report`]
+    #[arg(long, value_name = "METRICS", value_delimiter = ',')]
+    metrics: Vec<String>,
     /// File to write [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -33,8 +45,12 @@ pub struct Export {
 /// Formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Cells with their metrics and ledgers, as CSV
+    /// Cells with their metrics and ledgers, as CSV; with --rows repetitions every repetition
     Csv,
+    /// The table of cells for a paper, with booktabs
+    Latex,
+    /// The table of cells in Markdown
+    Markdown,
     /// The time series of every trial, as CSV
     Intervals,
     /// The packets of one session of each cell, as CSV; needs a run with --wire
@@ -47,13 +63,35 @@ enum Format {
     Jtl,
 }
 
+/// The rows of a table of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Rows {
+    /// One row per cell: means with their intervals
+    Cells,
+    /// One row per cell and repetition: one column for each metric
+    Repetitions,
+}
+
+/// What is written, with the options of its format.
+struct Content {
+    format: Format,
+    rows: Rows,
+    is_long: bool,
+    /// Columns; none for those of the terminal's table.
+    metrics: Vec<String>,
+}
+
 impl Export {
     /// Writes the run in the given format.
     ///
     /// # Errors
     /// A run that cannot be read, a format that this build or this run does not have, and a file
     /// that cannot be written.
+    ///
+    /// # Errors
+    /// If an option does not fit the format, the run cannot be read or the file not be written.
     pub fn run(self) -> Result<Exit, Stop> {
+        self.check()?;
         let of_messages = matches!(self.format, Format::Messages | Format::Jtl);
         if of_messages && !HAS_MESSAGES {
             return Err(Stop::unbuilt("record of single messages"));
@@ -65,20 +103,21 @@ impl Export {
         }
         let summary = Summary::from_events(&journal.events).map_err(Stop::usage)?;
         let run = Run { folder: &folder, summary: &summary, events: &journal.events };
+        let content = self.content(&summary)?;
         if of_messages {
             tell_missing(&folder, &journal.events);
         }
         let left_out = match &self.output {
-            Some(path) => run.write_file(self.format, path)?,
+            Some(path) => run.write_file(&content, path)?,
             None if io::stdout().is_terminal() => {
                 let mut text = Vec::new();
-                let left_out = run.write(self.format, &mut text, Path::new("stdout"));
+                let left_out = run.write(&content, &mut text, Path::new("stdout"));
                 output::put(&String::from_utf8_lossy(&text))?;
                 left_out.map_err(unwritten)?
             }
             None => {
                 let out = io::stdout().lock();
-                let left_out = run.write(self.format, BufWriter::new(out), Path::new("stdout"));
+                let left_out = run.write(&content, BufWriter::new(out), Path::new("stdout"));
                 match left_out {
                     // The reader of the pipe has closed it: enough was read.
                     Err(error) if error.problem.kind() == io::ErrorKind::BrokenPipe => None,
@@ -88,6 +127,43 @@ impl Export {
         };
         left_out.into_iter().for_each(tell_left_out);
         Ok(Exit::Done)
+    }
+
+    /// Refuses options that have no effect on the format.
+    fn check(&self) -> Result<(), Stop> {
+        let wrong = |flag: &str, fits: &str| {
+            Err(Stop::usage(format!("{flag} has no effect here\nhelp: use it with {fits}")))
+        };
+        if self.rows.is_some() && self.format != Format::Csv {
+            return wrong("--rows", "--format csv");
+        }
+        if self.long && self.rows != Some(Rows::Repetitions) {
+            return wrong("--long", "--format csv --rows repetitions");
+        }
+        if !self.metrics.is_empty() && !matches!(self.format, Format::Latex | Format::Markdown) {
+            return wrong("--metrics", "--format latex or --format markdown");
+        }
+        Ok(())
+    }
+
+    /// What is written of this run. A metric that it does not have is an error.
+    fn content(&self, summary: &Summary) -> Result<Content, Stop> {
+        let known = column_names(summary);
+        let metric = |text: &String| -> Result<String, Stop> {
+            let text = text.trim();
+            if known.contains(text) {
+                return Ok(text.to_owned());
+            }
+            let name = flat_name("--metrics", text)?;
+            let name = resolve(&name, |name| known.contains(name));
+            match known.contains(&*name) {
+                true => Ok(name.into_owned()),
+                false => Err(unknown("--metrics", text, "no cell", known.iter().copied())),
+            }
+        };
+        let metrics = self.metrics.iter().map(metric).collect::<Result<Vec<_>, _>>()?;
+        let rows = self.rows.unwrap_or(Rows::Cells);
+        Ok(Content { format: self.format, rows, is_long: self.long, metrics })
     }
 }
 
@@ -99,25 +175,37 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    fn write_file(&self, format: Format, path: &Path) -> Result<Option<jtl::LeftOut>, Stop> {
+    fn write_file(&self, content: &Content, path: &Path) -> Result<Option<jtl::LeftOut>, Stop> {
         let failed = |problem| unwritten(RecordError::new(path, problem));
         let mut output = OutputFile::open(path).map_err(failed)?;
-        let left_out = self.write(format, BufWriter::new(&mut output), path).map_err(unwritten)?;
+        let left_out = self.write(content, BufWriter::new(&mut output), path).map_err(unwritten)?;
         output.finish().map_err(failed)?;
         Ok(left_out)
     }
 
     fn write(
         &self,
-        format: Format,
+        content: &Content,
         mut out: impl Write,
         path: &Path,
     ) -> Result<Option<jtl::LeftOut>, RecordError> {
         let failed = |problem| RecordError::new(path, problem);
         let Run { folder, summary, events } = self;
         let mut left_out = None;
-        match format {
+        match content.format {
+            Format::Csv if content.rows == Rows::Repetitions => {
+                let written = match content.is_long {
+                    true => repetitions::long(&mut out, summary, events),
+                    false => repetitions::wide(&mut out, summary, events),
+                };
+                written.map_err(failed)?;
+            }
             Format::Csv => out.write_all(&cells::csv(summary)).map_err(failed)?,
+            Format::Latex | Format::Markdown => {
+                let is_latex = content.format == Format::Latex;
+                let table = if is_latex { latex::table } else { markdown::table };
+                out.write_all(table(summary, &content.metrics).as_bytes()).map_err(failed)?;
+            }
             Format::Intervals => intervals::write(&mut out, summary, events).map_err(failed)?,
             Format::Packets => packets::write(&mut out, summary, events).map_err(failed)?,
             Format::Openmetrics => {

@@ -8,7 +8,7 @@
 //!  summary ──► Summary                        cells, estimates, comparisons, thresholds, limits
 //!     │           │
 //!     │           ├──► diff ────► checks      two runs compared; results for programs
-//!     │           ├──► exports                CSV, JTL, OpenMetrics, Parquet, HdrHistogram
+//!     │           ├──► exports                CSV, LaTeX, JTL, OpenMetrics, Parquet, HDR
 //!     │           ├──► pictures ──┐           options of the chart library
 //!     │           └──► view ──────┼──► page   rows and sentences that table and page share
 //!     │                   └───────┴──► table

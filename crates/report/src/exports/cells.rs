@@ -53,7 +53,8 @@ fn row(cell: &Cell, [keys, scenes, metrics]: [&BTreeSet<&String>; 3]) -> Vec<Str
     row
 }
 
-fn text(value: &Value) -> String {
+/// A value of a point without quotes; null is empty.
+pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -63,7 +64,8 @@ fn text(value: &Value) -> String {
 
 const FIXED: [&str; 6] = ["name", "guarantee", "target", "repetitions", "valid", "doubts"];
 
-const LEDGER: [&str; 15] = [
+/// Terms of the ledger, in the order of their columns.
+pub(crate) const LEDGER: [&str; 15] = [
     "messages",
     "scheduled",
     "not_sent",

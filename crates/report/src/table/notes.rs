@@ -11,11 +11,10 @@ use crate::summary::headlines::HEADLINES;
 use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
 use crate::terminal::{RED, RESET, Style, wrap};
 use crate::view::columns::{
-    ELSEWHERE, INVALID_MARK, lag_shares, shows_delivery_time, shows_one_way_time,
-    shows_service_time,
+    ELSEWHERE, lag_shares, shows_delivery_time, shows_one_way_time, shows_service_time,
 };
 use crate::view::thresholds::sentences;
-use crate::view::{energy, interference, late, radio, stalled, too_early, verdicts};
+use crate::view::{energy, interference, late, radio, signs, stalled, too_early, verdicts};
 
 /// All notes under a table, each block after an empty line; empty blocks are left out. Signs are
 /// explained where `table` has them.
@@ -67,40 +66,24 @@ fn legend(table: &str, summary: &Summary, style: Style) -> Vec<String> {
         );
     }
     if cells.iter().any(|cell| !cell.valid) {
-        lines.push(format!("{INVALID_MARK}  invalid, not to be used: see the warnings"));
+        lines.push(signs::INVALID.to_owned());
     }
     if cells.iter().any(shows_delivery_time) {
-        lines.push(
-            "d  delivery time (due to delivered): nothing is confirmed, so there is no response \
-             time"
-                .to_owned(),
-        );
+        lines.push(signs::DELIVERY.to_owned());
     }
     if cells.iter().any(shows_service_time) {
-        lines.push(
-            "s  service time (sent to confirmed): more than half of the response time was the \
-             generator's lateness"
-                .to_owned(),
-        );
+        lines.push(signs::SERVICE.to_owned());
     }
     if cells.iter().any(shows_one_way_time) {
-        lines.push(
-            "o  one-way time (sent to delivered): more than half of the delivery time was the \
-             generator's lateness"
-                .to_owned(),
-        );
+        lines.push(signs::ONE_WAY.to_owned());
     }
     lines.extend(lateness(cells, style));
     let infinite = if style.is_ascii { " inf" } else { "∞" };
     if table.contains(infinite) {
-        lines.push("∞  in the lost share: the time of a lost message is infinite".to_owned());
+        lines.push(signs::INFINITE.to_owned());
     }
     if cells.iter().any(|cell| cell.ledger.lost == Some(0) && cell.ledger.sent > 0) {
-        lines.push(
-            "0 (≤ x)  none of n lost (≤ 3/n at 95 %): the true loss rate is below x with 95 % \
-             confidence"
-                .to_owned(),
-        );
+        lines.push(signs::NO_LOSS.to_owned());
     }
     if cells.iter().any(|cell| cell.repetitions > 1) {
         lines.push("times and rates are means over repetitions, messages are sums".to_owned());
@@ -122,8 +105,7 @@ fn lateness(cells: &[Cell], style: Style) -> Vec<String> {
         (!shares.is_empty()).then(|| format!("{}: {}", cell.name, shares.join("; ")))
     };
     let lines: Vec<String> = cells.iter().filter_map(words).collect();
-    let title = "l  a part of it is the generator's lateness";
-    titled(title, capped(lines, LATE_MAX))
+    titled(signs::LATE, capped(lines, LATE_MAX))
 }
 
 /// Paths and the state of captures: figures of a wire depend on them.

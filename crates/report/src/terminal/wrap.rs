@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use super::style::Style;
 
 /// Breaks a line at blanks; continuation lines are indented by four more. Markdown gets lists
-/// instead.
+/// instead, nested as the lines are.
 pub(crate) fn wrap(line: &str, style: Style) -> String {
-    if style.is_markdown {
-        let item = line.strip_prefix("  ").map(|item| format!("- {item}"));
-        return item.unwrap_or_else(|| format!("{line}  ")) + "\n";
-    }
     let indent = line.len() - line.trim_start().len();
+    if style.is_markdown {
+        return match indent / 2 {
+            0 => format!("{line}  \n"),
+            depth => format!("{}- {}\n", "  ".repeat(depth - 1), line.trim_start()),
+        };
+    }
     let width = usize::from(style.width);
     let mut text = String::new();
     let mut current = " ".repeat(indent);
@@ -29,4 +31,15 @@ pub(crate) fn wrap(line: &str, style: Style) -> String {
         is_empty = false;
     }
     text + &current + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_keeps_the_nesting_of_lines() {
+        let shown = ["messages:", "  outer", "    inner"].map(|line| wrap(line, Style::markdown()));
+        assert_eq!(shown.concat(), "messages:  \n- outer\n  - inner\n");
+    }
 }

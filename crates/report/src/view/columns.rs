@@ -4,7 +4,7 @@ use weigh_model::{Guarantee, metrics};
 
 use super::late;
 use crate::figures::{
-    between, bytes, count, lost, three_digits, time, time_between, time_with_lag,
+    between, bytes, capital, count, lost, three_digits, time, time_between, time_with_lag,
 };
 use crate::summary::cell::is_reference;
 use crate::summary::comparisons::polls;
@@ -80,6 +80,11 @@ pub(crate) struct Column {
 }
 
 impl Column {
+    /// The metric, or the heading if it shows none.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Its heading, at most two lines.
     pub(crate) fn heading(&self) -> String {
         let heading = metrics::heading(self.name);
@@ -94,6 +99,52 @@ impl Column {
 
 const fn column(name: &'static str, part: Part, show: fn(&Cell, &str, Style) -> String) -> Column {
     Column { name, part, show }
+}
+
+/// The heading of the column `name`: that of the table, or the metric in words with its unit.
+pub(crate) fn heading_of(name: &str) -> String {
+    if let Some(column) = table_column(name) {
+        return column.heading().replace('\n', " ");
+    }
+    match metrics::unit_of(name) {
+        // The figures have their units.
+        "ns" | "B" | "1" | "count" => capital(name),
+        unit => format!("{}, {unit}", capital(name)),
+    }
+}
+
+/// The figure of `cell` in the column `name`: as the table shows it, or the metric in its unit with
+/// its interval.
+pub(crate) fn figure_of(cell: &Cell, name: &str, style: Style) -> String {
+    if let Some(column) = table_column(name) {
+        return column.show(cell, style);
+    }
+    match metrics::unit_of(name) {
+        "ns" if name.starts_with("response_time_ns.") => latency(cell, name, style),
+        "ns" if name.starts_with("delivery_time_ns.") => since_due(cell, name, "", style),
+        "ns" => part(cell, name, style),
+        "B" => plain(cell, name, bytes),
+        "1" if name.ends_with("ratio") => {
+            cell.metrics.get(name).map_or(ABSENT.to_owned(), |metric| {
+                let percent = |share: f64| share * 100.0;
+                let ends = ends(metric).map(|(low, high)| (percent(low), percent(high)));
+                metric
+                    .value
+                    .map_or(INFINITE.to_owned(), |v| format!("{} %", between(percent(v), ends)))
+            })
+        }
+        _ => rate(cell, name, style),
+    }
+}
+
+/// The column of the table with this metric, or with this heading if it shows none.
+fn table_column(name: &str) -> Option<&'static Column> {
+    COLUMNS.iter().skip(1).find(|column| column.name == name)
+}
+
+/// Names of the columns that show the ledger, not a metric.
+pub(crate) fn ledger_columns() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().filter(|column| column.part == Part::Ledger).map(|column| column.name)
 }
 
 /// The columns with values in this run: those of the wire only with a capture, those of polling

@@ -2,6 +2,7 @@
 
 mod diff;
 mod energy;
+mod exports;
 mod interference;
 mod journal_size;
 mod lateness;

@@ -1,0 +1,26 @@
+//! The meaning of the signs in tables, one line each.
+
+/// A result that must not be used.
+pub(crate) const INVALID: &str = "!  invalid, not to be used: see the warnings";
+
+/// A delivery time in place of a response time.
+pub(crate) const DELIVERY: &str = "d  delivery time (due to delivered): nothing is confirmed, so \
+                                   there is no response time";
+
+/// A service time in place of a response time.
+pub(crate) const SERVICE: &str = "s  service time (sent to confirmed): more than half of the \
+                                  response time was the generator's lateness";
+
+/// A one-way time in place of a delivery time.
+pub(crate) const ONE_WAY: &str = "o  one-way time (sent to delivered): more than half of the \
+                                  delivery time was the generator's lateness";
+
+/// A quantile among the lost messages.
+pub(crate) const INFINITE: &str = "∞  in the lost share: the time of a lost message is infinite";
+
+/// The bound of a loss that was not seen.
+pub(crate) const NO_LOSS: &str = "0 (≤ x)  none of n lost (≤ 3/n at 95 %): the true loss rate is \
+                                  below x with 95 % confidence";
+
+/// A time of which a part is the generator's lateness.
+pub(crate) const LATE: &str = "l  a part of it is the generator's lateness";
