@@ -9,9 +9,10 @@ fn main() {
     println!("cargo:rerun-if-env-changed=WEIGH_COMMIT");
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let given = std::env::var("WEIGH_COMMIT").ok().filter(|own| !own.is_empty());
-    let short = match given.or_else(commit) {
-        Some(commit) => format!("{version} ({commit})"),
-        None => version,
+    let commit = given.or_else(commit).unwrap_or_default();
+    let short = match commit.as_str() {
+        "" => version,
+        commit => format!("{version} ({commit})"),
     };
     let is_on = |name: &&str| {
         std::env::var_os(format!("CARGO_FEATURE_{}", name.to_ascii_uppercase())).is_some()
@@ -19,6 +20,7 @@ fn main() {
     let on: Vec<&str> = FEATURES.iter().copied().filter(is_on).collect();
     let on = if on.is_empty() { "none".to_owned() } else { on.join(", ") };
     println!("cargo:rustc-env=WEIGH_VERSION={short}");
+    println!("cargo:rustc-env=WEIGH_BUILT_FROM={commit}");
     println!("cargo:rustc-env=WEIGH_FEATURES={on}");
 }
 

@@ -5,6 +5,9 @@ use clap::{Arg, ArgAction, Command};
 /// Version that `weigh -V` prints.
 pub const VERSION: &str = env!("WEIGH_VERSION");
 
+/// The commit from which this program was built; empty if the build did not know it.
+pub const COMMIT: &str = env!("WEIGH_BUILT_FROM");
+
 /// Version and features that `weigh --version` prints.
 pub const LONG_VERSION: &str =
     concat!(env!("WEIGH_VERSION"), "\nfeatures: ", env!("WEIGH_FEATURES"));
@@ -177,7 +180,7 @@ const ESSENTIAL: [(&str, &[&str]); 3] = [
 ];
 
 /// Examples by command.
-const EXAMPLES: [(&str, &str); 10] = [
+const EXAMPLES: [(&str, &str); 12] = [
     (
         "compare",
         "\
@@ -221,7 +224,25 @@ Examples:
 Examples:
   weigh report latest
   weigh report latest --html                      Write report.html again
-  weigh report latest --markdown > table.md",
+  weigh report latest --markdown > table.md
+  weigh report latest --plots pictures            Write the headline pictures as SVG and PNG
+  weigh report latest --plot list                 Print the names of all pictures",
+    ),
+    (
+        "runs",
+        "\
+Examples:
+  weigh runs --name nightly --metric response_time_ns.p99
+  weigh runs cite latest                          BibTeX, and a sentence for a paper
+  weigh runs prune --keep 20 --dry-run            List what would be removed",
+    ),
+    (
+        "export",
+        "\
+Examples:
+  weigh export latest --format csv --rows repetitions -o data.csv
+  weigh export latest --format latex --metrics p50,p99,lost -o table.tex
+  weigh export latest --format openmetrics",
     ),
     (
         "diff",

@@ -45,9 +45,9 @@ enum Command {
     Report(commands::report::Report),
     /// Compare two runs, cell by cell
     Diff(commands::diff::Diff),
-    /// List past runs, or a metric over all of them
+    /// List past runs, or a metric over all of them; cite or remove runs
     Runs(commands::runs::Runs),
-    /// Export a run as CSV, OpenMetrics or JMeter results
+    /// Export a run as CSV, LaTeX, OpenMetrics or JMeter results
     Export(commands::export::Export),
     /// Check published figures, output of other tools, or a run for broken rules
     Audit(commands::audit::Audit),
@@ -86,6 +86,7 @@ enum Command {
 }
 
 fn main() -> std::process::ExitCode {
+    weigh_runner::commit::set(help::COMMIT);
     let command = help::arranged(Arguments::command());
     let matches = command.clone().try_get_matches();
     let arguments = match matches.and_then(|given| Arguments::from_arg_matches(&given)) {

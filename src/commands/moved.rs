@@ -1,4 +1,4 @@
-//! Old names of commands: reports what to type instead.
+//! Commands that have another name: what to type instead.
 
 use std::ffi::OsString;
 
@@ -17,6 +17,12 @@ pub fn command(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
     let words: Vec<_> = words.iter().skip(1).map(|word| word.to_string_lossy()).collect();
     let place = words.iter().position(|word| word == unknown)?;
     let old = words[..=place].join(" ");
+    if let Some((_, new)) = PARTS.iter().find(|(own, _)| *own == old) {
+        let rest: String = words[place + 1..].iter().map(|word| format!(" {word}")).collect();
+        return Some(Stop::usage(format!(
+            "weigh {old}: unknown command: it is part of `weigh runs`\nhelp: type weigh {new}{rest}"
+        )));
+    }
     let (_, new) = MOVED.iter().find(|(own, _)| *own == old).copied().or_else(|| {
         // `weigh seal FILE` made an object before `weigh seal` had commands.
         (place == 1 && words[0] == "seal").then_some(("", "seal make"))
@@ -27,6 +33,10 @@ pub fn command(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
         "weigh {old}: unknown command: it has a new name\nhelp: type weigh {new}{rest}"
     )))
 }
+
+/// What users may expect to be a command of its own.
+const PARTS: [(&str, &str); 3] =
+    [("cite", "runs cite"), ("rm", "runs rm"), ("prune", "runs prune")];
 
 /// Old names and new ones.
 const MOVED: [(&str, &str); 11] = [

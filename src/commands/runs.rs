@@ -1,24 +1,30 @@
-//! `weigh runs`: lists past runs, or a metric over all of them.
+//! `weigh runs`: lists the runs that are kept, or a metric from run to run; cites and removes them.
+
+mod cite;
+mod listed;
+mod prune;
+mod removing;
+mod rm;
 
 use std::path::PathBuf;
 
-use clap::Args;
-use jiff::{SignedDuration, Timestamp};
-use weigh_model::Condition;
-use weigh_model::nearest::nearest;
-use weigh_model::units::parse_duration;
-use weigh_report::StudyFolder;
-use weigh_report::history::{FigureEntry, History, Listing, RunEntry};
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use weigh_report::history::{FigureEntry, History, RunEntry};
 
 use crate::planning::counts::counts;
+use crate::planning::metric_names::{flat_name, unknown};
+use crate::planning::past::since;
 use crate::show::output;
 use crate::show::run_list::{self, StudyEntry};
 use weigh_runner::exit::{Exit, Stop};
-use weigh_runner::study::study_run;
 
 /// Flags of `weigh runs`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Runs {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Show only runs with this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -39,13 +45,32 @@ pub struct Runs {
     runs: PathBuf,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    /// Print a BibTeX entry and a sentence for a methods section
+    Cite(cite::Cite),
+    /// Remove runs
+    Rm(rm::Rm),
+    /// Remove old or failed runs
+    Prune(prune::Prune),
+}
+
 impl Runs {
-    /// Lists the runs, the oldest first.
+    /// Lists the runs, the oldest first, or runs a subcommand.
     ///
     /// # Errors
-    /// Runs that cannot be read, and an unknown metric.
-    pub fn run(self) -> Result<Exit, Stop> {
-        let metric = self.metric.as_deref().map(flat_name).transpose()?;
+    /// Those of the subcommand; for the list, if the folder of runs cannot be read.
+    pub fn run(mut self) -> Result<Exit, Stop> {
+        match self.command.take() {
+            Some(Command::Cite(command)) => command.run(),
+            Some(Command::Rm(command)) => command.run(),
+            Some(Command::Prune(command)) => command.run(),
+            None => self.list(),
+        }
+    }
+
+    fn list(&self) -> Result<Exit, Stop> {
+        let metric = self.metric.as_deref().map(|text| flat_name("--metric", text)).transpose()?;
         let listing = History::below(&self.runs).list(metric.as_deref()).map_err(Stop::usage)?;
         for note in &listing.notes {
             eprintln!("weigh: {note}");
@@ -53,7 +78,8 @@ impl Runs {
         if let Some(metric) = metric.as_ref().filter(|metric| {
             !listing.entries.is_empty() && !listing.metrics.contains(metric.as_str())
         }) {
-            return Err(unknown_metric(metric, &listing));
+            let names = listing.metrics.iter().map(String::as_str);
+            return Err(unknown("--metric", metric, "no run", names));
         }
         let entries = self.chosen(&listing.entries);
         let studies = self.studies()?;
@@ -84,13 +110,7 @@ impl Runs {
 
     /// Returns the selected runs of studies, the oldest first. Reports runs that cannot be read.
     fn studies(&self) -> Result<Vec<StudyEntry>, Stop> {
-        let mut entries = Vec::new();
-        for folder in StudyFolder::all_below(&self.runs).map_err(Stop::usage)? {
-            match study_run::document(&folder) {
-                Ok(outcome) => entries.push(StudyEntry::of(&folder, &outcome)),
-                Err(unreadable) => eprintln!("weigh: {unreadable}"),
-            }
-        }
+        let mut entries = listed::studies(&self.runs)?;
         entries.retain(|entry| self.is_chosen(&entry.name, &entry.started));
         let surplus = entries.len().saturating_sub(self.newest.unwrap_or(usize::MAX));
         entries.drain(..surplus);
@@ -112,54 +132,3 @@ impl Runs {
         chosen
     }
 }
-
-/// Returns the flat name of a metric, in any notation of conditions: `response_time p(99)`.
-fn flat_name(text: &str) -> Result<String, Stop> {
-    let condition = format!("{text} > +0%").parse::<Condition>();
-    let condition = condition.map_err(|problem| Stop::usage(format!("--metric: {problem}")))?;
-    Ok(condition.metric)
-}
-
-fn unknown_metric(metric: &str, listing: &Listing) -> Stop {
-    let family = metric.split('.').next().unwrap_or(metric);
-    let names: Vec<&str> = listing.metrics.iter().map(String::as_str).collect();
-    let is_near = |name: &&str| name.starts_with(family) || name.contains(metric);
-    let near: Vec<&str> = names.iter().copied().filter(is_near).collect();
-    let near = match nearest(metric, names.iter().copied()) {
-        Some(name) if near.is_empty() => vec![name],
-        _ => near,
-    };
-    let fix = match near.len() {
-        0 => "type weigh export RUN --format csv, which has all metrics of a run".to_owned(),
-        1..=NAMES_MAX => format!("type {}", near.join(" or ")),
-        many => {
-            let first = near[..NAMES_MAX].join(", ");
-            format!("type {first} or another of {many} (weigh export RUN --format csv)")
-        }
-    };
-    Stop::usage(format!("--metric {metric}: no run has this metric\nhelp: {fix}"))
-}
-
-fn since(text: &str) -> Result<Timestamp, String> {
-    if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(time);
-    }
-    if let Ok(time) = format!("{text}T00:00:00Z").parse::<Timestamp>() {
-        return Ok(time);
-    }
-    let hours = text.strip_suffix('d').and_then(|days| days.parse::<u64>().ok());
-    let ago = match hours {
-        Some(days) => Ok(SignedDuration::from_hours(24 * days.min(DAYS_MAX) as i64)),
-        None => parse_duration(text).map(|time| SignedDuration::from_nanos(time.0 as i64)),
-    };
-    let ago = ago.map_err(
-        |_| "type a day (2026-11-01), a time (2026-11-01T12:00:00Z), or how long ago (12h, 7d)",
-    )?;
-    Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
-}
-
-/// Most names in an error.
-const NAMES_MAX: usize = 6;
-
-/// A hundred years.
-const DAYS_MAX: u64 = 36_500;

@@ -9,7 +9,7 @@ use serde_json::json;
 use weigh_model::metrics::unit_of;
 use weigh_model::visible::visible_line;
 use weigh_report::StudyFolder;
-use weigh_report::figures::{three_digits, time};
+use weigh_report::figures::{bytes, three_digits, time};
 use weigh_report::history::{FigureEntry, RunEntry};
 use weigh_study::Replayed;
 use weigh_study::outcome::ClaimOutcome;
@@ -201,7 +201,29 @@ fn by_cell<'f>(figures: &[&'f FigureEntry]) -> Vec<Vec<&'f FigureEntry>> {
     cells
 }
 
-fn outcome(entry: &RunEntry) -> &str {
+/// A run that is to be removed.
+pub struct RemovedRow {
+    /// Its ID.
+    pub id: String,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// How it ended.
+    pub outcome: String,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// Runs that are to be removed, with their sizes.
+pub fn removed(rows: &[RemovedRow]) -> String {
+    let row = |row: &RemovedRow| {
+        vec![bytes(row.bytes as f64), row.started.clone(), row.outcome.clone(), row.id.clone()]
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
+    aligned(&["size", "started", "outcome", "id"], &rows, 0..=0)
+}
+
+/// How a run ended, in words.
+pub fn outcome(entry: &RunEntry) -> &str {
     match (entry.outcome.as_str(), entry.in_progress) {
         ("unfinished", true) => "in progress",
         ("unfinished", false) => "crashed",

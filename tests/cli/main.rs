@@ -11,6 +11,7 @@ mod endings;
 mod energy;
 mod exports;
 mod facades;
+mod finished;
 mod gates;
 mod guide;
 mod isolation;

@@ -1,5 +1,6 @@
 //! The house rules, as far as a program can check them. Every finding names file and line.
 
+mod citation;
 mod files;
 mod lists;
 mod modules;

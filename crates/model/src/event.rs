@@ -198,6 +198,9 @@ pub struct Setup {
     /// The kernel's name of the boot in which the run was started; absent where it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
+    /// The commit from which the program was built; absent where the build did not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// A run that had ended early was resumed.

@@ -10,6 +10,7 @@ use weigh_report::{RunFolder, Writer};
 
 use crate::case::Case;
 use crate::case::secrets::Secrets;
+use crate::commit;
 use crate::exit::{Exit, Stop};
 use crate::trial::identity::material_check;
 use crate::watcher::Watcher;
@@ -204,5 +205,6 @@ pub fn setup(
         material: Some(material_check(cases)),
         study_hash: None,
         boot: weigh_observe::boot::id(),
+        commit: commit::own(),
     })
 }
