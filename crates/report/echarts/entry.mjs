@@ -295,6 +295,17 @@ function linesOf(text, perLine) {
   return lines;
 }
 
+/** The lines of a text that is broken at blanks. */
+function broken(text, perLine) {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const last = lines[lines.length - 1];
+    if (last !== '' && last.length + 1 + word.length > perLine) lines.push(word);
+    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
+  }
+  return lines;
+}
+
 /** Room for names at the left, for the legend and the title above. Returns the height in pixels. */
 function fit(option, picture, width, top) {
   const isNarrow = width < 560;
@@ -348,16 +359,15 @@ function option(picture, shared, theme, width, hasTitle) {
   let top = 0;
   if (hasTitle) {
     made.backgroundColor = palette.ground;
-    // Without a browser ECharts takes letters for narrower than they are.
-    const room = Math.floor((width - 32) * 0.84);
-    const perLine = Math.floor(room / 5.9);
-    const noteLines = Math.ceil((picture.note ?? '').length / perLine);
+    // Without a browser ECharts takes letters for narrower than they are, so lines are broken here.
+    const title = broken(picture.title, Math.floor((width - 32) / 9.8));
+    const note = broken(picture.note ?? '', Math.floor((width - 32) / 6.1));
     made.title = {
-      text: picture.title, subtext: picture.note, left: 16, top: 12, itemGap: 6,
-      textStyle: { color: palette.ink, fontFamily: FONT, fontSize: 17, fontWeight: 600, width: room, overflow: 'break' },
-      subtextStyle: { color: palette.muted, fontFamily: FONT, fontSize: 12, lineHeight: 16, width: room, overflow: 'break' },
+      text: title.join('\n'), subtext: note.join('\n'), left: 16, top: 12, itemGap: 6,
+      textStyle: { color: palette.ink, fontFamily: FONT, fontSize: 17, fontWeight: 600, lineHeight: 22 },
+      subtextStyle: { color: palette.muted, fontFamily: FONT, fontSize: 12, lineHeight: 16 },
     };
-    top = 48 + noteLines * 16 + 8;
+    top = 26 + title.length * 22 + note.length * 16 + 8;
     if (made.legend) made.legend.left = 16;
   }
   const height = fit(made, picture, width, top);

@@ -139,6 +139,44 @@ mod tests {
         assert!(!artist.svg(&picture(), Theme::Dark, 600).unwrap().contains("#d55e00"));
     }
 
+    /// The second line and its sign in the legend have dashes, the first has none.
+    #[test]
+    fn lines_differ_without_colour_as_the_legend_shows() {
+        let artist = Artist::new(&json!({})).unwrap();
+        let line = |name: &str, look: u32| {
+            json!({
+                "type": "line", "name": name, "look": look, "color": "$c0", "showSymbol": false,
+                "data": [[0, 1], [1, 2]],
+            })
+        };
+        let two = json!({
+            "title": "Two", "note": "", "height": 120, "about": {},
+            "option": {
+                "grid": { "top": 0, "bottom": 30 }, "legend": {},
+                "xAxis": { "type": "value" }, "yAxis": { "type": "value" },
+                "series": [line("one", 0), line("two", 1)],
+            }
+        });
+        let svg = artist.svg(&two, Theme::Light, 600).unwrap();
+        assert_eq!(svg.matches("stroke-dasharray=\"9,4\"").count(), 2, "{svg}");
+        assert_eq!(svg.matches("stroke-dasharray").count(), 2, "{svg}");
+    }
+
+    #[test]
+    fn long_titles_and_notes_are_broken_into_lines() {
+        let artist = Artist::new(&json!({})).unwrap();
+        let mut long = picture();
+        long["title"] = json!("title ".repeat(40));
+        long["note"] = json!("note ".repeat(80));
+        let svg = artist.svg(&long, Theme::Light, 600).unwrap();
+        let texts = svg.split("<text").skip(1).filter_map(|text| text.split_once('>'));
+        let shown: Vec<usize> = texts
+            .filter_map(|(_, text)| text.split_once("</text>"))
+            .map(|(text, _)| text.chars().count())
+            .collect();
+        assert!(shown.len() > 8 && shown.iter().all(|letters| *letters <= 100), "{shown:?}");
+    }
+
     /// The machine's fonts are never asked, so the dots below the title come from our own.
     #[test]
     fn text_is_seen_without_fonts_on_the_machine() {

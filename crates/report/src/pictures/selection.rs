@@ -1,7 +1,7 @@
 //! Names of pictures as files, by metric and pattern, and which of them are written unless others
 //! are chosen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::gallery::Gallery;
 use super::picture::{Kind, Picture};
@@ -29,13 +29,19 @@ impl Gallery {
             .filter(|picture| picture.kind == Kind::Axis)
             .map(|picture| picture.subject.as_str())
             .collect();
+        let mut curves: BTreeMap<&str, usize> = BTreeMap::new();
+        for picture in self.pictures.iter().filter(|picture| picture.kind == Kind::Curve) {
+            *curves.entry(picture.subject.as_str()).or_default() += 1;
+        }
         let named = |picture| {
             let wanted = names.name(picture);
             let numbers = (2..).map(|number| format!("{wanted}-{number}"));
             let mut free = std::iter::once(wanted.clone()).chain(numbers);
             let name = free.find(|name| !known.contains(name)).unwrap_or_default();
             known.insert(name.clone());
-            let is_repeated = repeats_response(picture, summary)
+            let is_repeated = curves.get(picture.subject.as_str()).is_some_and(|n| *n > CURVES_MAX)
+                && picture.kind == Kind::Curve
+                || repeats_response(picture, summary)
                 || picture.kind == Kind::Dots && with_axis.contains(picture.subject.as_str());
             Named { name, is_default: !is_repeated && is_default(picture, summary), picture }
         };
@@ -78,7 +84,8 @@ fn is_default(picture: &Picture, summary: &Summary) -> bool {
     let has_few_cells = summary.cells.len() <= CELLS_MAX;
     match picture.kind {
         Kind::Dots | Kind::Axis => HEADLINES.contains(&picture.subject.as_str()),
-        Kind::OverTime => has_few_cells,
+        // The trials of a search are steps, not results.
+        Kind::OverTime => has_few_cells && summary.limits.is_empty(),
         Kind::Flow => {
             let cell = picture.subject.parse().ok().and_then(|cell: usize| summary.cells.get(cell));
             let is_whole = |cell: &crate::summary::Cell| {
@@ -174,6 +181,9 @@ fn file_name(text: &str) -> String {
 
 /// Chooses every picture.
 const ALL: &str = "all";
+
+/// Groups of curves up to which all are written by default.
+const CURVES_MAX: usize = 4;
 
 /// Cells up to which each has pictures of its own by default.
 const CELLS_MAX: usize = 8;
