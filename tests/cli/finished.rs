@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::exports::rows;
 use crate::rig::{Place, signal, until, wait};
 
-fn id(run: &PathBuf) -> String {
+fn id(run: &Path) -> String {
     run.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
