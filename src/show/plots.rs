@@ -10,7 +10,7 @@ use weigh_study::page::Drawn;
 use crate::output_file;
 use weigh_runner::exit::{Exit, Stop};
 
-/// Draws pictures into `folder`, making it where it is not there.
+/// Draws pictures into `folder`, which is created if needed.
 ///
 /// # Errors
 /// If a picture cannot be drawn or written.
@@ -26,8 +26,8 @@ pub fn write(folder: &Path, shared: &Value, pictures: &[Named<'_>]) -> Result<()
     Ok(())
 }
 
-/// Writes figures of a study, which are drawn already, into `folder`, making it where it is not
-/// there.
+/// Writes figures of a study, which are drawn already, into `folder`, which is created if
+/// needed.
 ///
 /// # Errors
 /// As [`write`].
