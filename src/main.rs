@@ -1,11 +1,11 @@
 //! `weigh` measures messaging protocols and servers under the same load, message by message.
 
-/// Prints a line on standard error with visible control characters: names, file names and reasons
-/// of a target may contain control sequences. The name shadows the macro of the standard library,
-/// so that no line bypasses it by mistake.
+/// Prints a line on standard error that fits the terminal, with visible control characters: names,
+/// file names and reasons of a target may contain control sequences. The name shadows the macro of
+/// the standard library, so that no line bypasses it by mistake.
 macro_rules! eprintln {
     ($($part:tt)*) => {
-        std::eprintln!("{}", weigh_model::visible::visible(&format!($($part)*)))
+        crate::show::terminal::to_stderr(&format!($($part)*))
     };
 }
 
@@ -128,7 +128,11 @@ fn refused(error: &clap::Error, command: &clap::Command) -> Exit {
     if let Some(stop) = own {
         return show::terminal::stopped(stop);
     }
-    let _ = error.print();
     // clap prints help and version to stdout: they are not errors.
-    if error.use_stderr() { Exit::Usage } else { Exit::Done }
+    if !error.use_stderr() {
+        let _ = error.print();
+        return Exit::Done;
+    }
+    show::terminal::styled_to_stderr(&error.render().ansi().to_string());
+    Exit::Usage
 }

@@ -65,7 +65,10 @@ impl Audit {
                 )));
             }
             let verdict = verdict::of(&summary, &self.rules);
-            output::put(&if self.json { verdict.to_json() } else { verdict.to_text() })?;
+            match self.json {
+                true => output::put_document(&verdict.to_json())?,
+                false => output::put(&verdict.to_text())?,
+            }
             return Ok(if verdict.is_clean() { Exit::Done } else { Exit::Finding });
         }
         let (mut audit, about) =
@@ -79,7 +82,10 @@ impl Audit {
                 Stop::new(Exit::Record, format!("{}: {error}\nhelp: {fix}", place.display()))
             })?;
         }
-        output::put(&if self.json { audit.to_json() } else { audit.to_text() })?;
+        match self.json {
+            true => output::put_document(&audit.to_json())?,
+            false => output::put(&audit.to_text())?,
+        }
         Ok(if audit.findings.is_empty() { Exit::Done } else { Exit::Finding })
     }
 

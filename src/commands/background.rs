@@ -58,10 +58,13 @@ impl Background {
             Ok(told) => {
                 let json = serde_json::to_string(&told);
                 let json = json.map_err(|error| Stop::new(Exit::Internal, error))?;
-                output::put(&format!("{RAN}{json}\n")).map(|()| Exit::Done)
+                output::put_document(&format!("{RAN}{json}\n")).map(|()| Exit::Done)
             }
             Err(stop) => {
-                output::put(&format!("{FAILED}{}\n", stop.to_string().replace('\n', " ")))?;
+                output::put_document(&format!(
+                    "{FAILED}{}\n",
+                    stop.to_string().replace('\n', " ")
+                ))?;
                 Err(stop)
             }
         }
@@ -135,7 +138,7 @@ fn follow(heard: &Receiver<TrialNews>, case: &Case, shards: u32) -> Vec<Interval
                 if !is_up && (told.interval.sent > 0 || holds) {
                     is_up = true;
                     // If the line cannot be written, the parent has ended, and stdin ends too.
-                    let _ = output::put(&format!("{UP}\n"));
+                    let _ = output::put_document(&format!("{UP}\n"));
                 }
                 ticks.add(shard, *told);
             }

@@ -118,7 +118,7 @@ impl Serve {
             );
             Stop::new(Exit::Target, text)
         })?;
-        output::put(&format!("listening on udp://{}\n", responder.address()))?;
+        output::put_document(&format!("listening on udp://{}\n", responder.address()))?;
         signals.forever().next();
         output::put(&format!("answered {} questions\n", responder.answered()))?;
         Ok(Exit::Done)
@@ -140,9 +140,9 @@ impl Watch {
         let address = self.address()?;
         if self.every < EVERY_MIN {
             return Err(Stop::usage(format!(
-                "--every {}: the time between two questions is too short\nhelp: type at least \
-                 {EVERY_MIN}",
-                self.every
+                "--every {}: the time between two questions is too short\nhelp: type at least {}",
+                self.every.typed(),
+                EVERY_MIN.typed()
             )));
         }
         let mut file = self.output.as_deref().map(create).transpose()?;
@@ -278,7 +278,7 @@ fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Stop {
 
 fn put_json(document: &impl Serialize) -> Result<(), Stop> {
     let text = serde_json::to_string_pretty(document);
-    output::put(&(text.map_err(|error| Stop::new(Exit::Internal, error))? + "\n"))
+    output::put_document(&(text.map_err(|error| Stop::new(Exit::Internal, error))? + "\n"))
 }
 
 /// Name and version of the JSON document.

@@ -57,7 +57,7 @@ impl Diff {
         let diff = Compared::of(&a, &b, &asked)
             .map_err(|problem| Stop::usage(format!("--fail-if {problem}")))?;
         if self.json {
-            output::put(&diff.to_json())?;
+            output::put_document(&diff.to_json())?;
         } else {
             let style = if self.markdown { Style::markdown() } else { terminal::style() };
             output::put_table(&render(&diff, style))?;

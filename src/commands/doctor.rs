@@ -86,9 +86,9 @@ impl Doctor {
         if self.json {
             let text = serde_json::to_string_pretty(&findings)
                 .map_err(|error| Stop::new(Exit::Internal, error))?;
-            output::put(&format!("{text}\n"))?;
+            output::put_document(&format!("{text}\n"))?;
         } else {
-            output::put_folded(&findings.iter().map(line).collect::<String>())?;
+            output::put(&findings.iter().map(line).collect::<String>())?;
         }
         Ok(if doctor::forbids(&findings) { Exit::Usage } else { Exit::Done })
     }

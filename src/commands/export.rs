@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use weigh_model::numbers::count;
 
 use clap::{Args, ValueEnum};
 use weigh_model::condition::resolve;
@@ -112,7 +113,7 @@ impl Export {
             None if io::stdout().is_terminal() => {
                 let mut text = Vec::new();
                 let left_out = run.write(&content, &mut text, Path::new("stdout"));
-                output::put(&String::from_utf8_lossy(&text))?;
+                output::put_document(&String::from_utf8_lossy(&text))?;
                 left_out.map_err(unwritten)?
             }
             None => {
@@ -234,6 +235,7 @@ fn tell_missing(folder: &RunFolder, events: &[Event]) {
 fn tell_left_out(left_out: jtl::LeftOut) {
     let jtl::LeftOut { not_sent, unknown } = left_out;
     if not_sent > 0 {
+        let not_sent = count(not_sent);
         eprintln!(
             "weigh: {not_sent} messages were never sent and are left out, because JMeter \
                    has no form for them"
@@ -241,8 +243,8 @@ fn tell_left_out(left_out: jtl::LeftOut) {
     }
     if unknown > 0 {
         eprintln!(
-            "weigh: {unknown} messages were sent without a confirmation or a subscriber and are \
-             left out"
+            "weigh: {} messages were sent without a confirmation or a subscriber and are left out",
+            count(unknown)
         );
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+use weigh_model::numbers::seconds;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use weigh_runner::exit::{Exit, Stop};
@@ -36,7 +37,11 @@ pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exi
         }
         Err(error) => return Err(failed(&error)),
     };
-    output::put(&installation.words())?;
+    for line in installation.words().split_inclusive('\n') {
+        // Commands are copied: they stay whole.
+        let put = if line.starts_with("  ") { output::put_document } else { output::put };
+        put(line)?;
+    }
     if !is_wanted {
         output::put(&format!("type weigh targets install {name} --yes to run these commands\n"))?;
         return Ok(Exit::Done);
@@ -47,7 +52,7 @@ pub fn install(catalogue: &Catalogue, name: &str, is_wanted: bool) -> Result<Exi
         let number = one.unsigned_abs() as usize;
         signal_hook::flag::register_usize(one, Arc::clone(&signal), number)?;
     }
-    let say = |command: &str| unsaid = output::put(&format!("> {command}\n")).err();
+    let say = |command: &str| unsaid = output::put_document(&format!("> {command}\n")).err();
     let done = installation.run(say, &|| signal.load(Ordering::SeqCst) != 0);
     if let Err(error @ InstallError::GivenUp(_)) = done {
         let terminated = signal.load(Ordering::SeqCst) == SIGTERM.unsigned_abs() as usize;
@@ -64,10 +69,10 @@ fn tried(choice: Choice<'_>) -> Result<Exit, Stop> {
     let folder = temporary_folder("weigh-install-")?;
     let began = Instant::now();
     let started = ManagedServer::start(choice, None, folder.path(), None);
-    let ready = began.elapsed().as_secs_f64();
+    let ready = seconds(began.elapsed().as_secs_f64());
     let result = match started {
         Ok(server) => {
-            let said = format!("{} starts: ready after {ready:.1} s\n", server.title());
+            let said = format!("{} starts: ready after {ready}\n", server.title());
             server.stop();
             output::put(&said)
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use weigh_model::numbers::exact;
 
 use clap::Args;
 use serde_json::json;
@@ -214,7 +215,7 @@ impl Limit {
                         "needs": needs::of(search, *overhead) })
                 });
             let document = json!({ "lanes": lanes.collect::<Vec<_>>() });
-            return output::put(&format!("{document:#}\n")).map(|()| Exit::Done);
+            return output::put_document(&format!("{document:#}\n")).map(|()| Exit::Done);
         }
         let mut text = String::new();
         for (Wanted { lane, load, search }, overhead) in wanted.iter().zip(overheads) {
@@ -228,20 +229,23 @@ impl Limit {
                 load.pattern,
                 lane.against.name(),
                 axis.kind(),
-                axis.min(),
-                axis.max(),
+                exact(axis.min()),
+                exact(axis.max()),
             );
             for goal in &search.goals {
                 let least = goal.duration_sum.as_secs_f64() * (1.0 - goal.exceed_ratio);
+                let least = Nanos::from_secs_f64(least).max(goal.final_trial_duration);
+                let decides = match least == goal.duration_sum {
+                    true => goal.duration_sum.to_string(),
+                    false => format!("{least} to {}", goal.duration_sum),
+                };
                 let _ = writeln!(
                     text,
-                    "  {}: bounds {:.2} % apart, loss ratio <= {}; {:.1} s to {:.1} s of trials \
-                     decide a load, at least two loads",
+                    "  {}: bounds {} % apart, at most {} % lost; {decides} of trials decide a \
+                     load, at least two loads",
                     goal.name,
-                    100.0 * goal.width,
-                    goal.loss_ratio,
-                    least.max(goal.final_trial_duration.as_secs_f64()),
-                    goal.duration_sum.as_secs_f64(),
+                    exact(100.0 * goal.width),
+                    exact(100.0 * goal.loss_ratio),
                 );
             }
             text += &needs::text(search, *overhead);

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use weigh_model::numbers::{count, time};
 
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -92,12 +93,12 @@ impl Observe {
             Some(_) => address.to_string(),
             None => address.with_token(),
         };
-        output::put(&format!("listening on {shown}\nwatching {what}\n"))?;
+        output::put_document(&format!("listening on {shown}\nwatching {what}\n"))?;
         signals.forever().next();
         let (looks, refused) = outpost.counted();
-        let own_ms = weigh_observe::cpu::own_process_ns() as f64 / 1e6;
+        let (looks, own) = (count(looks), time(weigh_observe::cpu::own_process_ns() as f64, false));
         output::put(&format!(
-            "answered {looks} requests, refused {refused} connections, used {own_ms:.0} ms of CPU \
+            "answered {looks} requests, refused {refused} connections, used {own} of CPU \
              time\n"
         ))?;
         Ok(Exit::Done)

@@ -146,7 +146,10 @@ impl Probe {
         if let Some(path) = &self.output {
             keep(&found, path)?;
         }
-        output::put(&if self.json { found.to_json() } else { weigh_probe::table(&found) })?;
+        match self.json {
+            true => output::put_document(&found.to_json())?,
+            false => output::put(&weigh_probe::table(&found))?,
+        }
         match weigh_probe::gone(&found.abilities) {
             Some(text) if exit == Exit::Done => {
                 Err(Stop::new(Exit::Target, format!("{}: {text}", subject.endpoint)))

@@ -28,6 +28,6 @@ impl Programs {
         })?;
         let json = serde_json::to_string(&used);
         let json = json.map_err(|error| Stop::new(Exit::Internal, error))?;
-        output::put(&format!("{json}\n")).map(|()| Exit::Done)
+        output::put_document(&format!("{json}\n")).map(|()| Exit::Done)
     }
 }

@@ -99,13 +99,13 @@ impl Report {
             drawn(folder, chosen.len());
         }
         if self.json {
-            output::put(&summary.to_json())?;
+            output::put_document(&summary.to_json())?;
             return self.conclude(&summary);
         }
         let style = if self.markdown { Style::markdown() } else { terminal::style() };
         output::put_table(&limits::render(&summary, &style))?;
         output::put_table(&table::render(&summary, style))?;
-        output::put_table(&limits::ladders(&summary))?;
+        output::put_table(&limits::ladders(&summary, style))?;
         self.conclude(&summary)
     }
 
@@ -185,7 +185,7 @@ impl Report {
             self.write_figures(figures)?;
         }
         if self.json {
-            return output::put(&outcome.to_json()).map(|()| Exit::Done);
+            return output::put_document(&outcome.to_json()).map(|()| Exit::Done);
         }
         output::put(&study_text::shown(&outcome, folder.path())).map(|()| Exit::Done)
     }

@@ -95,7 +95,7 @@ impl Runs {
                 None => run_list::entries_json(&entries, &studies),
             };
             let text = text.map_err(|error| Stop::new(Exit::Internal, error))?;
-            output::put(&format!("{text}\n"))?;
+            output::put_document(&format!("{text}\n"))?;
         } else if is_empty {
             eprintln!("weigh: there is no run below {} yet", self.runs.display());
         } else if entries.is_empty() && (studies.is_empty() || metric.is_some()) {

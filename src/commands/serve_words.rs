@@ -39,5 +39,5 @@ pub fn answer(request: &str, count: impl Fn() -> Result<String, String>) -> Stri
 /// # Errors
 /// Those of [`output::put`].
 pub fn say(line: &str) -> Result<(), Stop> {
-    output::put(&format!("{line}\n"))
+    output::put_document(&format!("{line}\n"))
 }

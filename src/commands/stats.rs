@@ -53,7 +53,7 @@ impl Stats {
         if self.json {
             let text = serde_json::to_string_pretty(&report)
                 .map_err(|error| Stop::new(Exit::Internal, error))?;
-            output::put(&(text + "\n"))?;
+            output::put_document(&(text + "\n"))?;
         } else {
             output::put(&number_text::render(&report))?;
         }

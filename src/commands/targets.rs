@@ -59,7 +59,7 @@ impl Targets {
                 if settings {
                     text += &self::settings();
                 }
-                output::put_folded(&text)?;
+                output::put(&text)?;
                 Ok(Exit::Done)
             }
             Action::Start { name } => start(&catalogue, &name),
@@ -107,7 +107,7 @@ fn start(catalogue: &Catalogue, name: &str) -> Result<Exit, Stop> {
     let started = Started::start(choice)?;
     let server = started.server();
     let who = format!("{} ({}) pid {}", server.title(), server.profile(), server.pid());
-    output::put(&format!("{who}\nlistening on {}\n", server.endpoint()))?;
+    output::put_document(&format!("{who}\nlistening on {}\n", server.endpoint()))?;
     signals.forever().next();
     started.stop();
     Ok(Exit::Done)

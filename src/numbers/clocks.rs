@@ -1,6 +1,7 @@
 //! Text on a terminal for two clocks and the one-way delays between their hosts.
 
 use std::fmt::Write as _;
+use weigh_model::numbers::{count, span};
 
 use weigh_observe::clocks::one_way::{ClockReport, OneWayFigure};
 use weigh_observe::clocks::{Direction, OneWay};
@@ -14,7 +15,8 @@ pub fn clocks(report: &ClockReport) -> String {
     let line = |text: &mut String, name: &str, value: String| {
         let _ = writeln!(text, "  {name:<24} {value}");
     };
-    let watched = format!("{} exchanges over {:.1} s", report.exchanges, report.seconds);
+    let exchanges = count(report.exchanges as u64);
+    let watched = format!("{exchanges} exchanges over {}", span(report.seconds * 1e9));
     line(&mut text, "watched", watched);
     line(&mut text, "smallest round trip", milliseconds(report.round_trip_ns_min as f64, bound));
     let offset = |offset_ns| {
@@ -35,8 +37,11 @@ pub fn one_way(report: &OneWay) -> String {
         Direction::There => "to the host that answered",
         Direction::Back => "from the host that answered",
     };
-    let mut text =
-        format!("{} messages {way}, {} lost\n", report.received + report.lost, report.lost);
+    let mut text = format!(
+        "{} messages {way}, {} lost\n",
+        count((report.received + report.lost) as u64),
+        count(report.lost as u64)
+    );
     for figure in report.delays.iter().chain(&report.spread) {
         let _ = writeln!(text, "  {:<28} {}", figure.name, of_figure(figure));
     }

@@ -1,9 +1,9 @@
 //! Text on a terminal for the results of discharges.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use weigh_model::Nanos;
+use weigh_model::numbers::{count, span};
+use weigh_report::terminal::columns;
 use weigh_runner::discharges::Report;
 use weigh_runner::discharges::report::{
     DischargeReport, ENOUGH, Figure, LaneComparison, LaneFigure, LaneReport,
@@ -11,8 +11,8 @@ use weigh_runner::discharges::report::{
 
 use crate::numbers::text::{at, significant, with_deviation};
 
-/// Returns the report, with a line break at its end.
-pub fn render(report: &Report) -> String {
+/// Returns the report for a terminal of this width, ending in a line break.
+pub fn render(report: &Report, width: usize) -> String {
     let battery = report.battery.map_or_else(
         || "battery not named: type --battery 2000mAh@5V for mAh per session".to_owned(),
         |battery| format!("battery {battery} by its label"),
@@ -20,8 +20,11 @@ pub fn render(report: &Report) -> String {
     let complete = report.discharges.iter().filter(|own| own.complete).count();
     let all = report.discharges.len();
     let mut text = format!("{}: {battery}; {complete} of {all} discharges count\n", report.plan);
-    text += "\n   #  ended             sessions      lifetime  mAh/session  lane\n";
-    report.discharges.iter().for_each(|discharge| text += &of_discharge(discharge));
+    let heading = ["#", "ended", "sessions", "lifetime", "mAh/session", "lane"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(report.discharges.iter().map(of_discharge));
+    text.push('\n');
+    text += &columns(&rows, &(2..=4), width);
     for lane in &report.lanes {
         text.push('\n');
         text += &of_lane(lane);
@@ -39,19 +42,18 @@ pub fn render(report: &Report) -> String {
     text
 }
 
-fn of_discharge(discharge: &DischargeReport) -> String {
-    let counts = if discharge.complete { ' ' } else { '-' };
+/// The cells of a line.
+fn of_discharge(discharge: &DischargeReport) -> Vec<String> {
     let mah = discharge.gauge_mah_per_session.map(|mah| significant(mah) + " g");
     let mah = mah.or_else(|| discharge.rated_mah_per_session.map(significant));
-    format!(
-        "{counts}{:>3}  {:<16} {:>9}  {:>12}  {:>11}  {}\n",
-        discharge.number,
-        discharge.ended,
-        discharge.sessions,
+    vec![
+        format!("{}{}", discharge.number, if discharge.complete { "" } else { " not counted" }),
+        discharge.ended.to_string(),
+        count(discharge.sessions),
         time(discharge.lifetime_s),
         mah.unwrap_or_else(|| "-".to_owned()),
-        discharge.lane
-    )
+        discharge.lane.clone(),
+    ]
 }
 
 fn of_lane(lane: &LaneReport) -> String {
@@ -93,11 +95,10 @@ fn of_pair(pair: &LaneComparison) -> String {
     format!("{}: {times}: {}{refused}\n", pair.figure.words(), pair.verdict)
 }
 
-/// Returns a time such as `2h 39m 3s`, with tenths below a minute.
+/// Returns a time such as `2 h 39 min 3 s`, with tenths below a minute.
 fn time(seconds: f64) -> String {
-    if seconds < 60.0 {
-        return format!("{seconds:.1}s");
+    match seconds < 60.0 {
+        true => format!("{seconds:.1} s"),
+        false => span(seconds.round() * 1e9),
     }
-    let whole = Duration::from_secs_f64(seconds.max(0.0).round());
-    Nanos(whole.as_nanos() as u64).to_string()
 }

@@ -2,6 +2,7 @@
 //! ± 0.04 times".
 
 use std::fmt::Write as _;
+use weigh_model::numbers::{DECIMALS_MAX, fixed};
 
 use crate::numbers::report::{Bounds, GroupReport, LevelReport, NumberReport, PairReport};
 
@@ -178,7 +179,7 @@ pub fn at(value: f64, half: f64) -> String {
         return significant(value);
     }
     let decimals = (1 - half.log10().floor() as i32).clamp(0, DECIMALS_MAX) as usize;
-    format!("{value:.decimals$}")
+    fixed(value, decimals)
 }
 
 /// Returns four significant digits.
@@ -187,7 +188,7 @@ pub fn significant(value: f64) -> String {
         return if value == 0.0 { "0".to_owned() } else { value.to_string() };
     }
     let decimals = (3 - value.abs().log10().floor() as i32).clamp(0, DECIMALS_MAX) as usize;
-    format!("{value:.decimals$}")
+    fixed(value, decimals)
 }
 
 fn probability(p: f64) -> String {
@@ -196,7 +197,6 @@ fn probability(p: f64) -> String {
 
 /// Largest difference between the sides, as a share of the interval, that is printed as one ±.
 const LOPSIDED: f64 = 0.02;
-const DECIMALS_MAX: i32 = 12;
 const OUTLIERS_SHOWN: usize = 5;
 
 #[cfg(test)]
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn figures_have_the_digits_that_their_uncertainty_leaves() {
         assert_eq!(plus_minus(1.318_4, 0.0432), "1.318 ± 0.043");
-        assert_eq!(plus_minus(12_345.678, 210.0), "12346 ± 210");
+        assert_eq!(plus_minus(12_345.678, 210.0), "12,346 ± 210");
         assert_eq!(plus_minus(3.0, 0.0), "3.000 ± 0");
         assert_eq!(
             (significant(0.001_234_5), significant(-20.0)),

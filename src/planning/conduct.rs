@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use weigh_model::Condition;
 use weigh_model::endpoint::Credentials;
+use weigh_model::numbers::count;
 use weigh_model::plan::Plan;
 use weigh_report::table::limits;
 use weigh_report::{checks, table};
@@ -26,7 +27,6 @@ use weigh_runner::preflight::forecast;
 use weigh_runner::run::experiment::Finished;
 use weigh_runner::run::resumption::Begun;
 use weigh_runner::runner::{Checked, Runner};
-use weigh_runner::watcher::rough;
 
 /// Flags about running any plan.
 #[derive(Args)]
@@ -100,14 +100,15 @@ impl RunOptions {
         }
         let no = || {
             Stop::usage(format!(
-                "the plan has {trials} trials; nothing was started\nhelp: list them with --dry, \
-                 and type --yes to start them"
+                "the plan has {} trials; nothing was started\nhelp: list them with --dry, and type \
+                 --yes to start them",
+                count(trials)
             ))
         };
         if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
             return Err(no());
         }
-        eprint!("weigh: the plan has {trials} trials; start? [y/N] ");
+        eprint!("weigh: the plan has {} trials; start? [y/N] ", count(trials));
         std::io::stderr().flush()?;
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
@@ -185,7 +186,10 @@ impl RunOptions {
         }
         if self.dry {
             let forecast = forecast::Forecast::of(&checked.plan, &checked.cases, catalogue);
-            output::put(&if self.json { forecast.json() } else { forecast.text() })?;
+            match self.json {
+                true => output::put_document(&forecast.json())?,
+                false => output::put(&forecast.text())?,
+            }
             return Ok(None);
         }
         self.announce(&checked, catalogue);
@@ -202,10 +206,12 @@ impl RunOptions {
         let (cases, trials) = (checked.cases.len() as u64, times.trials_most);
         let most = if times.trials_least < trials { "at most " } else { "" };
         eprintln!(
-            "weigh: {cases} case{}, {most}{trials} trial{}, about {}; checking the machine first",
+            "weigh: {} case{}, {most}{} trial{}, about {}; checking the machine first",
+            count(cases),
             plural(cases),
+            count(trials),
             plural(trials),
-            rough(times.time_least)
+            times.time_least.rough()
         );
     }
 
@@ -297,6 +303,9 @@ impl RunOptions {
                 )));
             }
         }
+        if !self.quiet {
+            eprintln!("weigh: resuming {run}; reading its journal and checking the machine first");
+        }
         let begun = Begun::open(&self.runs, run, &Lines)?;
         let secrets = begun.secrets(self.user.as_deref(), self.password()?, sets)?;
         let catalogue = Catalogue::load(begun.data().as_deref()).map_err(Stop::usage)?;
@@ -309,12 +318,13 @@ impl RunOptions {
     /// Standard output that cannot be written, and those of [`RunOptions::ended`].
     pub fn show(&self, finished: Finished) -> Result<Exit, Stop> {
         if self.json {
-            output::put(&finished.summary.to_json())?;
+            output::put_document(&finished.summary.to_json())?;
         } else {
             let style = terminal::style();
             let table = match finished.summary.limits.is_empty() {
                 true => {
-                    table::render(&finished.summary, style) + &limits::ladders(&finished.summary)
+                    table::render(&finished.summary, style)
+                        + &limits::ladders(&finished.summary, style)
                 }
                 // Every load of a search is a cell, so the table would hide the answer.
                 false => limits::render(&finished.summary, &style),

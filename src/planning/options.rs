@@ -8,9 +8,8 @@ use weigh_model::{Arrival, Load, Nanos, Pattern};
 use weigh_plan::case::{setting_text, word};
 use weigh_plan::load_keys::{self, Flag, LOAD_KEYS, LoadKey};
 use weigh_plan::{Contradiction, LoadWords};
+use weigh_report::terminal::fold::shortened;
 use weigh_runner::exit::Stop;
-
-use crate::show::fold::shortened;
 
 /// Flags of a load: those of [`LOAD_KEYS`]. Their letters are those of autocannon, wrk, oha and
 /// emqtt-bench.

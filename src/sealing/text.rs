@@ -1,13 +1,14 @@
 //! Text of a sealed object for readers: its recipients, its policy, and the bytes of each layer.
 
 use std::fmt::Write;
+use weigh_model::numbers::count;
 
 use weigh_model::visible::visible_line;
 use weigh_seal::{Effect, Inspection, PartSizes, Policy, Rule};
 
 /// Returns everything that is visible of an object without a key.
 pub fn render(object: &Inspection) -> String {
-    let mut text = format!("a sealed object of {} bytes\n", object.bytes);
+    let mut text = format!("a sealed object of {} bytes\n", count(object.bytes as u64));
     match (&object.signer, object.signature_bytes) {
         (Some(signer), Some(bytes)) => {
             let _ =
@@ -37,11 +38,15 @@ fn render_part(part: &PartSizes) -> String {
         ("policy", part.policy_bytes),
         ("frame", part.frame_bytes),
     ];
-    let mut text = format!("part {name:?}: {content_bytes} B of content in {bytes} B\n");
+    let mut text = format!(
+        "part {name:?}: {} B of content in {} B\n",
+        count(*content_bytes as u64),
+        count(*bytes as u64)
+    );
     let _ = writeln!(text, "  cipher      {cipher}");
     let _ = writeln!(text, "  for         {}", part.recipients.join(", "));
     for (name, bytes) in rows {
-        let _ = writeln!(text, "  {name:<11} {bytes} B");
+        let _ = writeln!(text, "  {name:<11} {} B", count(bytes as u64));
     }
     text
 }

@@ -1,7 +1,6 @@
 //! Output for users: progress, tables, files.
 
 pub mod citation;
-pub mod fold;
 pub mod output;
 #[cfg(feature = "plots")]
 pub mod plots;

@@ -1,29 +1,45 @@
-//! Standard output, which may be a full disk or a pipe that its reader has closed.
+//! Standard output, which may be a terminal, a full disk or a pipe that was closed.
 
 use std::io::{ErrorKind, Write};
 
 use weigh_model::visible::visible;
+use weigh_report::terminal::ascii_signs;
+use weigh_report::terminal::fold::folded;
 
-use crate::show::fold::folded;
-use crate::show::terminal::width;
+use crate::show::terminal::style;
 use weigh_runner::exit::{Exit, Stop};
 
-/// Writes `text` to standard output. A closed pipe (`
-/// head`) is not an error. Makes control characters visible, because runs, targets and questions
-/// are named by others.
+/// Writes a text for people to standard output, with lines that fit the width of the terminal.
+/// Control characters are made visible, because names in it may come from elsewhere: runs, targets,
+/// questions.
 ///
 /// # Errors
-/// Standard output that cannot be written; a closed pipe is not an error.
+/// Standard output cannot be written. A pipe that was closed (`| head`) is not an error.
 pub fn put(text: &str) -> Result<(), Stop> {
-    put_bytes(visible(text).as_bytes())
+    put_bytes(fitting(&visible(text)).as_bytes())
 }
 
-/// Writes a table that may have colours, which are kept.
+/// Writes a table, whose colours stay.
 ///
 /// # Errors
 /// Those of [`put`].
 pub fn put_table(text: &str) -> Result<(), Stop> {
-    put_bytes(visible_in_colour(text).as_bytes())
+    put_bytes(fitting(&visible_in_colour(text)).as_bytes())
+}
+
+/// The text as the terminal can show it: its width, its characters.
+fn fitting(text: &str) -> String {
+    let style = style();
+    let text = if style.is_ascii { ascii_signs(text) } else { text.to_owned() };
+    folded(&text, usize::from(style.width))
+}
+
+/// Writes lines that another program reads, such as JSON: they stay whole.
+///
+/// # Errors
+/// Those of [`put`].
+pub fn put_document(text: &str) -> Result<(), Stop> {
+    put_bytes(visible(text).as_bytes())
 }
 
 /// Makes control characters visible, except those of colours and weights.
@@ -41,14 +57,6 @@ fn visible_in_colour(text: &str) -> String {
 
 /// Start of a colour or a weight (ECMA-48, SGR).
 const COLOUR: &str = "\u{1b}[";
-
-/// Writes `text` with lines that fit the width of the terminal.
-///
-/// # Errors
-/// Those of [`put`].
-pub fn put_folded(text: &str) -> Result<(), Stop> {
-    put(&folded(text, width()))
-}
 
 /// Writes bytes that need not be text.
 ///

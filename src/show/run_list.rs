@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::show::fold::shortened;
 use crate::show::terminal::width;
 use serde::Serialize;
 use serde_json::json;
@@ -11,6 +10,8 @@ use weigh_model::visible::visible_line;
 use weigh_report::StudyFolder;
 use weigh_report::figures::{bytes, three_digits, time};
 use weigh_report::history::{FigureEntry, RunEntry};
+use weigh_report::terminal::columns;
+use weigh_report::terminal::fold::{shortened, shown_width};
 use weigh_study::Replayed;
 use weigh_study::outcome::ClaimOutcome;
 use weigh_study::outcome::Outcome;
@@ -263,48 +264,45 @@ fn aligned_within(
 ) -> String {
     let heading: Vec<String> = heading.iter().map(|word| (*word).to_owned()).collect();
     // A question of several lines would look like several runs.
-    let shown =
-        |row: &Vec<String>| row.iter().map(|cell| visible_line(cell).into_owned()).collect();
-    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
-    let lines = || std::iter::once(&heading).chain(&rows);
-    let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..heading.len()).map(width).collect();
-    let total = |left_out: &[usize]| -> usize {
-        let shown = widths.iter().enumerate().filter(|(column, _)| !left_out.contains(column));
-        shown.map(|(_, width)| width + 2).sum::<usize>().saturating_sub(2)
-    };
-    let last = widths.last().copied().unwrap_or(0);
-    // The last column is words, which may be cut if enough of them is left.
-    let room = (most + last).saturating_sub(total(&[]));
-    let cut = (last > room && room >= ROOM_MIN).then_some(room);
-    let mut left_out: Vec<usize> = Vec::new();
-    for name in LEFT_OUT_FIRST.into_iter().filter(|_| cut.is_none()) {
-        if total(&left_out) <= most {
+    let shown = |cell: &String| visible_line(cell).into_owned();
+    let rows = rows.iter().map(|row| row.iter().map(shown).collect());
+    let mut lines: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();
+    shorten_questions(&mut lines, most);
+    let mut right: Vec<bool> = (0..lines[0].len()).map(|column| right.contains(&column)).collect();
+    for name in LEFT_OUT_FIRST {
+        if total(&lines) <= most {
             break;
         }
-        left_out.extend(heading.iter().position(|own| own == name));
+        if let Some(column) = lines[0].iter().position(|own| own == name) {
+            lines.iter_mut().for_each(|line| drop(line.remove(column)));
+            right.remove(column);
+        }
     }
-    let mut text = String::new();
-    for line in lines() {
-        let cells: Vec<String> = line
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .filter(|(column, _)| !left_out.contains(column))
-            .map(|(column, (cell, width))| {
-                if let Some(room) = cut.filter(|_| column + 1 == widths.len()) {
-                    shortened(cell, room)
-                } else if right.contains(&column) {
-                    format!("{cell:>width$}")
-                } else {
-                    format!("{cell:<width$}")
-                }
-            })
-            .collect();
-        text += cells.join("  ").trim_end();
-        text.push('\n');
+    let first = right.iter().position(|own| *own).unwrap_or(usize::MAX);
+    let last = right.iter().rposition(|own| *own).unwrap_or(usize::MAX);
+    columns(&lines, &(first..=last), most)
+}
+
+/// Columns that the lines take.
+fn total(lines: &[Vec<String>]) -> usize {
+    widths(lines).iter().map(|width| width + 2).sum::<usize>().saturating_sub(2)
+}
+
+fn widths(lines: &[Vec<String>]) -> Vec<usize> {
+    let widest = |at: usize| lines.iter().map(|line| shown_width(&line[at])).max().unwrap_or(0);
+    (0..lines[0].len()).map(widest).collect()
+}
+
+/// Cuts questions to the room that there is, as long as enough words of them are left.
+fn shorten_questions(lines: &mut [Vec<String>], most: usize) {
+    let last = lines[0].len() - 1;
+    if lines[0][last] != "question" {
+        return;
     }
-    text
+    let room = (most + widths(lines)[last]).saturating_sub(total(lines));
+    if room >= ROOM_MIN {
+        lines.iter_mut().for_each(|line| line[last] = shortened(&line[last], room));
+    }
 }
 
 /// Fewest columns of the last column that are worth showing.

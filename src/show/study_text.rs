@@ -5,40 +5,41 @@ use std::fmt::Write;
 use std::path::Path;
 
 use weigh_report::journal::PAGE;
+use weigh_report::terminal::columns;
 use weigh_study::Replayed;
 use weigh_study::outcome::{ClaimOutcome, OccasionShown, Outcome, Replay};
 use weigh_study::runs::NOT_ASKED;
 
-use crate::show::fold::{MORE, shortened, wrapped};
-use crate::show::terminal::width;
+use crate::show::terminal::width as terminal_width;
 use crate::show::tool_text;
+use weigh_report::terminal::fold::{MORE, shortened, wrapped};
 
 /// Returns the answers of a study, and the place of its page.
 pub fn shown(found: &Outcome, folder: &Path) -> String {
     let page = folder.join(PAGE);
-    format!("{}report: {}\n", outcome(found, width()), page.display())
+    format!("{}report: {}\n", outcome(found, terminal_width()), page.display())
 }
 
 /// Returns the runs that were judged, the table of answers, the claims, and the skipped plans.
-fn outcome(outcome: &Outcome, columns: usize) -> String {
+fn outcome(outcome: &Outcome, width: usize) -> String {
     let mut text = format!("{}: {}\n", outcome.study, outcome.question);
     if outcome.occasions.len() > 1 {
         let _ = writeln!(text, "{}", runs(&outcome.occasions));
     }
     for warning in &outcome.warnings {
-        for (number, line) in wrapped(warning, columns.saturating_sub(9)).iter().enumerate() {
+        for (number, line) in wrapped(warning, width.saturating_sub(9)).iter().enumerate() {
             let begin = if number == 0 { "warning: " } else { "         " };
             let _ = writeln!(text, "{begin}{line}");
         }
     }
     text.push('\n');
-    text += &table(&outcome.claims);
+    text += &table(&outcome.claims, width);
     for claim in &outcome.claims {
         text.push('\n');
-        text += &one(claim, columns);
+        text += &one(claim, width);
     }
     for carried in &outcome.carry {
-        let _ = writeln!(text, "\n{}", weigh_study::carry::table(carried).trim_end());
+        let _ = writeln!(text, "\n{}", weigh_study::carry::table(carried, width).trim_end());
     }
     text += &tool_text::tools(&outcome.tools);
     let skipped = skipped(outcome);
@@ -66,23 +67,15 @@ fn runs(occasions: &[OccasionShown]) -> String {
 }
 
 /// Returns a line for each claim: its ID and its three answers.
-fn table(claims: &[ClaimOutcome]) -> String {
-    let heading = ["claim", "as printed", "replayed", "why"].map(str::to_owned);
+fn table(claims: &[ClaimOutcome], width: usize) -> String {
+    let heading = ["claim", "as printed", "replayed", "why"].map(str::to_owned).to_vec();
     let row = |claim: &ClaimOutcome| {
         let replays: Vec<String> = claim.replays.iter().map(replay).collect();
         let id = claim.id.clone();
-        [id, claim.printed.to_string(), replays.join(" / "), claim.why.to_string()]
+        vec![id, claim.printed.to_string(), replays.join(" / "), claim.why.to_string()]
     };
-    let rows: Vec<[String; 4]> = claims.iter().map(row).collect();
-    let all = || std::iter::once(&heading).chain(&rows);
-    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..heading.len()).map(width).collect();
-    let mut text = String::new();
-    for row in all() {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
-    }
-    text
+    let rows: Vec<Vec<String>> = std::iter::once(heading).chain(claims.iter().map(row)).collect();
+    columns(&rows, &NO_FIGURES, width)
 }
 
 /// Returns the answer of a replay and its kind, such as `reproduced (stand-in)`.
@@ -96,9 +89,9 @@ fn replay(replay: &Replay) -> String {
 
 /// Returns a claim: the statement of the paper, the sentence of its answers, and the number of runs
 /// that agree.
-fn one(claim: &ClaimOutcome, columns: usize) -> String {
+fn one(claim: &ClaimOutcome, width: usize) -> String {
     let indent = claim.id.chars().count() + 2;
-    let room = columns.saturating_sub(indent).max(ROOM_MIN);
+    let room = width.saturating_sub(indent).max(ROOM_MIN);
     let mut text = format!("{}  {}\n", claim.id, shortened(&claim.says, room));
     let lines = wrapped(&claim.sentence, room);
     for (number, line) in lines.iter().take(LINES_MAX).enumerate() {
@@ -133,6 +126,9 @@ fn skipped(outcome: &Outcome) -> Vec<(&str, &str)> {
     seen.extend(tools.filter(|(_, why)| *why != NOT_ASKED));
     seen
 }
+
+/// No column of the answers is aligned to the right.
+const NO_FIGURES: std::ops::RangeInclusive<usize> = usize::MAX..=usize::MAX;
 
 /// Columns for a sentence if a terminal is very narrow.
 const ROOM_MIN: usize = 40;

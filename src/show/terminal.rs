@@ -1,18 +1,22 @@
-//! Progress of a run: a bar on a terminal; otherwise a line for each trial and one per second. Both
-//! show rate and p99 of the last half second first, then the trial and the time left.
+//! Progress of a run: a bar on a terminal; without one a line for each trial and one a second. Both
+//! show rate and p99 of the last half second first (at low rates of the last seconds), then the
+//! trial and the time left.
 
+use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::show::fold::folded;
 use indicatif::{ProgressBar, ProgressStyle};
 use weigh_engine::interval_times::IntervalTimes;
 use weigh_model::Pattern;
 use weigh_model::event::Interval;
+use weigh_model::numbers::{count, exact, time};
 use weigh_model::units::Nanos;
+use weigh_model::visible::visible;
 use weigh_report::Style;
-use weigh_report::figures::{count, three_digits, time};
+use weigh_report::terminal::ascii_signs;
+use weigh_report::terminal::fold::{folded, shortened};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::trial::ticks::Tick;
 use weigh_runner::watcher::{Standing, Watcher};
@@ -22,11 +26,7 @@ pub struct Lines;
 
 impl Watcher for Lines {
     fn say(&self, text: &str) {
-        let line = format!("weigh: {text}");
-        match console::Term::stderr().is_term() {
-            true => eprintln!("{}", folded(&line, usize::from(style_of_progress().width))),
-            false => eprintln!("{line}"),
-        }
+        eprintln!("weigh: {text}");
     }
 
     fn note(&self, text: &str) {
@@ -34,14 +34,41 @@ impl Watcher for Lines {
     }
 }
 
+/// Writes a line to standard error, as wide as the terminal, with control characters made visible.
+pub fn to_stderr(line: &str) {
+    let style = style_of_progress();
+    let line = visible(line);
+    let line = if style.is_ascii { ascii_signs(&line) } else { line.into_owned() };
+    std::eprintln!("{}", folded(&line, usize::from(style.width)));
+}
+
+/// Writes lines of clap, which have colours of their own, as wide as the terminal.
+pub fn styled_to_stderr(text: &str) {
+    let style = style_of_progress();
+    let plain = console::strip_ansi_codes(text);
+    let text = if style.has_colour { text } else { &*plain };
+    std::eprint!("{}", folded(text, usize::from(style.width)));
+}
+
 /// Prints why the program stops, and returns its exit code.
 pub fn stopped(stop: Stop) -> Exit {
     match stop.is_rendered() {
         // Colours of its own must stay visible.
-        true => std::eprintln!("weigh: {stop}"),
+        true => std::eprintln!("weigh: {}", folded_around_source(&stop.to_string())),
         false => Lines.say(&stop.to_string()),
     }
     stop.exit()
+}
+
+/// The text of an error in a plan: its sentences fit the terminal, the lines of the plan stay as
+/// they are.
+fn folded_around_source(text: &str) -> String {
+    let width = usize::from(style_of_progress().width);
+    let shown = |line: &str| match line.contains('|') {
+        true => line.to_owned(),
+        false => folded(line, width),
+    };
+    text.split_inclusive('\n').map(shown).collect()
 }
 
 /// Shows the progress of a run on stderr.
@@ -89,8 +116,7 @@ impl Display {
         let standing = &underway.standing;
         match self.bar() {
             Some(bar) => {
-                let message = format!("{text}  {}  {}", standing.text(), standing.name);
-                bar.set_message(message);
+                bar.set_message(fitting(&format!("{text}  {}", words(standing))));
                 bar.set_position(position(standing));
             }
             None if !self.is_quiet && underway.said.elapsed() >= Duration::from_millis(900) => {
@@ -106,7 +132,7 @@ impl Watcher for Display {
     fn trial(&self, standing: Standing) {
         match self.bar.get_or_init(|| self.new_bar()) {
             Some(bar) => {
-                bar.set_message(format!("{}  {}", standing.text(), standing.name));
+                bar.set_message(fitting(&words(&standing)));
                 bar.set_position(position(&standing));
             }
             None if !self.is_quiet => eprintln!("weigh: {}: {}", standing.text(), standing.name),
@@ -165,6 +191,15 @@ impl Drop for Display {
     }
 }
 
+fn words(standing: &Standing) -> String {
+    format!("{}  {}", standing.text(), standing.name)
+}
+
+/// As much of it as fits beside the bar, up to the end of a word.
+fn fitting(message: &str) -> String {
+    shortened(message, usize::from(style_of_progress().width).saturating_sub(BAR_COLUMNS))
+}
+
 /// Returns the position of the bar, of [`PARTS`], by the longest possible run.
 fn position(own: &Standing) -> u64 {
     let planned = own.planned.0.unwrap_or(Nanos::NEVER).as_secs_f64();
@@ -173,13 +208,13 @@ fn position(own: &Standing) -> u64 {
     (done / own.of.1.max(1) as f64 * PARTS as f64) as u64
 }
 
-/// Counts since the last line, and of the whole trial so far.
+/// Counts of the last moments of a trial, and of the whole trial so far.
 struct Pace {
-    length_ns: u64,
-    sent: u64,
-    done: u64,
+    /// Since it was last shown.
+    current: Slice,
+    /// What was shown before, the oldest first.
+    shown: VecDeque<Slice>,
     is_warmup: bool,
-    times: IntervalTimes,
     connections: u64,
     /// Time since the load began.
     passed: Nanos,
@@ -188,14 +223,35 @@ struct Pace {
     pattern: Pattern,
 }
 
+/// What was done between two times that it was shown.
+#[derive(Clone, Default)]
+struct Slice {
+    length_ns: u64,
+    sent: u64,
+    done: u64,
+    times: IntervalTimes,
+}
+
+impl Slice {
+    /// True if it has messages enough for a rate.
+    fn is_enough(&self) -> bool {
+        self.sent.max(self.done) >= MESSAGES_MIN
+    }
+
+    fn add(&mut self, other: &Slice) {
+        self.length_ns += other.length_ns;
+        self.sent += other.sent;
+        self.done += other.done;
+        self.times.merge(&other.times);
+    }
+}
+
 impl Pace {
     fn new(standing: &Standing) -> Pace {
         Pace {
-            length_ns: 0,
-            sent: 0,
-            done: 0,
+            current: Slice::default(),
+            shown: VecDeque::new(),
             is_warmup: false,
-            times: IntervalTimes::default(),
             connections: 0,
             passed: Nanos(0),
             sent_in_all: 0,
@@ -206,61 +262,95 @@ impl Pace {
 
     fn add(&mut self, tick: &Tick) {
         let counts = tick.counts();
-        self.length_ns += tick.length_ns();
+        self.current.length_ns += tick.length_ns();
         self.passed.0 += tick.length_ns();
-        self.sent += counts.sent;
+        self.current.sent += counts.sent;
         self.sent_in_all += counts.sent;
-        self.done += counts.delivered.max(counts.acknowledged);
+        self.current.done += counts.delivered.max(counts.acknowledged);
         self.is_warmup = counts.warmup;
         self.connections = tick.connections();
-        self.times.merge(tick.times());
+        self.current.times.merge(tick.times());
     }
 
     fn is_long_enough(&self) -> bool {
-        self.length_ns >= SAID_EVERY_NS
+        self.current.length_ns >= SAID_EVERY_NS
     }
 
     /// True if nothing is left to send and messages in flight are awaited.
     fn is_draining(&self) -> bool {
         let is_over = self.planned.0.is_some_and(|planned| self.passed > planned);
         let is_sent = self.planned.1.is_some_and(|messages| self.sent_in_all >= messages);
-        self.sent == 0 && (is_over || is_sent)
+        self.current.sent == 0 && (is_over || is_sent)
     }
 
-    /// Returns the text and resets the counts.
+    /// Returns what to show, and starts the next slice.
     fn take_text(&mut self) -> String {
         let text = self.text();
-        (self.sent, self.done, self.length_ns) = (0, 0, 0);
-        self.times = IntervalTimes::default();
+        self.shown.push_back(std::mem::take(&mut self.current));
+        self.shown.drain(..self.shown.len().saturating_sub(SLICES_MAX));
         text
     }
 
+    /// The newest slices, as many as have enough messages for a rate.
+    fn recent(&self) -> Slice {
+        let mut recent = self.current.clone();
+        for slice in self.shown.iter().rev() {
+            // A slice that was enough alone is of a higher rate than what followed.
+            if recent.is_enough() || slice.is_enough() || recent.length_ns >= RECENT_NS {
+                break;
+            }
+            recent.add(slice);
+        }
+        recent
+    }
+
     fn text(&self) -> String {
-        let seconds = self.length_ns as f64 / 1e9;
-        let rate = |messages: u64| rate(messages as f64 / seconds);
         let warmup = if self.is_warmup { " (warm-up)" } else { "" };
         if self.pattern == Pattern::Hold {
             return format!("{} connections{warmup}", count(self.connections));
         }
         if self.is_draining() {
-            return format!("{} out/s, all sent, waiting for answers", rate(self.done));
+            let Slice { done, length_ns, .. } = self.current;
+            return format!("{} out/s, all sent, waiting for answers", rate(done, length_ns));
         }
+        let recent = self.recent();
         let mut told = Interval::default();
-        self.times.tell(&mut told);
-        let p99 = told.response_time_ns_p99.map_or(String::new(), |p99| {
-            format!(", p99 {}", time(p99 as f64, style_of_progress().is_ascii))
-        });
-        format!("{} in/s, {} out/s{p99}{warmup}", rate(self.sent), rate(self.done))
+        recent.times.tell(&mut told);
+        let is_ascii = style_of_progress().is_ascii;
+        let quantile = told.response_time_ns_p99.map(|p99| ("p99", p99));
+        let quantile = quantile.or(told.response_time_ns_p50.map(|p50| ("p50", p50)));
+        let quantile = quantile
+            .map_or(String::new(), |(name, ns)| format!(", {name} {}", time(ns as f64, is_ascii)));
+        let [sent, done] = [recent.sent, recent.done].map(|own| rate(own, recent.length_ns));
+        format!("{sent} in/s, {done} out/s{quantile}{warmup}")
     }
 }
 
-/// Returns messages per second: whole from 100 on, three digits below.
-fn rate(per_second: f64) -> String {
-    if per_second < 99.95 { three_digits(per_second) } else { count(per_second.round() as u64) }
+/// Returns messages per second: whole from 100 on, two digits below 10.
+fn rate(messages: u64, length_ns: u64) -> String {
+    let per_second = messages as f64 * 1e9 / length_ns.max(1) as f64;
+    let step = match per_second {
+        ..10.0 => 0.1,
+        ..100.0 => 1.0,
+        _ => return count(per_second.round() as u64),
+    };
+    exact((per_second / step).round() * step)
 }
 
 /// Shortest time of a rate: a little less than half of the interval between two lines.
 const SAID_EVERY_NS: u64 = 450_000_000;
+
+/// At a low rate the slices of this time count together,
+const RECENT_NS: u64 = 10_000_000_000;
+
+/// until they have this number of messages.
+const MESSAGES_MIN: u64 = 10;
+
+/// Slices that are kept: as many as that time has.
+const SLICES_MAX: usize = (RECENT_NS / SAID_EVERY_NS) as usize + 1;
+
+/// Columns of the bar, and the blank behind it.
+const BAR_COLUMNS: usize = 11;
 
 /// Parts of the bar.
 const PARTS: u64 = 10_000;
@@ -304,10 +394,29 @@ mod tests {
 
     #[test]
     fn low_rates_have_fractions_and_high_ones_thousands() {
-        for (per_second, text) in [(0.0, "0"), (0.25, "0.250"), (12.34, "12.3"), (99.97, "100")] {
-            assert_eq!(rate(per_second), text);
+        for (messages, seconds, text) in
+            [(0, 1, "0"), (2, 5, "0.4"), (4, 3, "1.3"), (62, 5, "12"), (51_204, 1, "51,204")]
+        {
+            assert_eq!(rate(messages, seconds * 1_000_000_000), text);
         }
-        assert_eq!(rate(51_200.4), "51,200");
+    }
+
+    #[test]
+    fn a_low_rate_is_that_of_several_seconds() {
+        let mut slow = pace((None, None));
+        let shown = |slow: &mut Pace, sent| {
+            slow.add(&tick(sent, sent));
+            slow.take_text()
+        };
+        assert_eq!(shown(&mut slow, 1), "2 in/s, 2 out/s");
+        for _ in 0..3 {
+            shown(&mut slow, 0);
+        }
+        assert_eq!(shown(&mut slow, 0), "0.4 in/s, 0.4 out/s");
+        assert_eq!(shown(&mut slow, 100), "200 in/s, 200 out/s", "that slice alone is enough");
+        (0..100).for_each(|_| drop(shown(&mut slow, 0)));
+        assert_eq!(shown(&mut slow, 0), "0 in/s, 0 out/s");
+        assert!(slow.shown.len() <= SLICES_MAX);
     }
 
     #[test]

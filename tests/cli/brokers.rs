@@ -225,7 +225,7 @@ fn a_start_that_fails_is_named_and_leaves_nobody() {
     }
     let steps = "[[prepare]]\nwithin = \"1s\"\nrun = ";
     for (from, to, said) in [
-        ("[start]", format!("{steps}[\"sleep\", \"1000\"]\n[start]"), "was not done within 1s"),
+        ("[start]", format!("{steps}[\"sleep\", \"1000\"]\n[start]"), "was not done within 1 s"),
         ("[start]", format!("{steps}[\"no-such-step\"]\n[start]"), "needs no-such-step"),
         ("[start]", format!("{steps}[\"false\"]\n[start]"), "ended with exit status 1"),
         ("listener {port} {address}", "listener 0 idle.sock".to_owned(), "was not ready within"),

@@ -53,6 +53,7 @@ mod stored;
 mod strangers;
 mod studies;
 mod sys;
+mod terminal;
 #[cfg(feature = "tls")]
 mod tls;
 mod tools;

@@ -140,7 +140,7 @@ fn a_path_of_one_line_changes_over_time_and_tcp_tells_of_it() {
     let summary = place.summary();
     let cell = &cells(&summary)[0];
     let scene = &cell["scene"];
-    assert_eq!(scene["path.up"], "5ms ± normal 100us, 10Mbit/s (queue 125000B)");
+    assert_eq!(scene["path.up"], "5 ms ± normal 100 µs, 10 Mbit/s (queue 125,000 B)");
     assert_eq!(
         (&scene["mtu_bytes"], &scene["path.steps"]),
         (&"1400".into(), &"1 changes over time".into())

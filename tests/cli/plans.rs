@@ -49,7 +49,7 @@ fn a_dry_run_tells_all_and_starts_nothing() {
     place.write("small.toml", SMALL);
     let ended = place.weigh(&["run", "small.toml", "--dry"]).with(0);
     for part in
-        ["6 cases", "6 trials", "mqtt.qos=1", "http1 publish", "about 1s", "target reference"]
+        ["6 cases", "6 trials", "mqtt.qos=1", "http1 publish", "about 1 s", "target reference"]
     {
         assert!(ended.stdout.contains(part), "{part} is not in\n{}", ended.stdout);
     }

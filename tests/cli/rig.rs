@@ -47,8 +47,8 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weigh"));
         command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
         command.env(MARK, &self.mark).env("LC_ALL", "C.UTF-8").env_remove("WEIGH_PASSWORD");
-        // Wide enough that a table is one part.
-        command.env("COLUMNS", "160");
+        // Wide enough that a table is one part and a line one line.
+        command.env("COLUMNS", "1000");
         command
     }
 

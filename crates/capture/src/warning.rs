@@ -1,6 +1,7 @@
 //! Warnings about the figures of the capture.
 
 use serde::{Deserialize, Serialize};
+use weigh_model::numbers::count;
 
 /// A warning about an account, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,28 +59,36 @@ impl Warning {
     pub fn text(&self) -> String {
         match self {
             Warning::Dropped { packets } => {
+                let packets = count(*packets);
                 format!("the kernel dropped {packets} packets before the capture read them")
             }
-            Warning::Unseen { bytes } => format!("{bytes} bytes of streams were not captured"),
+            Warning::Unseen { bytes } => {
+                format!("{} bytes of streams were not captured", count(*bytes))
+            }
             Warning::Fragments { packets } => {
+                let packets = count(*packets);
                 format!("{packets} fragments of IP packets are not in the connections' figures")
             }
             Warning::OpeningUnseen { connections } => format!(
-                "{connections} connections were open before the capture, so set-up and TLS are \
-                     unknown"
+                "{} connections were open before the capture, so set-up and TLS are unknown",
+                count(*connections)
             ),
             Warning::TlsLost { connections } => {
+                let connections = count(*connections);
                 format!("the TLS records of {connections} connections could not be followed")
             }
             Warning::TlsOverheadUnknown { connections } => format!(
-                "{connections} connections used a cipher suite whose overhead depends on content"
+                "{} connections used a cipher suite whose overhead depends on content",
+                count(*connections)
             ),
             Warning::TlsTicketsHidden { connections } => {
+                let connections = count(*connections);
                 format!("in {connections} TLS 1.3 connections session tickets count as content")
             }
             Warning::SuperPackets { bytes } => format!(
-                "packets of up to {bytes} bytes were captured: segmentation was offloaded, and \
-                 packets and header bytes are too small by an order of magnitude"
+                "packets of up to {} bytes were captured: segmentation was offloaded, and packets \
+                 and header bytes are too small by an order of magnitude",
+                count(u64::from(*bytes))
             ),
             Warning::CaptureBroke { reason } => format!("the capture ended early: {reason}"),
         }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use weigh_model::numbers::{exact, three_digits};
 use weigh_model::units::Nanos;
 
 use crate::axis::AxisKind;
@@ -146,8 +147,8 @@ pub struct TrialRecord {
 impl fmt::Display for GoalAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.goal.name)?;
-        let load = |load: f64| grouped(load) + self.axis.unit();
-        let percent = 100.0 * self.width.unwrap_or(0.0);
+        let load = |load: f64| exact(load) + self.axis.unit();
+        let apart = three_digits(100.0 * self.width.unwrap_or(0.0));
         match (&self.outcome, self.lower, self.upper) {
             (Outcome::Undecided, ..) => self.write_best(f),
             (Outcome::NeverMet(why), _, Some(upper)) => {
@@ -161,8 +162,8 @@ impl fmt::Display for GoalAnswer {
                 write!(f, "withdrawn: {} did not hold ({why})", load(lower.load))
             }
             (outcome, Some(lower), Some(upper)) => {
-                let (lower, upper) = (grouped(lower.load), load(upper.load));
-                write!(f, "{lower} … {upper} ({percent:.2} % apart")?;
+                let (lower, upper) = (exact(lower.load), load(upper.load));
+                write!(f, "{lower} … {upper} ({apart} % apart")?;
                 f.write_str(match outcome {
                     Outcome::AtGranularity => "; no load between them)",
                     _ => ")",
@@ -178,7 +179,7 @@ impl fmt::Display for GoalAnswer {
 impl GoalAnswer {
     /// The best answer of a search that has not proven one, and what is missing.
     fn write_best(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let load = |load: f64| grouped(load) + self.axis.unit();
+        let load = |load: f64| exact(load) + self.axis.unit();
         let is = |bound: Option<Bound>, load: f64| bound.is_some_and(|own| own.load == load);
         let proven = |is_proven: bool| if is_proven { " (proven)" } else { "" };
         let (passed, failed) = self.best;
@@ -191,8 +192,8 @@ impl GoalAnswer {
             None => f.write_str(", no load failed")?,
         }
         if let Some(width) = self.width {
-            let asked = 100.0 * self.goal.width;
-            write!(f, ", {:.2} % apart, goal: {asked:.2} %", 100.0 * width)?;
+            let (found, asked) = (three_digits(100.0 * width), exact(100.0 * self.goal.width));
+            write!(f, ", {found} % apart, goal: {asked} %")?;
         }
         match (&self.unproven, passed, failed, self.lower) {
             (Some(why), Some(own), None, lower) if is(lower, own) => {
@@ -201,23 +202,5 @@ impl GoalAnswer {
             (Some(why), ..) => write!(f, ", not proven: {why}"),
             (None, ..) => f.write_str(", not proven"),
         }
-    }
-}
-
-/// A load with thousands separators; one that is not whole with a decimal.
-pub fn grouped(load: f64) -> String {
-    let whole = load.trunc() as u64;
-    let digits = whole.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if load.fract() == 0.0 {
-        text
-    } else {
-        format!("{text}{}", &format!("{:.1}", load.fract())[1..])
     }
 }

@@ -2,6 +2,7 @@
 //! of causes with their evidence; or "cannot tell", with what to observe in addition.
 
 use std::fmt;
+use weigh_model::numbers::{count, exact, percent};
 
 use serde::Serialize;
 use weigh_model::binding::{GENERATOR_FULL_PERCENT, TARGET_FULL_PERCENT};
@@ -187,10 +188,10 @@ fn finding(resource: Resource, evidence: &Evidence) -> Finding {
         Resource::TargetQueue => queue(evidence),
         Resource::TargetCpu => match evidence.target_cpu_percent {
             None => Finding::NotObserved,
-            Some(percent) if percent >= TARGET_FULL_PERCENT => Finding::Ended {
+            Some(used) if used >= TARGET_FULL_PERCENT => Finding::Ended {
                 class: FULL,
-                strength: (percent / 100.0).min(1.0),
-                evidence: format!("the target used {percent:.0} % of its cores"),
+                strength: (used / 100.0).min(1.0),
+                evidence: format!("the target used {} of its cores", percent(used)),
             },
             Some(_) => Finding::HadRoom,
         },
@@ -215,10 +216,10 @@ fn generator(evidence: &Evidence) -> Finding {
         .filter(|_| !evidence.sends_at_will && !target_is_full && !only_wakes(evidence));
     let is_late = |(lag, time): &(Nanos, Nanos)| lag.0 as f64 > LAG_SHARE_MAX * time.0 as f64;
     match (full, evidence.lateness.filter(is_late)) {
-        (Some(percent), _) => Finding::Ended {
+        (Some(used), _) => Finding::Ended {
             class: OURS,
-            strength: (percent / 100.0).min(1.0),
-            evidence: format!("its busiest thread used {percent:.0} % of a core"),
+            strength: (used / 100.0).min(1.0),
+            evidence: format!("its busiest thread used {} of a core", percent(used)),
         },
         (None, Some((lag, time))) => Finding::Ended {
             class: OURS,
@@ -245,14 +246,18 @@ fn path(evidence: &Evidence) -> Finding {
         Some((full, packets)) if full > 0 => Finding::Ended {
             class: COUNTED,
             strength: (full as f64 / packets.max(1) as f64).min(1.0),
-            evidence: format!("its queue was full for {full} of {packets} packets"),
+            evidence: format!(
+                "its queue was full for {} of {} packets",
+                count(full),
+                count(packets)
+            ),
         },
         _ if full_rate.is_some() => Finding::Ended {
             class: FULL,
             strength: full_rate.unwrap_or_default().min(1.0),
             evidence: format!(
-                "the load asked for {:.0} % of its rate",
-                100.0 * full_rate.unwrap_or_default()
+                "the load asked for {} of its rate",
+                percent(100.0 * full_rate.unwrap_or_default())
             ),
         },
         _ => dropped(evidence.path_drops, evidence.lost, "packets dropped in transit:"),
@@ -270,17 +275,20 @@ fn in_flight(evidence: &Evidence) -> Finding {
     let each = evidence.service_time_mean.map(|mean| format!(", each for {mean}"));
     let times = evidence.asked_times.filter(|times| *times > 1.0);
     let needed = match times {
-        Some(times) => format!("for this rate use {times:.1} times the connections"),
+        Some(times) => format!(
+            "for this rate use {} times the connections",
+            exact((times * 10.0).ceil() / 10.0)
+        ),
         None => "more connections would show more".to_owned(),
     };
     Finding::Ended {
         class: HELD_UP,
         strength: held_up.min(1.0),
         evidence: format!(
-            "{:.1} % of due messages were still waiting when the window ended; {:.0} % of all \
-             became due while the window was full{}: {needed}",
-            100.0 * waiting,
-            100.0 * held_up,
+            "{} of due messages were still waiting when the window ended; {} of all became due \
+             while the window was full{}: {needed}",
+            percent(100.0 * waiting),
+            percent(100.0 * held_up),
             each.unwrap_or_default()
         ),
     }
@@ -301,8 +309,8 @@ fn queue(evidence: &Evidence) -> Finding {
                 class: GROWS,
                 strength: share.min(1.0),
                 evidence: format!(
-                    "{:.1} % of due messages were still waiting when the window ended",
-                    100.0 * share
+                    "{} of due messages were still waiting when the window ended",
+                    percent(100.0 * share)
                 ),
             }
         }
@@ -340,7 +348,7 @@ fn dropped(drops: Option<u64>, lost: Option<u64>, who: &str) -> Finding {
         (Some(share), Some(lost)) => Finding::Ended {
             class: COUNTED,
             strength: share,
-            evidence: format!("{who} {drops}; {lost} messages were lost"),
+            evidence: format!("{who} {}; {} messages were lost", count(drops), count(lost)),
         },
         _ => Finding::Ended {
             class: COUNTED,

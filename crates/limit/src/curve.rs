@@ -3,6 +3,7 @@
 //! description, not a capacity, because loss and latency are not considered.
 
 use serde::Serialize;
+use weigh_model::numbers::exact;
 use weigh_stats::segments::borders;
 use weigh_stats::{Estimate, estimate::Sample};
 
@@ -64,8 +65,9 @@ pub enum NoPlateau {
     NotRising(usize),
     /// The output still follows the load at its end.
     #[error(
-        "the output still grows at the largest load, {largest} (by {elasticity:.2} of the load's \
-         growth): offer more to find a plateau"
+        "the output still grows at the largest load, {} (by {elasticity:.2} of the load's \
+         growth): offer more to find a plateau",
+        exact(*.largest)
     )]
     StillGrowing {
         /// The largest offered load.
@@ -75,8 +77,9 @@ pub enum NoPlateau {
     },
     /// The output falls with the load at its end.
     #[error(
-        "the output falls beyond a load of {after} (by {elasticity:.2} of the load's growth): a \
-         peak and a collapse, not a plateau"
+        "the output falls beyond a load of {} (by {elasticity:.2} of the load's growth): a \
+         peak and a collapse, not a plateau",
+        exact(*.after)
     )]
     Falls {
         /// The last load before it falls.

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use weigh_model::condition::{Condition, LOSS_RATIO, LOST, Limit};
+use weigh_model::numbers::{count, exact};
 use weigh_model::protocol::Invalid;
 use weigh_model::units::Nanos;
 
@@ -222,10 +223,11 @@ impl Goal {
         let loss_ratio = trial.loss_ratio();
         if loss_ratio > self.loss_ratio {
             return Ok(Some(format!(
-                "{} of {} lost, a loss ratio of {loss_ratio:.2e}: {} is allowed",
-                trial.lost,
-                trial.forwarded + trial.lost,
-                self.loss_ratio
+                "{} of {} lost, {} %: {} % is allowed",
+                count(trial.lost),
+                count(trial.forwarded + trial.lost),
+                exact(100.0 * loss_ratio),
+                exact(100.0 * self.loss_ratio)
             )));
         }
         for condition in &self.conditions {
@@ -284,7 +286,12 @@ mod tests {
         let slow = [("response_time_ns.p99", 6e6)];
         assert_eq!(goal.missed(&trial(1000, 5, &fast)), Ok(None));
         assert!(goal.missed(&trial(1000, 0, &slow)).unwrap().unwrap().contains("p(99)"));
-        assert!(goal.missed(&trial(990, 10, &fast)).unwrap().unwrap().contains("loss ratio"));
+        assert!(
+            goal.missed(&trial(990, 10, &fast))
+                .unwrap()
+                .unwrap()
+                .contains("10 of 1,000 lost, 1 %: 0.5 % is allowed")
+        );
         assert!(goal.missed(&trial(0, 0, &[])).unwrap().is_some());
         let missing = goal.missed(&trial(1000, 0, &[])).unwrap_err().to_string();
         assert!(missing.contains("quick asks for response_time_ns.p99"), "{missing}");

@@ -7,6 +7,7 @@
 //! Moré, 1978), by the crate `rmpfit`: one file, no dependencies.
 
 use rmpfit::{MPFitter, MPResult};
+use weigh_model::numbers::exact;
 use weigh_stats::bootstrap::Bootstrap;
 use weigh_stats::quantile::interpolated;
 use weigh_stats::random::Random;
@@ -103,8 +104,9 @@ pub enum NoFit {
     },
     /// The requested value is too far beyond what was measured.
     #[error(
-        "{asked:.0} is more than {EXTRAPOLATION_MAX} times the largest load measured, {largest}: \
-         measure there"
+        "{} is more than {EXTRAPOLATION_MAX} times the largest load measured, {}: measure there",
+        exact(.asked.round()),
+        exact(*.largest)
     )]
     TooFar {
         /// The requested load.

@@ -2,6 +2,7 @@
 //! Controller (section 4.9.2) as a state machine; the caller runs the trials.
 
 use std::collections::BTreeMap;
+use weigh_model::numbers::{count, exact};
 
 use serde::{Deserialize, Serialize};
 use weigh_model::protocol::Invalid;
@@ -359,8 +360,11 @@ impl Selector {
         if grown >= LENGTHENED_MAX {
             let unit = self.search.axis.kind().unit();
             self.stop = Some(Stop::Invalid(format!(
-                "{metric} needs {needed} messages, and a trial of {} at {}{unit} had {had}",
-                request.duration, request.load
+                "{metric} needs {} messages, and a trial of {} at {}{unit} had {}",
+                count(needed),
+                request.duration,
+                exact(request.load),
+                count(had)
             )));
             return;
         }
@@ -517,7 +521,7 @@ impl Selector {
                     SIMULATED_MAX.. => format!("more than {SIMULATED_MAX} trials"),
                     _ => format!("{trials} more trials"),
                 };
-                format!("{at_least}{trials} (about {})", rough(time))
+                format!("{at_least}{trials} (about {})", time.rough())
             }
         }
     }
@@ -558,15 +562,6 @@ impl Selector {
             missed: trials.iter().filter(|trial| trial.is_high_loss[goal]).count(),
             has_died: trials.iter().any(|trial| trial.has_died),
         }
-    }
-}
-
-/// Rounds to seconds, minutes or hours, for people who wait.
-fn rough(time: Nanos) -> String {
-    match time.as_secs_f64().ceil() as u64 {
-        seconds @ 0..=119 => format!("{seconds} s"),
-        seconds @ 120..=7_199 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{} h", seconds.div_ceil(3_600)),
     }
 }
 

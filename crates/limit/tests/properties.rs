@@ -335,7 +335,7 @@ fn a_cut_journal_is_read_and_a_wrong_one_is_refused() {
     let mut gap = results.clone();
     gap.remove(3);
     let error = Selector::replay(search.clone(), gap).unwrap_err().to_string();
-    assert!(error.starts_with("result 3: a trial at 800 for 1s was requested"), "{error}");
+    assert!(error.starts_with("result 3: a trial at 800 for 1 s was requested"), "{error}");
     let mut more = results;
     more.push(more[0].clone());
     let error = Selector::replay(search, more).unwrap_err().to_string();

@@ -116,12 +116,12 @@ impl fmt::Display for Arrival {
             Arrival::Poisson => f.write_str("poisson"),
             Arrival::Periodic => f.write_str("periodic"),
             Arrival::EachSecond => f.write_str("each-second"),
-            Arrival::Ramp(over) => write!(f, "ramp:{over}"),
+            Arrival::Ramp(over) => write!(f, "ramp:{}", over.recorded()),
             Arrival::Steps(steps) => {
                 f.write_str("steps:")?;
                 for (index, step) in steps.iter().enumerate() {
                     let comma = if index == 0 { "" } else { "," };
-                    write!(f, "{comma}{}@{}", step.rate, step.hold)?;
+                    write!(f, "{comma}{}@{}", step.rate.typed(), step.hold.recorded())?;
                 }
                 Ok(())
             }

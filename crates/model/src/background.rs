@@ -1,5 +1,6 @@
 //! A second workload during a trial: its definition and its results.
 
+use crate::numbers::count;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -89,7 +90,8 @@ impl Background {
         Some(rate.total_per_second(self.load.connections))
     }
 
-    /// Returns a description: `mqtt qos=1 at mosquitto, publish, 1000 connections, 10/s/client`.
+    /// Returns a description: `mqtt qos=1 at mosquitto, publish, 1,000 connections, 10/s per
+    /// client`.
     pub fn words(&self) -> String {
         let mut words = self.protocol.clone();
         for (key, value) in self.settings.get(&self.protocol).into_iter().flatten() {
@@ -99,7 +101,8 @@ impl Background {
         let at = if self.is_at_same() { "the measured target" } else { self.target.as_str() };
         let load = &self.load;
         let plural = if load.connections == 1 { "connection" } else { "connections" };
-        let _ = write!(words, " at {at}, {}, {} {plural}", load.pattern, load.connections);
+        let connections = count(u64::from(load.connections));
+        let _ = write!(words, " at {at}, {}, {connections} {plural}", load.pattern);
         match load.rate {
             Some(rate) => {
                 let _ = write!(words, ", {rate}");
@@ -113,7 +116,7 @@ impl Background {
             let _ = write!(words, ", {size}");
         }
         if let Some(messages) = load.messages {
-            let _ = write!(words, ", over after {messages} messages");
+            let _ = write!(words, ", over after {} messages", count(messages));
         }
         words
     }

@@ -1,6 +1,9 @@
 //! The limit that keeps a load from its rate: the messages that may be in flight, the generator's
 //! thread, the target's processor or the path; each with the number that would remove the limit.
 
+use crate::numbers::{count, exact, percent, rate, span};
+use crate::units::Rate;
+
 /// Rate of a load, and use of everything that may have limited it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
@@ -102,8 +105,7 @@ impl Pace {
         // Both rates are in a separate warning next to a full generator.
         let told = short.filter(|_| !matches!(bound, Bound::Generator(_)));
         let rates = told.map(|offered| {
-            let achieved = grouped(self.achieved_per_s);
-            format!("{}/s offered, {achieved}/s handed over: ", grouped(offered))
+            format!("{} offered, {} handed over: ", rate(offered), rate(self.achieved_per_s))
         });
         let text = rates.unwrap_or_default() + &self.seen(bound);
         (code, text, self.advice(bound))
@@ -116,20 +118,20 @@ impl Pace {
                 let slots = f64::from(self.connections) * f64::from(self.in_flight.unwrap_or(1));
                 let held_ns = self.service_ns.unwrap_or(slots / self.achieved_per_s * 1e9);
                 format!(
-                    "{} connection{} x {} in flight / {} = {}/s",
-                    self.connections,
+                    "{} connection{} x {} in flight / {} = {}",
+                    count(u64::from(self.connections)),
                     if self.connections == 1 { "" } else { "s" },
-                    self.in_flight.unwrap_or(1),
+                    count(u64::from(self.in_flight.unwrap_or(1))),
                     span(held_ns),
-                    grouped(slots / held_ns * 1e9)
+                    rate(slots / held_ns * 1e9)
                 )
             }
-            Bound::Generator(percent) => {
-                format!("the generator used {percent:.0} % of its core: it was the limit")
+            Bound::Generator(used) => {
+                format!("the generator used {} of its core: it was the limit", percent(*used))
             }
-            Bound::Target(percent) => format!("the target used {percent:.0} % of its cores"),
+            Bound::Target(used) => format!("the target used {} of its cores", percent(*used)),
             Bound::Path(share) => {
-                format!("the load asked for {:.0} % of the path's rate", 100.0 * share)
+                format!("the load asked for {} of the path's rate", percent(100.0 * share))
             }
         }
     }
@@ -138,7 +140,7 @@ impl Pace {
     fn advice(&self, bound: &Bound) -> String {
         let times = self.offered_per_s.map(|offered| offered / self.achieved_per_s.max(1e-9));
         let (offered, achieved) = (self.offered_per_s.unwrap_or(0.0), self.achieved_per_s);
-        let slower = format!("lower the rate to what it carries (-R {:.0}/s)", achieved.floor());
+        let slower = format!("lower the rate to what it carries (-R {})", at_most(achieved));
         match (bound, times.filter(|times| *times > 1.0)) {
             (Bound::Slots, Some(times)) => {
                 let least = (f64::from(self.connections) * times).ceil();
@@ -148,34 +150,34 @@ impl Pace {
                     false => String::new(),
                 };
                 format!(
-                    "for {}/s use at least {} connections (-c {least}; in a plan \
+                    "for {} use at least {} connections (-c {least}; in a plan \
                      load.connections){window}",
-                    grouped(offered),
-                    grouped(least)
+                    rate(offered),
+                    exact(least)
                 )
             }
             (Bound::Slots, None) => {
                 "for a higher rate use more connections (-c; in a plan load.connections)".to_owned()
             }
             (Bound::Generator(_), Some(times)) => format!(
-                "use at least {:.0} times the generator threads (--shards), on cores of their own, \
+                "use at least {} times the generator threads (--shards), on cores of their own, \
                  or {slower}",
-                times.ceil()
+                exact(times.ceil())
             ),
             (Bound::Generator(_), None) => {
                 "use more generator threads (--shards 2) on cores of their own, or lower the rate"
                     .to_owned()
             }
             (Bound::Target(_), Some(times)) => {
-                format!("{slower}, or give the target {times:.1} times the cores")
+                format!("{slower}, or give the target {} times the cores", exact(tenths(times)))
             }
             (Bound::Target(_), None) => "lower the rate, or give the target more cores".to_owned(),
             (Bound::Path(share), times) => {
-                let rate = share * times.unwrap_or(1.0);
-                let carries = (achieved / share.max(1.0)).floor();
                 format!(
-                    "use a path with {rate:.1} times the rate, or lower the load to what it \
-                     carries (-R {carries:.0}/s)"
+                    "use a path with {} times the rate, or lower the load to what it carries \
+                     (-R {})",
+                    exact(tenths(share * times.unwrap_or(1.0))),
+                    at_most(achieved / share.max(1.0))
                 )
             }
         }
@@ -187,38 +189,21 @@ pub fn is_amortised(answers_per_wakeup: f64) -> bool {
     answers_per_wakeup >= AMORTISED_MIN
 }
 
+/// A rate to type, rounded down: whole from 10/s on, below with two decimals.
+fn at_most(per_second: f64) -> String {
+    let step = if per_second < 10.0 { 100.0 } else { 1.0 };
+    Rate { per_second: (per_second * step).floor() / step, per_client: false }.typed()
+}
+
+fn tenths(times: f64) -> f64 {
+    (times * 10.0).round() / 10.0
+}
+
 /// Formats a number for people: `950`, `12,400`, `3.1 million`.
 pub(crate) fn large(number: u64) -> String {
     match number {
-        0..1_000_000 => grouped(number as f64),
+        0..1_000_000 => count(number),
         _ => format!("{:.1} million", number as f64 / 1e6),
-    }
-}
-
-/// Formats a number with thousands separators: `25,000`; below 100 with one decimal, unless it is
-/// whole.
-pub fn grouped(number: f64) -> String {
-    if number < 100.0 && (number - number.round()).abs() >= 0.05 {
-        return format!("{number:.1}");
-    }
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Formats a time with a fitting unit.
-fn span(nanoseconds: f64) -> String {
-    match nanoseconds {
-        ..1e3 => format!("{nanoseconds:.0} ns"),
-        1e3..1e6 => format!("{:.1} µs", nanoseconds / 1e3).replacen(".0 ", " ", 1),
-        1e6..1e9 => format!("{:.1} ms", nanoseconds / 1e6).replacen(".0 ", " ", 1),
-        _ => format!("{:.1} s", nanoseconds / 1e9).replacen(".0 ", " ", 1),
     }
 }
 
@@ -328,10 +313,9 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_at_once() {
-        let told: Vec<String> = [0.5, 7.0, 950.0, 25_000.4, 1e6].map(grouped).to_vec();
-        assert_eq!(told, ["0.5", "7", "950", "25,000", "1,000,000"]);
-        assert_eq!(span(80_400.0), "80.4 µs");
-        assert_eq!((span(1e6), span(2.5e9)), ("1 ms".to_owned(), "2.5 s".to_owned()));
+    fn a_rate_to_type_is_not_above_what_was_carried() {
+        let typed = [0.456, 9.999, 24_900.7].map(at_most);
+        assert_eq!(typed, ["0.45/s", "9.99/s", "24900/s"]);
+        assert_eq!((large(950), large(3_120_000)), ("950".to_owned(), "3.1 million".to_owned()));
     }
 }

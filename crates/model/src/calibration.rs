@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::numbers::{count, percent, rate, time};
+
 /// The baseline of one kind of load, measured before this run or an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
@@ -43,15 +45,18 @@ impl Calibration {
         let by = library.as_ref().map_or_else(String::new, |name| format!("by {name}, "));
         let disturbed = match self.is_disturbed() {
             true => format!(
-                "; too low, because other programs used {:.0} % of a core: the next run measures \
-                 it again",
-                self.foreign_cpu_percent
+                "; too low, because other programs used {} of a core: the next run measures it \
+                 again",
+                percent(self.foreign_cpu_percent)
             ),
             false => String::new(),
         };
         format!(
-            "baseline, {load}: reached {per_s:.0}/s over {connections} connections, \
-             {generator_us:.1} us of the generator each ({by}measured {day}){disturbed}"
+            "baseline, {load}: reached {} over {} connections, {} of the generator each \
+             ({by}measured {day}){disturbed}",
+            rate(*per_s),
+            count(u64::from(*connections)),
+            time(generator_us * 1e3, false),
         )
     }
 }

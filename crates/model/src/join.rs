@@ -41,7 +41,7 @@ impl Join {
 
 impl fmt::Display for Join {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} every {}", self.clients, self.every)
+        write!(f, "{} every {}", self.clients, self.every.recorded())
     }
 }
 

@@ -28,6 +28,7 @@ pub mod metering;
 pub mod metrics;
 pub mod modelled;
 pub mod nearest;
+pub mod numbers;
 pub mod path;
 pub mod pieces;
 pub mod plan;

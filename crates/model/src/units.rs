@@ -1,11 +1,14 @@
 //! Quantities as people write them. Every one has its unit; a number without one is refused, with
-//! the text to type instead.
+//! the text to type instead. Shown in a text they have the style of [`crate::numbers`]; what may be
+//! typed again, and what plans and journals have, is `typed`.
 
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::numbers::{rate, rough, size, span};
 
 /// Nanoseconds: of a duration, or since the start of a trial on its one monotonic clock.
 ///
@@ -71,15 +74,33 @@ impl Sub for Nanos {
     }
 }
 
+impl Nanos {
+    /// An estimate for people: `12 s`, `3 min 20 s`, `2 h 5 min`.
+    pub fn rough(self) -> String {
+        rough(self.as_secs_f64())
+    }
+
+    /// What to type for this duration, one word: `2m30s`.
+    pub fn typed(self) -> String {
+        self.recorded().replace(' ', "")
+    }
+
+    /// As plans and journals have it: `2m 30s`.
+    pub fn recorded(self) -> String {
+        humantime::format_duration(Duration::from_nanos(self.0)).to_string()
+    }
+}
+
+/// For people: `229.5 µs`, `2 min 30 s`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", humantime::format_duration(Duration::from_nanos(self.0)))
+        f.pad(&span(self.0 as f64))
     }
 }
 
 impl Serialize for Nanos {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.collect_str(&self.recorded())
     }
 }
 
@@ -103,15 +124,23 @@ impl<'de> Deserialize<'de> for Nanos {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
+impl Bytes {
+    /// What to type for this size: `64B`.
+    pub fn typed(self) -> String {
+        format!("{}B", self.0)
+    }
+}
+
+/// For people: `64 B`, `1 KiB`.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}B", self.0)
+        f.pad(&size(self.0))
     }
 }
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.collect_str(&self.typed())
     }
 }
 
@@ -145,18 +174,25 @@ impl Rate {
     pub fn total_per_second(self, clients: u32) -> f64 {
         if self.per_client { self.per_second * f64::from(clients) } else { self.per_second }
     }
+
+    /// What to type for this rate: `61434/s`, `1/s/client`.
+    pub fn typed(self) -> String {
+        let client = if self.per_client { "/client" } else { "" };
+        format!("{}/s{client}", self.per_second)
+    }
 }
 
+/// For people: `61,434/s`, `1/s per client`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let client = if self.per_client { "/client" } else { "" };
-        write!(f, "{}/s{client}", self.per_second)
+        let client = if self.per_client { " per client" } else { "" };
+        f.pad(&(rate(self.per_second) + client))
     }
 }
 
 impl Serialize for Rate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.collect_str(&self.typed())
     }
 }
 
@@ -323,6 +359,25 @@ mod tests {
         assert_eq!(parse_rate("50/1s"), Ok(Rate { per_second: 50.0, per_client: false }));
         assert_eq!(parse_rate("600/m"), Ok(Rate { per_second: 10.0, per_client: false }));
         assert_eq!(parse_rate("1/s/client"), Ok(Rate { per_second: 1.0, per_client: true }));
+    }
+
+    #[test]
+    fn what_is_shown_is_for_people_and_what_is_typed_is_read_again() {
+        let nanos = Nanos::from_millis(150_500);
+        assert_eq!(
+            (nanos.to_string(), nanos.typed()),
+            ("2 min 30.5 s".into(), "2m30s500ms".into())
+        );
+        assert_eq!(parse_duration(&nanos.typed()), Ok(nanos));
+        assert_eq!(serde_json::to_string(&nanos).unwrap(), "\"2m 30s 500ms\"");
+        let rate = Rate { per_second: 61_434.0, per_client: true };
+        assert_eq!((&*rate.to_string(), &*rate.typed()), ("61,434/s per client", "61434/s/client"));
+        assert_eq!(parse_rate(&rate.typed()), Ok(rate));
+        assert_eq!(
+            (Bytes(2048).to_string(), Bytes(2048).typed()),
+            ("2 KiB".into(), "2048B".into())
+        );
+        assert_eq!(serde_json::to_string(&Bytes(2048)).unwrap(), "\"2048B\"");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use weigh_model::path::{
 use weigh_model::plan::{Precision, TargetLife};
 use weigh_model::protocol::SettingKind;
 use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size, parse_whole};
-use weigh_model::{Arrival, Join, MeterChoice, Pattern, Split, Topology};
+use weigh_model::{Arrival, Join, MeterChoice, Nanos, Pattern, Rate, Split, Topology};
 
 use crate::metrics;
 pub use crate::wrong::Wrong;
@@ -137,9 +137,9 @@ impl Kind {
     pub fn read_text(self, text: &str) -> Result<String, Wrong> {
         let said = |error: String| Wrong::split(&error);
         match self {
-            Kind::Size => parse_size(text).map(|size| Bytes(size).to_string()).map_err(said),
-            Kind::Duration => parse_duration(text).map(|time| time.to_string()).map_err(said),
-            Kind::Rate => parse_rate(text).map(|rate| rate.to_string()).map_err(said),
+            Kind::Size => parse_size(text).map(|size| Bytes(size).typed()).map_err(said),
+            Kind::Duration => parse_duration(text).map(Nanos::recorded).map_err(said),
+            Kind::Rate => parse_rate(text).map(Rate::typed).map_err(said),
             Kind::Pattern => text.parse().map(|word: Pattern| word.to_string()).map_err(said),
             Kind::Arrival => text.parse().map(|word: Arrival| word.to_string()).map_err(said),
             Kind::Join => text.parse().map(|word: Join| word.to_string()).map_err(said),
@@ -163,7 +163,7 @@ impl Kind {
                 path::Loss::GilbertElliott(_) => Ok(text.trim().to_owned()),
             },
             Kind::Jitter => match parse_jitter(text).map_err(said)? {
-                path::Jitter::Uniform { width } => Ok(width.to_string()),
+                path::Jitter::Uniform { width } => Ok(width.recorded()),
                 _ => Ok(text.trim().to_owned()),
             },
             Kind::Reorder => parse_reorder(text).map(|_| text.trim().to_owned()).map_err(said),

@@ -28,7 +28,7 @@ pub(crate) fn shorten(repeat: &mut Repeat, fixed: &mut Row) {
         let Some(given) = fixed.get_mut(key) else { continue };
         let text = given.value.as_str().unwrap_or_default();
         if parse_duration(text).is_ok_and(|length| length > most) {
-            given.value = Value::String(most.to_string());
+            given.value = Value::String(most.recorded());
         }
     }
 }

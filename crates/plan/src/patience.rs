@@ -55,15 +55,15 @@ impl Patience {
         }
     }
 
-    /// The parts in words: `10 x 5 round trips of 1.6s, 3 x 0.9s on the line`.
+    /// The parts in words: `10 x 5 round trips of 1.6 s, 3 x 900 ms on the line`.
     pub fn words(&self) -> String {
         let trips = match self.round_trips {
             1 => format!("{TIMES} x the round trip of {}", self.round_trip),
             number => format!("{TIMES} x {number} round trips of {}", self.round_trip),
         };
-        match self.on_line.as_secs_f64() {
-            short if short < 0.01 => trips,
-            seconds => format!("{trips}, {LINE_TIMES} x {seconds:.2} s on the line"),
+        match self.on_line {
+            short if short < Nanos::from_millis(10) => trips,
+            on_line => format!("{trips}, {LINE_TIMES} x {on_line} on the line"),
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
         let trip = Trip { round_trips: 5, up_bytes: 0, down_bytes: 5_000 };
         let patience = Patience::of(&slow, &trip);
         assert_eq!(patience.timeout, Nanos::from_secs(86));
-        assert_eq!(patience.words(), "10 x 5 round trips of 1s 600ms, 3 x 1.54 s on the line");
+        assert_eq!(patience.words(), "10 x 5 round trips of 1.6 s, 3 x 1.538 s on the line");
         let one = Patience::of(&slow, &Trip { round_trips: 1, up_bytes: 0, down_bytes: 0 });
         assert_eq!(one.timeout, Nanos::from_secs(17));
         assert_eq!(one.words(), "10 x the round trip of 1s 600ms");

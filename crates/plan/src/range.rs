@@ -144,9 +144,9 @@ fn value(kind: Kind, number: Number) -> Result<Value, Wrong> {
 fn show(kind: Kind, number: Number) -> String {
     let Number { value, per_client } = number;
     match kind {
-        Kind::Size => Bytes(value as u64).to_string(),
-        Kind::Duration => Nanos(value as u64).to_string(),
-        Kind::Rate => Rate { per_second: tidied(value), per_client }.to_string(),
+        Kind::Size => Bytes(value as u64).typed(),
+        Kind::Duration => Nanos(value as u64).recorded(),
+        Kind::Rate => Rate { per_second: tidied(value), per_client }.typed(),
         _ => (value as u64).to_string(),
     }
 }

@@ -31,7 +31,7 @@ pub mod pictures;
 mod results;
 pub mod summary;
 pub mod table;
-mod terminal;
+pub mod terminal;
 mod view;
 
 pub use journal::{Journal, Reader, RecordError, RunFolder, StudyFolder, Writer};

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use weigh_model::numbers::percent;
 
 use weigh_model::trial::Point;
 use weigh_report::summary::{Cell, Interference, Limit};
@@ -472,8 +473,8 @@ impl<'a> Measuring<'a> {
         links.push(without.link());
         let absent = |reason: String| of(reason, &links);
         if own.overlap_ratio < OVERLAP_MIN {
-            let percent = 100.0 * own.overlap_ratio;
-            return Err(absent(format!("{run}: its background covers {percent:.1} % (L11)")));
+            let share = percent(100.0 * own.overlap_ratio);
+            return Err(absent(format!("{run}: its background covers {share} (L11)")));
         }
         let left = with.values(metric).map_err(absent)?;
         let right = without.values(metric).map_err(absent)?;

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weigh_model::numbers::exact;
 
 use crate::carry::CarryOutcome;
 pub use crate::claim_outcome::*;
@@ -256,8 +257,8 @@ impl Certainty {
             0 => format!("{judged} condition{plural} answered, all with exact figures."),
             _ => format!(
                 "{judged} condition{plural} answered, {uncertain} of them with a 95 % interval; \
-                without correction for their number, up to {false_max:.1} answers may be wrong by \
-                chance."
+                without correction for their number, up to {} answers may be wrong by chance.",
+                exact((false_max * 10.0).round() / 10.0)
             ),
         }
     }

@@ -85,7 +85,7 @@ impl SearchAsked {
         };
         match self.kind() {
             AxisKind::Burst => own,
-            _ => format!("{own}load.duration = \"{}\"\n", self.longest_trial()),
+            _ => format!("{own}load.duration = \"{}\"\n", self.longest_trial().recorded()),
         }
     }
 

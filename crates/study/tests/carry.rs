@@ -10,7 +10,7 @@ use weigh_study::{RunMade, RunState, Runs};
 #[test]
 fn a_recorded_run_is_answered_line_by_line() {
     let outcome = carry::answer(&asked(), &recorded());
-    let table = carry::table(&outcome);
+    let table = carry::table(&outcome, 200);
     println!("{table}");
     for family in &outcome.families {
         family.terms.iter().for_each(|term| println!("{term:?}"));
@@ -132,7 +132,7 @@ fn what_the_model_does_not_have_shows_in_what_was_held_out() {
     for family in &outcome.families {
         assert!(!family.is_predictive, "{}: {:?}", family.label, family.held_out_error);
     }
-    assert!(carry::table(&outcome).contains("do not rely on it"));
+    assert!(carry::table(&outcome, 200).contains("do not rely on it"));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_run_that_is_not_there_is_named_and_its_lanes_have_no_figure() {
         assert!(lane.floor.is_some(), "what other runs carried still stands");
     }
     assert!(outcome.lanes.iter().any(|lane| lane.family == "mqtt" && lane.refused.is_none()));
-    assert!(carry::table(&outcome).contains("no cell shows the cost of a message"));
+    assert!(carry::table(&outcome, 200).contains("no cell shows the cost of a message"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use weigh_model::Nanos;
+use weigh_model::numbers::{bytes, count, exact};
 
 use crate::facts::{Facts, TargetFact};
 
@@ -165,9 +166,9 @@ fn kernel(facts: &Facts) -> Finding {
 
 fn timers(facts: &Facts) -> Finding {
     match facts.timer_slack_ns {
-        Some(slack) if slack <= 1 => fine("timer-slack", format!("{slack} ns")),
+        Some(slack) if slack <= 1 => fine("timer-slack", Nanos(slack).to_string()),
         slack => {
-            let seen = slack.map_or_else(|| "unknown".to_owned(), |slack| format!("{slack} ns"));
+            let seen = slack.map_or_else(|| "unknown".to_owned(), |own| Nanos(own).to_string());
             let text = format!("the timer slack stays at {seen} although 1 ns was requested");
             finding(
                 "timer-slack",
@@ -226,7 +227,7 @@ fn governor(facts: &Facts) -> Finding {
 }
 
 fn load(facts: &Facts) -> Finding {
-    let text = format!("load average {:.2} on {} cores", facts.load, facts.host.cores);
+    let text = format!("load average {} on {} cores", exact(facts.load), facts.host.cores);
     if facts.load > f64::from(facts.host.cores.max(1)) * 0.5 {
         return finding(
             "load",
@@ -242,7 +243,8 @@ fn memory(demand: &Demand, facts: &Facts) -> Finding {
     let available = facts.memory_available_bytes;
     let messages = demand.messages.unwrap_or(0).saturating_mul(MESSAGE_BYTES);
     let needed = demand.standing().saturating_mul(CONNECTION_BYTES).saturating_add(messages);
-    let text = format!("about {} needed, {} available", mebibytes(needed), mebibytes(available));
+    let text =
+        format!("about {} needed, {} available", bytes(needed as f64), bytes(available as f64));
     let fix = "use fewer connections or messages, or stop other programs that hold memory";
     match available {
         0 => fine("memory", "not reported by this kernel".to_owned()),
@@ -257,7 +259,11 @@ fn descriptors(demand: &Demand, facts: &Facts) -> Finding {
     let needed = demand.standing().div_ceil(shards).saturating_add(OWN_DESCRIPTORS);
     let (soft, hard) = (facts.descriptors.soft, facts.descriptors.hard);
     if needed > hard {
-        let text = format!("each generator thread needs {needed} descriptors, {hard} are allowed");
+        let text = format!(
+            "each generator thread needs {} descriptors, {} are allowed",
+            count(needed),
+            count(hard)
+        );
         let free = hard.saturating_sub(OWN_DESCRIPTORS);
         let more = match free {
             0 => String::new(),
@@ -268,12 +274,13 @@ fn descriptors(demand: &Demand, facts: &Facts) -> Finding {
         };
         let fix = format!(
             "as root: ulimit -Hn {needed} before starting; or at most {} connections{more}",
-            free.saturating_mul(shards)
+            count(free.saturating_mul(shards))
         );
         return finding("descriptors", Level::Fatal, text, fix);
     }
     let raised = if needed > soft { ", raised by weigh" } else { "" };
-    fine("descriptors", format!("{needed} needed, {soft} (hard limit {}){raised}", count(hard)))
+    let (needed, soft, hard) = (count(needed), limit(soft), limit(hard));
+    fine("descriptors", format!("{needed} needed, {soft} (hard limit {hard}){raised}"))
 }
 
 /// Number of descriptor tables of this number of threads.
@@ -287,26 +294,33 @@ fn files(demand: &Demand, facts: &Facts) -> Finding {
     let needed = demand.standing().saturating_mul(ends).saturating_add(OWN_DESCRIPTORS);
     let free = facts.files_free;
     if needed > free {
-        let text = format!("{needed} open files needed, the system has {free} left");
+        let text =
+            format!("{} open files needed, the system has {} left", count(needed), count(free));
         let fix = format!(
             "sysctl -w fs.file-max=$(($(cut -f1 /proc/sys/fs/file-nr) + {needed})), or at most {} \
              connections",
-            free.saturating_sub(OWN_DESCRIPTORS) / ends
+            count(free.saturating_sub(OWN_DESCRIPTORS) / ends)
         );
         return finding("files", Level::Fatal, text, fix);
     }
-    fine("files", format!("{needed} open files needed, {} left in the system", count(free)))
+    let (needed, free) = (count(needed), limit(free));
+    fine("files", format!("{needed} open files needed, {free} left in the system"))
 }
 
 /// With connection tracking, the kernel drops packets of connections that do not fit its table.
 fn tracking(demand: &Demand, free: u64) -> Finding {
     let needed = demand.standing();
-    let text = format!("the kernel must track {needed} connections and has room for {free}");
+    let text = format!(
+        "the kernel must track {} connections and has room for {}",
+        count(needed),
+        count(free)
+    );
     if needed > free {
         let fix = format!(
             "sysctl -w net.netfilter.nf_conntrack_max=$(($(cat \
-             /proc/sys/net/netfilter/nf_conntrack_count) + {needed})), or at most {free} \
-             connections"
+             /proc/sys/net/netfilter/nf_conntrack_count) + {needed})), or at most {} \
+             connections",
+            count(free)
         );
         return finding("connection-tracking", Level::Fatal, text, fix);
     }
@@ -318,13 +332,17 @@ fn target_descriptors(demand: &Demand, facts: &Facts) -> Finding {
     let needed = demand.standing().div_ceil(shards).saturating_add(OWN_DESCRIPTORS);
     let hard = facts.descriptors.hard;
     if needed > hard {
-        let text = format!("the target needs {needed} descriptors, {hard} are allowed");
+        let text =
+            format!("the target needs {} descriptors, {} are allowed", count(needed), count(hard));
         let free = hard.saturating_sub(OWN_DESCRIPTORS).saturating_mul(shards);
-        let fix =
-            format!("as root: ulimit -Hn {needed} before starting; or at most {free} connections");
+        let fix = format!(
+            "as root: ulimit -Hn {needed} before starting; or at most {} connections",
+            count(free)
+        );
         return finding("target-descriptors", Level::Fatal, text, fix);
     }
-    fine("target-descriptors", format!("{needed} needed by the target, {} allowed", count(hard)))
+    let (needed, hard) = (count(needed), limit(hard));
+    fine("target-descriptors", format!("{needed} needed by the target, {hard} allowed"))
 }
 
 fn ports(demand: &Demand, facts: &Facts) -> Finding {
@@ -332,20 +350,23 @@ fn ports(demand: &Demand, facts: &Facts) -> Finding {
     let available = facts.ports().saturating_mul(addresses);
     let needed = demand.standing();
     let text = format!(
-        "{needed} connections to one address need as many ports; {available} are available \
-         ({addresses} x {})",
-        facts.ports()
+        "{} connections to one address need as many ports; {} are available ({addresses} x {})",
+        count(needed),
+        count(available),
+        count(facts.ports())
     );
     if needed > available {
         let fix = format!(
-            "at most {available} connections, or connect from {} addresses (127.0.0.1 and up), or \
-             sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"",
+            "at most {} connections, or connect from {} addresses (127.0.0.1 and up), or sysctl -w \
+             net.ipv4.ip_local_port_range=\"1024 65535\"",
+            count(available),
             needed.div_ceil(facts.ports().max(1))
         );
         return finding("ports", Level::Fatal, text, fix);
     }
     if needed.saturating_add(facts.time_wait) > available && !reuses(demand, facts) {
-        let text = format!("{text}; {} closed connections may still hold a port", facts.time_wait);
+        let closed = count(facts.time_wait);
+        let text = format!("{text}; {closed} closed connections may still hold a port");
         return finding("ports", Level::Warning, text, "wait a minute until ports are released");
     }
     fine("ports", text)
@@ -364,14 +385,16 @@ fn port_turnover(demand: &Demand, facts: &Facts) -> Finding {
         (rate * span_s).min(by_count.unwrap_or(f64::INFINITY))
     });
     let text = format!(
-        "a closed connection keeps its port for {wait_s:.0} s: {sustained:.0} connections per \
-         second are sustainable"
+        "a closed connection keeps its port for {wait_s} s: {} connections per second are \
+         sustainable",
+        exact(sustained.round())
     );
     let fix = "lower the rate (-R), connect from more addresses, or \
                sysctl -w net.ipv4.tcp_tw_reuse=1";
     match (by_rate, by_count) {
         (Some(used), _) if used > available => {
-            let text = format!("{text}; {used:.0} of {available:.0} ports would be in use");
+            let (used, available) = (exact(used.round()), exact(available));
+            let text = format!("{text}; {used} of {available} ports would be in use");
             finding("port-turnover", Level::Fatal, text, fix)
         }
         (Some(_), _) => fine("port-turnover", text),
@@ -391,7 +414,11 @@ fn backlog(demand: &Demand, facts: &Facts) -> Finding {
         false => OPENING_AT_ONCE.saturating_mul(u64::from(demand.shards.max(1))),
     };
     let (needed, backlog) = (demand.standing().min(at_once), facts.backlog);
-    let text = format!("{needed} connections opened at once; {backlog} can wait to be accepted");
+    let text = format!(
+        "{} connections opened at once; {} can wait to be accepted",
+        count(needed),
+        count(backlog)
+    );
     if needed > backlog {
         let text = format!("{text}: some would take a second or more to connect");
         let fix = format!(
@@ -429,12 +456,8 @@ fn installed(demand: &Demand, target: &TargetFact) -> Finding {
     }
 }
 
-fn mebibytes(bytes: u64) -> String {
-    format!("{} MiB", bytes.div_ceil(1 << 20))
-}
-
-fn count(number: u64) -> String {
-    if number == u64::MAX { "unlimited".to_owned() } else { number.to_string() }
+fn limit(number: u64) -> String {
+    if number == u64::MAX { "unlimited".to_owned() } else { count(number) }
 }
 
 #[cfg(test)]

@@ -524,7 +524,7 @@ fn gateway_words(
 /// Gathering options of a stage, as far as given.
 fn gathering_words(assembly: &Assembly) -> impl Iterator<Item = OsString> + use<> {
     let batch = assembly.batch.map(|batch| batch.to_string());
-    let linger = assembly.linger.map(|linger| linger.to_string());
+    let linger = assembly.linger.map(|linger| linger.typed());
     let said = [("--batch", batch), ("--linger", linger)].into_iter();
     said.flat_map(|(flag, value)| value.map(|value| [flag.into(), value.into()])).flatten()
 }

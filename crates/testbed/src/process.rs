@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use weigh_model::numbers::seconds;
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -106,8 +107,8 @@ pub enum ProcessError {
     },
     /// It did not become ready in time.
     #[error(
-        "{program} was not ready within {within:?}; the end of its log:\n{log}\n\
-         help: {fix}",
+        "{program} was not ready within {}; the end of its log:\n{log}\nhelp: {fix}",
+        seconds(.within.as_secs_f64()),
         fix = READ_LOG
     )]
     NotReady {
@@ -143,6 +144,8 @@ impl ManagedProcess {
         let mut command = Command::new(&start.program);
         command
             .args(&start.arguments)
+            // A log has no width: its lines stay whole.
+            .env("COLUMNS", u16::MAX.to_string())
             .envs(start.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(&start.folder)
             .process_group(0)

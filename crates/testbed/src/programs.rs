@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use weigh_model::numbers::seconds;
 
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
@@ -80,7 +81,7 @@ pub enum ProgramError {
         error: io::Error,
     },
     /// It took too long and was stopped.
-    #[error("it did not end within {within:?} and was stopped; {printed}")]
+    #[error("it did not end within {} and was stopped; {printed}", seconds(.within.as_secs_f64()))]
     TooLong {
         /// The time it had.
         within: Duration,

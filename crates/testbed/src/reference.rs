@@ -7,6 +7,7 @@ use std::process::{ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use weigh_model::numbers::seconds;
 
 use rustix::process::Signal;
 use serde::de::DeserializeOwned;
@@ -45,8 +46,9 @@ pub enum ReferenceError {
     Nonsense(String),
     /// It did not answer in time.
     #[error(
-        "the reference server did not answer within {within:?}; the end of its log:\n{log}\n\
+        "the reference server did not answer within {}; the end of its log:\n{log}\n\
          help: {fix}",
+        seconds(.within.as_secs_f64()),
         fix = READ_LOG
     )]
     Silent {

@@ -70,7 +70,7 @@ fn nonsense_and_silence_are_told_apart() {
     assert!(error.contains("found \"hello\""), "{error}");
     let script = Script::new("reference-silent", "echo thinking >&2; sleep 1000\n");
     let error = script.start(Duration::from_millis(300)).unwrap_err().to_string();
-    assert!(error.contains("did not answer within 300ms"), "{error}");
+    assert!(error.contains("did not answer within 300 ms"), "{error}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use weigh_model::numbers::{exact, three_digits};
 
 use clap::Args;
 use serde_json::json;
@@ -42,7 +43,7 @@ impl Devices {
             (Some(chosen), false) => one(&catalogue, chosen)?,
             (None, false) => list(&catalogue)?,
         };
-        let put = if self.json { output::put } else { output::put_folded };
+        let put = if self.json { output::put_document } else { output::put };
         put(&text)?;
         Ok(Exit::Done)
     }
@@ -129,8 +130,12 @@ fn cases(catalogue: &Catalogue, kind: Kind, file: &PartFile) -> Result<String, S
         let percent = (closed.modelled / closed.published - 1.0) * 100.0;
         let _ = writeln!(
             text,
-            "  {:<12}   {}: {:.2} {} modelled, {} published ({percent:+.2} %)",
-            "", closed.case, closed.modelled, closed.unit, closed.published
+            "  {:<12}   {}: {} {} modelled, {} published ({percent:+.2} %)",
+            "",
+            closed.case,
+            three_digits(closed.modelled),
+            closed.unit,
+            exact(closed.published)
         );
     }
     Ok(text)

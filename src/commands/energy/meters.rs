@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use weigh_model::numbers::{count, three_digits, time};
 
 use clap::Args;
 use weigh_model::MeterChoice;
@@ -51,7 +52,7 @@ impl Meters {
                 .map_err(|error| Stop::new(Exit::Internal, error))?,
             false => found.iter().map(line).collect::<String>() + OUTSIDE,
         };
-        let put = if self.json { output::put } else { output::put_folded };
+        let put = if self.json { output::put_document } else { output::put };
         put(&text).map(|()| Exit::Done)
     }
 }
@@ -92,10 +93,10 @@ fn read_log(log: &str, run: &str, runs: &Path) -> Result<Exit, Stop> {
     let events: Vec<Event> = read.events.into_iter().chain(told.iter().cloned()).collect();
     folder.write_results(&events).map_err(not_recorded)?;
     output::put(&told.iter().filter_map(aligned).collect::<String>())?;
-    let count = told.iter().filter(|event| matches!(event, Event::EnergyMeasured(_))).count();
+    let trials = told.iter().filter(|event| matches!(event, Event::EnergyMeasured(_))).count();
     let name = folder.id();
     output::put(&format!(
-        "{count} trials have energy figures now: weigh report {name} shows them\n"
+        "{trials} trials have energy figures now: weigh report {name} shows them\n"
     ))?;
     Ok(Exit::Done)
 }
@@ -104,11 +105,11 @@ fn read_log(log: &str, run: &str, runs: &Path) -> Result<Exit, Stop> {
 fn aligned(event: &Event) -> Option<String> {
     let Event::LogAligned(own) = event else { return None };
     Some(format!(
-        "{}: {} rows, its clock {:.1} ppm fast, moments within {:.1} ms, correlation {:.2}\n",
+        "{}: {} rows, its clock {} ppm fast, moments within {}, correlation {:.2}\n",
         own.file,
-        own.rows,
-        own.drift_ppm,
-        own.bound_ns as f64 / 1e6,
+        count(own.rows),
+        three_digits(own.drift_ppm),
+        time(own.bound_ns as f64, false),
         own.correlation
     ))
 }

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use weigh_model::numbers::count;
 
 use clap::Args;
 use weigh_model::battery::Battery;
@@ -21,7 +22,7 @@ use crate::numbers::rundown as rundown_text;
 use crate::planning::conduct::{password_of_environment, secrets_of};
 use crate::planning::plan_file::PlanFile;
 use crate::show::output;
-use crate::show::terminal::Lines;
+use crate::show::terminal::{Lines, width};
 use weigh_runner::case::check::check_trial;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::{Case, decide};
@@ -101,14 +102,15 @@ impl Rundown {
         if self.json {
             let text = serde_json::to_string_pretty(&report);
             let text = text.map_err(|error| Stop::new(Exit::Internal, error))?;
-            output::put(&(text + "\n"))?;
+            output::put_document(&(text + "\n"))?;
         } else {
-            output::put(&rundown_text::render(&report))?;
+            output::put(&rundown_text::render(&report, width()))?;
         }
         Ok(Exit::Done)
     }
 
     fn run_down(&self, plan: &Path) -> Result<Exit, Stop> {
+        eprintln!("weigh: {}; checking the battery and the machine first", plan.display());
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         let (plan, cases) = self.cases(plan, &catalogue)?;
         let power = Power::of_a_battery(self.no_gauge)?;
@@ -155,7 +157,7 @@ impl Rundown {
         };
         let ended = running.run(log)?;
         let sessions = counts.of(&ended.standing);
-        output::put(&format!("{sessions} sessions; log: {}\n", folder.display()))?;
+        output::put(&format!("{} sessions; log: {}\n", count(sessions), folder.display()))?;
         Ok(exit(ended.reason))
     }
 

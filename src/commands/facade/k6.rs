@@ -79,8 +79,9 @@ fn decide(given: &Given, asked: &mut Asked) -> Result<(), Stop> {
         (_, 0) => words.duration = Some(duration),
         (_, all) => {
             return Err(Stop::usage(format!(
-                "-d {duration} -i {all}: a load has a duration or a number of messages, not \
-                 both\nhelp: leave -d or -i out"
+                "-d {} -i {all}: a load has a duration or a number of messages, not both\n\
+                 help: leave -d or -i out",
+                duration.typed()
             )));
         }
     }

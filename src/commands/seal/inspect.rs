@@ -34,12 +34,14 @@ impl Inspect {
             (_, Some(path)) => {
                 let place = path.display().to_string();
                 let key = KeyFile::from_pem(&files::key(path)?, &place).map_err(files::stop)?;
-                output::put(&self.key_text(&key)?)?;
+                output::put_document(&self.key_text(&key)?)?;
             }
             (Some(path), None) => {
                 let object = inspect(&files::bytes(path)?).map_err(files::stop_at(path))?;
-                let shown = if self.json { json(&object)? } else { text::render(&object) };
-                output::put(&shown)?;
+                match self.json {
+                    true => output::put_document(&json(&object)?)?,
+                    false => output::put(&text::render(&object))?,
+                }
             }
             (None, None) => {
                 return Err(Stop::usage(

@@ -57,8 +57,11 @@ impl Judge {
         let out = self.out.clone().unwrap_or_else(default);
         let outcome = several.outcome(&study, &out);
         several_runs::write(&out, &study, &outcome)?;
-        let text = if self.json { outcome.to_json() } else { study_text::shown(&outcome, &out) };
-        output::put(&text).map(|()| Exit::Done)
+        match self.json {
+            true => output::put_document(&outcome.to_json())?,
+            false => output::put(&study_text::shown(&outcome, &out))?,
+        }
+        Ok(Exit::Done)
     }
 
     fn texts(&self, several: &Several, data: Option<&Path>) -> Result<StudyTexts, Stop> {

@@ -16,7 +16,6 @@ use weigh_runner::study::external_servers::ExternalServers;
 use weigh_runner::study::library::{self, Studies};
 use weigh_runner::study::parts::{Asked, PartsContext, parts};
 use weigh_runner::study::tool_parts::tools;
-use weigh_runner::watcher::rough;
 
 /// Flags of `weigh study list`.
 #[derive(Args)]
@@ -54,7 +53,7 @@ impl List {
         let row = |texts| Row::of(library::read(texts, &catalogue, &Lines)?, &ground);
         let rows = texts.all().iter().map(row).collect::<Result<Vec<Row>, Stop>>()?;
         let text = if self.json { json_of(&rows) } else { text_of(&rows) };
-        let put = if self.json { output::put } else { output::put_folded };
+        let put = if self.json { output::put_document } else { output::put };
         put(&text).map(|()| Exit::Done)
     }
 }
@@ -81,7 +80,7 @@ fn text_of(rows: &[Row]) -> String {
     for Row { study, times } in rows {
         let _ = writeln!(text, "{:width$}  {}", study.name, study.question);
         let (experiments, claims) = (study.experiments.len(), study.claims.len());
-        let times = times.map(|(scale, time)| format!("{scale} {}", rough(time)));
+        let times = times.map(|(scale, time)| format!("{scale} {}", time.rough()));
         let _ = writeln!(
             text,
             "{:width$}  {experiments} experiments, {claims} claims; {}",

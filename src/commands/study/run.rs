@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use weigh_model::numbers::count;
 
 use clap::Args;
 use serde_json::json;
@@ -28,7 +29,6 @@ use weigh_runner::study::session::{CheckedPart, Progress, privileges};
 use weigh_runner::study::study_run::{self, StudyRun};
 use weigh_runner::study::tool_parts::{ToolPart, tools};
 use weigh_runner::study::tools::CheckedTool;
-use weigh_runner::watcher::rough;
 
 /// Flags of `weigh study run`.
 #[derive(Args)]
@@ -114,8 +114,11 @@ impl Run {
         let catalogue = Catalogue::load(data).map_err(Stop::usage)?;
         let ground = self.ground(&catalogue, data)?;
         let asked = self.asked();
+        let chosen = self.chosen(&Studies::load(data)?)?;
+        let studies = if chosen.len() == 1 { "study" } else { "studies" };
+        self.begins(&format!("{} {studies}", chosen.len()));
         let mut all = Vec::new();
-        for texts in self.chosen(&Studies::load(data)?)? {
+        for texts in chosen {
             let study = library::read(&texts, &catalogue, &Lines)?;
             let parts = parts(&study, &asked, &ground)?;
             let tools = tools(&study, &asked, &ground)?;
@@ -133,6 +136,7 @@ impl Run {
     /// Resumes the run of a study.
     fn go_on(&self, name: &str) -> Result<Exit, Stop> {
         let folder = StudyFolder::find(&self.runs, name).map_err(Stop::usage)?;
+        self.begins(&format!("resuming {}", folder.id()));
         let kept = StudyRun::open(folder)?;
         let texts = study_run::texts(&kept.folder)?;
         let data = kept.about.data.clone().map(PathBuf::from);
@@ -161,6 +165,13 @@ impl Run {
                 .ok_or_else(|| Stop::new(Exit::Internal, "there is only one study to resume"))
         };
         self.sit_all(all, &context, again)
+    }
+
+    /// Prints what begins before anything that takes time.
+    fn begins(&self, what: &str) {
+        if !self.quiet && !self.dry {
+            eprintln!("weigh: {what}; reading the plans and checking the machine first");
+        }
     }
 
     fn ground<'g>(
@@ -287,11 +298,11 @@ impl Run {
         match done {
             _ if !self.json => Ok(()),
             // One study alone has its own document, also if `--all` found it.
-            [only] if asked == 1 => output::put(&only.outcome.to_json()),
+            [only] if asked == 1 => output::put_document(&only.outcome.to_json()),
             all => {
                 let outcomes: Vec<_> = all.iter().map(|own| &own.outcome).collect();
                 let document = json!({ "schema": STUDIES_SCHEMA, "studies": outcomes });
-                output::put(&format!("{document:#}\n"))
+                output::put_document(&format!("{document:#}\n"))
             }
         }
     }
@@ -360,7 +371,7 @@ impl Run {
                         "tools": own.tools.iter().map(tool).collect::<Vec<_>>() })
             };
             let document = json!({ "studies": all.iter().map(study).collect::<Vec<_>>() });
-            return output::put(&format!("{document:#}\n")).map(|()| Exit::Done);
+            return output::put_document(&format!("{document:#}\n")).map(|()| Exit::Done);
         }
         let mut text = String::new();
         for own in all {
@@ -382,7 +393,7 @@ impl Run {
         }
         let sum = all.iter().map(time);
         let sum = sum.fold(Nanos(0), |sum, time| sum + time);
-        let _ = writeln!(text, "about {} in all (an estimate)", rough(sum));
+        let _ = writeln!(text, "about {} in all (an estimate)", sum.rough());
         output::put(&text).map(|()| Exit::Done)
     }
 }
@@ -398,7 +409,7 @@ fn advise(all: &[Begun], done: &[Done], is_cut_short: bool) {
     }
 }
 
-/// Returns a line such as `hydroponics: 12 plans, 340 trials or more, 2 tools, about 3m 5s`.
+/// Returns a line such as `hydroponics: 12 plans, 340 trials or more, 2 tools, about 3 min 5 s`.
 fn heading(own: &Begun) -> String {
     let left = own.parts.iter().filter(|(part, why)| why.is_none() && part.time > Nanos(0));
     let left: Vec<&Part> = left.map(|(part, _)| part).collect();
@@ -411,12 +422,12 @@ fn heading(own: &Begun) -> String {
     let plural = |number: usize| if number == 1 { "" } else { "s" };
     let mut parts = Vec::new();
     if plans > 0 {
-        parts.push(format!("{plans} plan{}, {trials} trials or more", plural(plans)));
+        parts.push(format!("{plans} plan{}, {} trials or more", plural(plans), count(trials)));
     }
     if tools > 0 {
         parts.push(format!("{tools} tool{}", plural(tools)));
     }
-    format!("{name}: {}, about {}", parts.join(", "), rough(time(own)))
+    format!("{name}: {}, about {}", parts.join(", "), time(own).rough())
 }
 
 /// Returns remarks on the plans that run, such as `all plans: memory is limited by RLIMIT_DATA

@@ -59,7 +59,7 @@ impl Show {
             None => whole(&study, &parts, &tools),
         };
         // Plans are files: their lines stay whole.
-        let put = if self.experiment.is_some() { output::put } else { output::put_folded };
+        let put = if self.experiment.is_some() { output::put_document } else { output::put };
         put(&text).map(|()| Exit::Done)
     }
 }

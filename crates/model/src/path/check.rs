@@ -22,9 +22,10 @@ pub(super) fn check(path: &Path, up: &Change, down: &Change) -> Result<(), Strin
         let name = format!("step {}", index + 1);
         if step.at <= last {
             return Err(format!(
-                "{name}: at = \"{}\" is not after \"{last}\": steps follow each other, the first \
-                 later than 0",
-                step.at
+                "{name}: at = \"{}\" is not after \"{}\": steps follow each other, the first later \
+                 than 0",
+                step.at.typed(),
+                last.typed()
             ));
         }
         if step.up == Change::default() && step.down == Change::default() {

@@ -271,27 +271,34 @@ impl GilbertElliott {
 }
 
 impl fmt::Display for Direction {
-    /// The label of a figure: `29.6ms + uniform 14ms, loss 1%, 10Mbit/s (queue 64000B)`.
+    /// The label of a figure: `29.6 ms + uniform 14 ms, loss 1 %, 10 Mbit/s (queue 64,000 B)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.delay, self.jitter)?;
         match self.loss {
             Loss::Independent(share) if share == Share::ZERO => {}
-            Loss::Independent(share) => write!(f, ", loss {share}")?,
+            Loss::Independent(share) => write!(f, ", loss {}", spaced(&share))?,
             Loss::GilbertElliott(_) => {
-                write!(f, ", loss {} in bursts", Share(self.loss.long_run()))?;
+                write!(f, ", loss {} in bursts", spaced(&Share(self.loss.long_run())))?;
             }
         }
         if self.duplicate != Share::ZERO {
-            write!(f, ", {} twice", self.duplicate)?;
+            write!(f, ", {} twice", spaced(&self.duplicate))?;
         }
         if let Some(reorder) = self.reorder.filter(|reorder| reorder.share != Share::ZERO) {
-            write!(f, ", {} held back {}", reorder.share, reorder.by)?;
+            write!(f, ", {} held back {}", spaced(&reorder.share), reorder.by)?;
         }
         if let (Some(rate), Some(queue)) = (self.rate, self.queue) {
-            write!(f, ", {rate} (queue {queue})")?;
+            write!(f, ", {} (queue {queue})", spaced(&rate))?;
         }
         Ok(())
     }
+}
+
+/// A quantity as it is typed, with a blank before its unit.
+fn spaced(quantity: &impl fmt::Display) -> String {
+    let text = quantity.to_string();
+    let unit = text.find(|c: char| c.is_alphabetic() || c == '%').unwrap_or(text.len());
+    format!("{} {}", &text[..unit], &text[unit..])
 }
 
 impl fmt::Display for Jitter {

@@ -54,8 +54,8 @@ fn a_path_is_read() {
     assert!(!path.is_free() && !path.down.is_free() && Direction::free().is_free());
     assert_eq!(
         path.up.to_string(),
-        "30ms + pareto 1ms, 1.5, at most 100ms, loss 1.923076923% in bursts, 0.1% twice, \
-         2% held back 5ms, 10Mbit/s (queue 64000B)"
+        "30 ms + pareto 1 ms, 1.5, at most 100 ms, loss 1.923076923 % in bursts, 0.1 % twice, 2 % \
+         held back 5 ms, 10 Mbit/s (queue 64,000 B)"
     );
 }
 

@@ -5,6 +5,7 @@
 
 use super::entry::Entry;
 use crate::binding::{Bound, Pace, large};
+use crate::numbers::{count, exact, percent, three_digits};
 use crate::protocol::ErrorWords;
 use crate::rule::Rule;
 use crate::severity::Severity;
@@ -19,15 +20,15 @@ warnings! {
          rate; or lower the rate (-R)"
         "methodology.md#5-when-a-result-is-invalid";
     RateNotReached(offered: f64, achieved: f64) "rate-not-reached" Warning
-        ["{:.0}/s offered, {:.0}/s handed over", offered, achieved]
+        ["{}/s offered, {}/s handed over", exact(*offered), exact(*achieved)]
         "the result is that of a lower load than the one asked for"
         "find the difference in the ledger as not_sent, or in the send lag; for the full rate use \
          more connections (-c) or generator threads (--shards)"
         "methodology.md#5-when-a-result-is-invalid";
     Backlog(messages: u64, drained: Nanos) "backlog" Warning
         [
-            "{} messages were in flight when the load ended; the last one arrived {:.1} s later",
-            large(*messages), drained.as_secs_f64()
+            "{} messages were in flight when the load ended; the last one arrived {} later",
+            large(*messages), drained
         ]
         "response times include the wait in a queue that grew during the load"
         "throughput_out counts arrivals during the load; lower the rate (-R; in a plan load.rate) \
@@ -65,7 +66,7 @@ warnings! {
         "repeat at least 5 times (--reps 5; in a plan repeat.at_least)"
         "methodology.md#7-repetition";
     QuantileBeyondData(quantile: &'static str, needed: u64, had: u64) "L17" Warning
-        ["{} needs {} samples, there were {}", quantile, needed, had]
+        ["{} needs {} samples, there were {}", quantile, count(*needed), count(*had)]
         "a quantile beyond the data depends on a few messages"
         "send more messages (-n; in a plan load.messages), or read a lower quantile"
         "methodology.md#6-the-rules-l01-to-l20";
@@ -75,7 +76,7 @@ warnings! {
         "read the losses in the ledger first, then the times"
         "methodology.md#1-the-times-of-a-message";
     Granted(what: String, asked: u64, granted: u64) "granted-less" Warning
-        ["{}: {} asked, {} granted by the server", what, asked, granted]
+        ["{}: {} asked, {} granted by the server", what, count(*asked), count(*granted)]
         "the server granted other terms than the load asked for"
         "compare only with results under the same terms"
         "methodology.md#4-guarantees-are-not-mixed";
@@ -136,12 +137,12 @@ warnings! {
         "repeat it for a full window (weigh run --resume RUN)"
         "guide/when-a-run-ends-early.md";
     ServerCountDiffers(theirs: u64, ours: u64) "server-count-differs" Invalid
-        ["the reference server counted {}, the ledger {}", theirs, ours]
+        ["the reference server counted {}, the ledger {}", count(*theirs), count(*ours)]
         "one of the two counts is wrong, so figures of the trial are not reliable"
         "this is a fault of Weighbridge: please report it with the run folder"
         "methodology.md#2-the-ledger";
     StoredCountDiffers(rows: u64, told: u64) "stored-count-differs" Invalid
-        ["{} rows are stored, and the store reported {}", rows, told]
+        ["{} rows are stored, and the store reported {}", count(*rows), count(*told)]
         "the number of delivered messages is unknown"
         "check whether a stage exited in the trial or another process wrote to the store; else it \
          is a fault of Weighbridge: please report it with the run folder"
@@ -155,7 +156,7 @@ warnings! {
         "delivered is the count of the last stage; lower the load, or store in SQLite, and repeat"
         "guide/pipeline.md";
     ConfirmedNotStored(messages: u64) "confirmed-not-stored" Invalid
-        ["{} messages were confirmed and not stored", messages]
+        ["{} messages were confirmed and not stored", count(*messages)]
         "the pipeline confirmed messages that it then lost"
         "check whether a stage exited in the trial; else the stage that confirms does so too early"
         "guide/pipeline.md";
@@ -163,7 +164,7 @@ warnings! {
         [
             "the routes of {} of {} stored messages are not known from end to end ({} damaged \
              records)",
-            broken, of, damaged
+            count(*broken), count(*of), count(*damaged)
         ]
         "hop times are those of the other messages only"
         "check whether a stage was killed: it loses its last records, and repeats messages after a \
@@ -175,19 +176,22 @@ warnings! {
         "this is a fault of Weighbridge: please report it with the run folder"
         "methodology.md#2-the-ledger";
     ConnectionsLost(lost: u64, of: u64, reason: String) "connections-lost" Warning
-        ["connections failed or were closed {} times ({} were asked for): {}", lost, of, reason]
+        [
+            "connections failed or were closed {} times ({} were asked for): {}",
+            count(*lost), count(*of), reason
+        ]
         "the load came from fewer clients than the plan asks for"
         "see the causes in the ledger and the target's log"
         "methodology.md#2-the-ledger";
     ErrorAnswers(errors: u64, sent: u64, first: ErrorWords) "error-answers" Warning
-        ["{} of {} messages were answered with {}", errors, sent, first.name]
+        ["{} of {} messages were answered with {}", count(*errors), count(*sent), first.name]
         "errors are not in response times; they have their own times (error_time_ns)"
         "check address, path, credentials and limits of the server"
         "methodology.md#2-the-ledger";
     PollsRefused(refused: u64, polls: u64, first: ErrorWords) "polls-refused" Warning
         [
             "{} of {} requests of consumers were answered with {}",
-            refused, polls, first.name
+            count(*refused), count(*polls), first.name
         ]
         "delivery times include the time until the next successful request"
         "check the path that consumers request and its credentials; messages they did not get are \
@@ -197,22 +201,22 @@ warnings! {
         [
             "{} of {} requests of consumers were not made, because the previous one was not \
              answered yet",
-            skipped, due
+            count(*skipped), count(*due)
         ]
         "consumers polled less often than the load says"
         "use a period longer than an answer takes (--period; in a plan load.poll_period)"
         "guide/polling.md";
-    NearBaseline(rate: f64, most: f64) "near-null-path" Warning
+    NearBaseline(reached: f64, most: f64) "near-null-path" Warning
         [
-            "{:.0}/s: the baseline of this machine and build is {:.0}/s, reached against the \
-             built-in server",
-            rate, most
+            "{}/s: the baseline of this machine and build is {}/s, reached against the built-in \
+             server",
+            exact(*reached), exact(*most)
         ]
         "the rate may be the generator's limit and not the target's"
         "compare the CPU of both ends, or give the generator more cores (--shards N)"
         "methodology.md#3-rates-cost-and-size";
     Burst(mean: f64) "burst" Warning
-        ["messages left in bursts, {:.1} to a write on average", mean]
+        ["messages left in bursts, {} to a write on average", three_digits(*mean)]
         "coalesced messages are cheaper for both ends than one write each"
         "compare only with tools that coalesce too, or write separately (--single-writes; in a \
          plan load.writes = \"single\")"
@@ -224,7 +228,7 @@ warnings! {
          producer_dropped"
         "guide/transfers.md";
     LittleResidual(residual: f64) "L01" Warning
-        ["Little's law is off by {:.1} %", residual * 100.0]
+        ["Little's law is off by {}", percent(residual * 100.0)]
         "throughput, response time and messages in flight contradict each other"
         "measure longer (-d; in a plan load.duration): the window was not steady"
         "methodology.md#6-the-rules-l01-to-l20";
@@ -233,8 +237,8 @@ warnings! {
         "the mean of a changing rate does not describe any one state"
         "warm up longer (--warmup; in a plan load.warmup) or measure longer; see the rate over time"
         "methodology.md#7-repetition";
-    Disturbed(percent: f64) "disturbed" Warning
-        ["other programs used {:.0} % of a core during the measurement", percent]
+    Disturbed(used: f64) "disturbed" Warning
+        ["other programs used {} of a core during the measurement", percent(*used)]
         "they take processor time from generator and target"
         "stop other programs and repeat; until then compare ratios, not absolute figures"
         "guide/reading-the-report.md";
@@ -244,8 +248,8 @@ warnings! {
         "measure without --keep-messages (in a plan observe.messages), or lower the \
          rate, or keep a core free"
         "guide/exports.md";
-    MessagesUnsettled(count: u64) "messages-unsettled" Warning
-        ["the fate of {} messages is not in messages.parquet", count]
+    MessagesUnsettled(messages: u64) "messages-unsettled" Warning
+        ["the fate of {} messages is not in messages.parquet", count(*messages)]
         "the file of single messages is incomplete"
         "use the ledger, which is complete; shorten the trial to have all messages in the file"
         "guide/exports.md";
@@ -276,7 +280,7 @@ warnings! {
         "check which process removes interfaces on this machine, and repeat the trial"
         "guide/paths.md";
     PathDropped(packets: u64) "path-dropped" Warning
-        ["the path dropped {} packets, and messages were lost or not sent", packets]
+        ["the path dropped {} packets, and messages were lost or not sent", count(*packets)]
         "the loss may be the path's and not the target's"
         "read the causes in the ledger: what a protocol does not repeat is lost with the packet"
         "guide/paths.md";

@@ -21,8 +21,7 @@ fn row(entry: &Entry) -> String {
         "{}" => "see the text of the warning",
         what => what,
     };
-    let seen = seen.replace("{:.0}", "{}").replace("{:.1}", "{}");
-    let seen = with_figures(&seen);
+    let seen = with_figures(seen);
     let Entry { name, why, fix, .. } = entry;
     format!("| [`{name}`]({link}) | {severity} | {seen} | {why} | {fix} |\n")
 }

@@ -3,6 +3,7 @@
 
 use crate::clocks::pair::{ClockPair, Exchange};
 use serde::Serialize;
+use weigh_model::numbers::{count, span};
 use weigh_stats::Refusal;
 use weigh_stats::quantile::nearest_rank;
 
@@ -93,9 +94,11 @@ pub enum OneWayRefusal {
     },
     /// A message arrived before it can have been sent.
     #[error(
-        "L20: message {number} arrived {early_ns:.0} ns before it was sent, and the clocks are \
-         known to within {bound_ns:.0} ns: a clock was set, the stamps are of other clocks, or \
-         messages went the other way (--back)"
+        "L20: message {} arrived {} before it was sent, and the clocks are known to within {}: a \
+         clock was set, the stamps are of other clocks, or messages went the other way (--back)",
+        count(*.number as u64),
+        span(*.early_ns),
+        span(*.bound_ns)
     )]
     BeforeItWasSent {
         /// Its number, from 1.
@@ -203,7 +206,9 @@ impl Delays<'_> {
         };
         if value.abs() <= bound {
             let refused = Some(format!(
-                "L20: the clocks are known to within {bound:.0} ns, and the figure is {value:.0} ns"
+                "L20: the clocks are known to within {}, and the figure is {}",
+                span(bound),
+                span(value)
             ));
             return OneWayFigure { name, value: None, bound, refused };
         }
@@ -236,7 +241,7 @@ fn spread(
     let name = "one_way_time_ns.p99_less_p50";
     let is_known = value > bound;
     let refused = (!is_known).then(|| {
-        format!("L20: drift alone could cause {bound:.0} ns, and the figure is {value:.0} ns")
+        format!("L20: drift alone could cause {}, and the figure is {}", span(bound), span(value))
     });
     Some(OneWayFigure { name, value: is_known.then_some(value), bound, refused })
 }
@@ -268,16 +273,15 @@ fn check_watched(
     let own = arrived.iter().flat_map(|message| own_times(*message, clocks, direction));
     let (first, last) = own.fold((i64::MAX, i64::MIN), |(a, b), at| (a.min(at), b.max(at)));
     let unwatched = |what: String| Err(OneWayRefusal::Unwatched { what });
-    let seconds = |ns: i64| ns as f64 / 1e9;
     let begin = exchanges.iter().map(|exchange| exchange.sent).min().unwrap_or(i64::MAX);
     let end = exchanges.iter().map(|exchange| exchange.received).max().unwrap_or(i64::MIN);
     if begin > first {
-        let late = seconds(begin.saturating_sub(first));
-        return unwatched(format!("the first exchange came {late:.3} s after the first message"));
+        let late = span(begin.saturating_sub(first) as f64);
+        return unwatched(format!("the first exchange came {late} after the first message"));
     }
     if end < last {
-        let early = seconds(last.saturating_sub(end));
-        return unwatched(format!("the last exchange ended {early:.3} s before the last message"));
+        let early = span(last.saturating_sub(end) as f64);
+        return unwatched(format!("the last exchange ended {early} before the last message"));
     }
     let is_during = |exchange: &Exchange| exchange.sent >= first && exchange.received <= last;
     // A burst may be shorter than the pause between two exchanges.

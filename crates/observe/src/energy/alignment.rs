@@ -4,6 +4,7 @@
 //! drift.
 
 use weigh_model::energy::Span;
+use weigh_model::numbers::{exact, seconds};
 
 /// Relation of a meter's clock to the run's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,16 +37,18 @@ impl Alignment {
         let log = Integrals::of(powers);
         if log.length_s() > LOG_S_MAX {
             return Err(format!(
-                "the log is {:.0} s long, and a run at most {LOG_S_MAX:.0} s: cut it to the run",
-                log.length_s()
+                "the log is {} long, and a run at most {}: cut it to the run",
+                seconds(log.length_s()),
+                seconds(LOG_S_MAX)
             ));
         }
         let needed_s = apart_s + second.length_s;
         if log.length_s() < needed_s {
             return Err(format!(
-                "the log is {:.1} s long, and first to last pulse are {needed_s:.1} s: log from \
-                 before the run to its end",
-                log.length_s()
+                "the log is {} long, and first to last pulse are {}: log from before the run to \
+                 its end",
+                seconds(log.length_s()),
+                seconds(needed_s)
             ));
         }
         let (one, other) = places(&log, &first, &second, apart_s)?;
@@ -68,9 +71,8 @@ impl Alignment {
         let drift = (at_other - at_one) / apart_s - 1.0;
         if drift.abs() > DRIFT_MAX + 2.0 * bound_s / apart_s {
             return Err(format!(
-                "its clock would be {:.0} ppm off, more than any clock: check the unit of \
-                 its times",
-                drift * 1e6
+                "its clock would be {} ppm off, more than any clock: check the unit of its times",
+                exact((drift * 1e6).round())
             ));
         }
         let start = powers[0].0 as f64;

@@ -2,6 +2,7 @@
 //! with their uncertainty.
 
 use std::collections::BTreeMap;
+use weigh_model::numbers::{seconds, three_digits};
 
 use weigh_model::Warning;
 use weigh_model::energy::{ENERGY_ABSENT, EnergyBudgetLine, EnergyMeasured, IdlePhase, Span};
@@ -199,9 +200,9 @@ fn warnings(
         add(
             "energy-implausible",
             format!(
-                "{name} shows {:.6} W on average, less than such a machine uses: its unit \
-                 may be off by 1000",
-                drawn.power_w
+                "{name} shows {} W on average, less than such a machine uses: its unit may be off \
+                 by 1,000",
+                three_digits(drawn.power_w)
             ),
             "compare one reading with a meter at the plug before you use any energy figure",
         );
@@ -223,7 +224,11 @@ fn warnings(
     } else if idles > 0 && shortest < IDLE_S_MIN {
         add(
             "energy-idle-short",
-            format!("idle was measured for {shortest:.1} s, less than {IDLE_S_MIN:.0} s each"),
+            format!(
+                "idle was measured for {}, less than {} each",
+                seconds(shortest),
+                seconds(IDLE_S_MIN)
+            ),
             "give --idle 60s (in a plan observe.idle): clocks and caches take that long to settle",
         );
     }
@@ -234,9 +239,11 @@ fn warnings(
             add(
                 "energy-idle-drift",
                 format!(
-                    "idle power changed by {:.3} W between before and after, which is {:.3} J of \
-                     the {:.3} J used above idle",
-                    above.drift_w, drift_j, above.energy_j
+                    "idle power changed by {} W between before and after, which is {} J of the {} \
+                     J used above idle",
+                    three_digits(above.drift_w),
+                    three_digits(drift_j),
+                    three_digits(above.energy_j)
                 ),
                 "stop other programs on the machine, measure longer, and use the total instead",
             );

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::time::Duration;
+use weigh_model::numbers::seconds;
 
 use super::accuracy::{Class, OUTSIDE};
 use super::alignment::{Alignment, LOG_S_MAX, usual_step};
@@ -172,16 +173,17 @@ fn check_time(rows: &[Row], at_ns: i64) -> Result<(), String> {
     let since = |earlier_ns: i64| at_ns.abs_diff(earlier_ns) as f64 / 1e9;
     if since(last.at_ns) > GAP_S_MAX {
         return Err(format!(
-            "its time is {:.0} s after that of the row before: remove the rows of another clock \
-             or of another run",
-            since(last.at_ns)
+            "its time is {} after that of the row before: remove the rows of another clock or of \
+             another run",
+            seconds(since(last.at_ns))
         ));
     }
     if since(first.at_ns) > LOG_S_MAX {
         return Err(format!(
-            "the log is {:.0} s long here, and a run at most {LOG_S_MAX:.0} s: cut the log to the \
-             run (or check the unit of its times)",
-            since(first.at_ns)
+            "the log is {} long here, and a run at most {}: cut the log to the run (or check the \
+             unit of its times)",
+            seconds(since(first.at_ns)),
+            seconds(LOG_S_MAX)
         ));
     }
     Ok(())

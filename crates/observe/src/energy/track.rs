@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+use weigh_model::numbers::{exact, seconds, three_digits};
 
 use weigh_model::energy::Span;
 
@@ -78,18 +79,18 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refused::Unread => f.write_str("the meter was not read twice"),
-            Refused::Uncovered(seconds) => {
-                write!(f, "its readings do not cover {seconds:.3} s of the window")
+            Refused::Uncovered(time_s) => {
+                write!(f, "its readings do not cover {} of the window", seconds(*time_s))
             }
             Refused::Vanished(error) => write!(f, "the meter vanished during the window: {error}"),
-            Refused::Silent(seconds) => {
-                write!(f, "it was not read for {seconds:.3} s, so its energy is unknown")
+            Refused::Silent(time_s) => {
+                write!(f, "it was not read for {}, so its energy is unknown", seconds(*time_s))
             }
             Refused::Sparse(readings) => {
                 write!(f, "{readings} readings are too few to estimate the energy between them")
             }
-            Refused::Unseen(seconds) => {
-                write!(f, "its counter may have wrapped in {seconds:.3} s without a reading")
+            Refused::Unseen(time_s) => {
+                write!(f, "its counter may have wrapped in {} without a reading", seconds(*time_s))
             }
             Refused::StoodStill => f.write_str("its counter did not change"),
             Refused::Charged => f.write_str(
@@ -97,8 +98,9 @@ impl fmt::Display for Refused {
             ),
             Refused::Implausible(watts, most) => write!(
                 f,
-                "{watts:.3} W on average, but it can show at most {most:.0} W: its unit is off, \
-                 perhaps by 1000"
+                "{} W on average, but it can show at most {} W: its unit is off, perhaps by 1,000",
+                three_digits(*watts),
+                exact(*most)
             ),
         }
     }

@@ -477,7 +477,7 @@ impl Connection for Client {
         if self.pinged != Nanos::NEVER {
             let silence = now.since(self.last_received);
             return Err(Fault::Ended(format!(
-                "it was silent for {silence}, more than 1.5 times the keep-alive of {}s",
+                "it was silent for {silence}, more than 1.5 times the keep-alive of {} s",
                 self.keep_alive_s
             )));
         }

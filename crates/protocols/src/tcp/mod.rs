@@ -2,6 +2,7 @@
 //! lower bound for all others. The format is in `README.md`.
 
 use weigh_model::load::{Pattern, Topology};
+use weigh_model::numbers::count;
 use weigh_model::protocol::{
     Dial, Guarantee, Host, Invalid, Lifetime, PacketName, Properties, Protocol, Role, Scheme, Seat,
     Setting, SettingKind, Transport,
@@ -74,7 +75,10 @@ impl Protocol for Tcp {
                 codec::FRAME_BYTES_MAX => format!("make bodies at most {body_bytes_max}B"),
                 _ => format!("make bodies at most {body_bytes_max}B or raise tcp.frame_bytes_max"),
             };
-            let problem = format!("{size} does not fit into a frame of {frame_bytes_max} bytes");
+            let problem = format!(
+                "{size} does not fit into a frame of {} bytes",
+                count(frame_bytes_max as u64)
+            );
             return Err(Invalid::new("load.size", problem, fix));
         }
         let in_pieces = trial.load.pattern == Pattern::Transfer;

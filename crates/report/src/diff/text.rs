@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
 use super::document::{Diff, Effect, Figure, Holds, Row};
 use super::rows;
-use crate::figures::{bytes, longer_side, three_digits, time};
+use crate::figures::{bytes, longer_side, percent, three_digits, time};
 use crate::summary::Verdict;
 use crate::terminal::{Style, drawn, ruled, to_ascii, wrap};
 
@@ -114,18 +114,14 @@ pub(crate) fn figure_text(figure: Option<&Figure>, unit: &str) -> String {
     match figure.low.zip(figure.high) {
         Some((low, high)) if value != 0.0 && high > low => {
             let sides = [value - low, high - value].map(|side| 100.0 * side / value.abs());
-            let [below, above] = sides.map(percent);
+            let [below, above] = sides.map(|side| percent(side).replace(" %", ""));
             match longer_side(value, low, high) {
-                Some(longer) => format!("{text} ± {} %", percent(100.0 * longer / value.abs())),
+                Some(longer) => format!("{text} ± {}", percent(100.0 * longer / value.abs())),
                 None => format!("{text} +{above}/-{below} %"),
             }
         }
         _ => text,
     }
-}
-
-fn percent(value: f64) -> String {
-    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
 /// `1.32 ± 0.04 times (1.28 to 1.36)`.
@@ -184,6 +180,7 @@ fn legend(diff: &Diff) -> Vec<String> {
         count(&|row| row.effect == Some(Effect::Better)),
     );
     let equal = count(&|row| row.verdict == Verdict::PracticallyEqual);
+    let has_ranks = diff.rows.iter().any(|row| row.mann_whitney_p.is_some());
     let other = diff.rows.len() - close - equal - refused - worse - better;
     let equal = if equal > 0 { format!(", {equal} practically equal") } else { String::new() };
     let other = if other > 0 { format!(", {other} changed") } else { String::new() };
@@ -195,9 +192,9 @@ fn legend(diff: &Diff) -> Vec<String> {
             diff.rows.len()
         ),
         format!(
-            "ratios of means over repetitions with their intervals at 95 % ({}); ranks p: \
-             Mann-Whitney, two-sided",
-            rows::method()
+            "ratios of means over repetitions with their intervals at 95 % ({}){}",
+            rows::method(),
+            if has_ranks { "; ranks p: Mann-Whitney, two-sided" } else { "" }
         ),
         "drift between runs widens the interval only with several runs per side".to_owned(),
     ]

@@ -1,54 +1,11 @@
-//! Numbers as people read them: three significant digits, adaptive units, counts in full.
+//! Numbers with their intervals as people read them. Without one they are those of
+//! [`weigh_model::numbers`].
 
+use weigh_model::numbers::{DECIMALS_MAX, fixed, unit_of_time};
+pub use weigh_model::numbers::{
+    bytes, count, percent, rate, rough, share, span, three_digits, time,
+};
 use weigh_stats::share::zero_events_share_max;
-
-/// `value` with three significant digits: `0.0123`, `1.23`, `12.3`, `123`, `12,300`.
-pub fn three_digits(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return if value == 0.0 { "0".to_owned() } else { value.to_string() };
-    }
-    let exponent = |value: f64| value.abs().log10().floor() as i32;
-    // Rounding may carry into the next power of ten (9.996 is 10.0), so it comes first.
-    let scale = 10f64.powi(2 - exponent(value));
-    let rounded = (value * scale).round() / scale;
-    let decimals = (2 - exponent(rounded)).clamp(0, DECIMALS_MAX) as usize;
-    if rounded.abs() >= 1000.0 {
-        let sign = if rounded < 0.0 { "-" } else { "" };
-        return format!("{sign}{}", count(rounded.abs().round() as u64));
-    }
-    format!("{rounded:.decimals$}")
-}
-
-/// A whole number in full, with separators: `1,000,000`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A time given in nanoseconds: `873 ns`, `1.23 µs`, `45.6 ms`, `2.50 s`.
-pub fn time(nanoseconds: f64, is_ascii: bool) -> String {
-    let (divisor, unit) = unit_of_time(nanoseconds, is_ascii);
-    format!("{} {unit}", three_digits(nanoseconds / divisor))
-}
-
-/// The unit in which a time is shown, and its nanoseconds.
-fn unit_of_time(nanoseconds: f64, is_ascii: bool) -> (f64, &'static str) {
-    let micro = if is_ascii { "us" } else { "µs" };
-    match nanoseconds.abs() {
-        // The borders are where three digits would round up to 1,000 of the smaller unit.
-        small if small < 999.5 => (1.0, "ns"),
-        small if small < 999.5e3 => (1e3, micro),
-        small if small < 999.5e6 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    }
-}
 
 /// A time with its interval, all in one unit: `1.23 ± 0.04 ms`; ends at unequal distances
 /// separately, `1.23 +0.37/-0.12 ms`. Without an interval it is [`time`].
@@ -69,7 +26,7 @@ pub fn time_between(nanoseconds: f64, ends: Option<(f64, f64)>, is_ascii: bool) 
 /// A time of which up to `lag` is the generator's own lateness: `214 to 260 µs, up to 46.0 µs
 /// generator lag`.
 pub fn time_with_lag(nanoseconds: f64, lag: f64, is_ascii: bool) -> String {
-    let (divisor, unit) = unit_of_time(nanoseconds, is_ascii);
+    let (divisor, unit) = unit_of_time(nanoseconds, 3, is_ascii);
     let [low, high] = [nanoseconds - lag, nanoseconds].map(|ns| three_digits(ns / divisor));
     format!("{low} to {high} {unit}, up to {} generator lag", time(lag, is_ascii))
 }
@@ -104,47 +61,6 @@ fn decimals_for(value: f64, distance: f64) -> usize {
     of_distance.clamp(of_value, of_value + 2) as usize
 }
 
-/// With this number of decimals, and separators if there are none.
-fn fixed(number: f64, decimals: usize) -> String {
-    // 999.8 is rounded up to a number with a separator.
-    if decimals == 0 && number >= 999.5 {
-        return count(number.round() as u64);
-    }
-    format!("{number:.decimals$}")
-}
-
-/// A size given in bytes: `512 B`, `1.50 KiB`, `3.21 MiB`.
-pub fn bytes(size: f64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut scaled = size;
-    let mut index = 0;
-    while scaled.abs() >= 1023.5 && index + 1 < units.len() {
-        scaled /= 1024.0;
-        index += 1;
-    }
-    if index == 0 {
-        return format!("{scaled:.0} B");
-    }
-    format!("{} {}", three_digits(scaled), units[index])
-}
-
-/// The share of `part` in `whole` in percent, rounded down and with enough decimals to distinguish
-/// it from 100 %: `99.987 %`. Only a whole is `100 %`.
-pub fn share(part: u64, whole: u64) -> String {
-    if whole == 0 {
-        return "0 %".to_owned();
-    }
-    if part >= whole {
-        return "100 %".to_owned();
-    }
-    let missing = (whole - part) as f64 / whole as f64 * 100.0;
-    let decimals = ((-missing.log10()).ceil() as i32 + 1).clamp(1, DECIMALS_MAX) as usize;
-    // In whole numbers, so that nothing rounds up: 10^12 times 2^64 fits into 128 bits.
-    let scaled = u128::from(part) * 100 * 10u128.pow(decimals as u32) / u128::from(whole);
-    let power = 10u128.pow(decimals as u32);
-    format!("{}.{:0decimals$} %", scaled / power, scaled % power)
-}
-
 /// Number of lost messages of `n`. No loss among n does not prove a loss rate of 0: the bound at 95
 /// % is added.
 pub fn lost(lost: u64, n: u64, is_ascii: bool) -> String {
@@ -166,8 +82,6 @@ fn two_digits(value: f64) -> String {
     }
 }
 
-const DECIMALS_MAX: i32 = 12;
-
 /// If the longer side of an interval is at most this many times the shorter, it represents both:
 /// "±" may then be too wide, never too narrow.
 const LOPSIDED: f64 = 1.5;
@@ -177,39 +91,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_digits_are_three_digits() {
-        for (value, text) in [
-            (0.0, "0"),
-            (0.012_34, "0.0123"),
-            (1.0, "1.00"),
-            (9.996, "10.0"),
-            (99.96, "100"),
-            (123.4, "123"),
-            (999.6, "1,000"),
-            (12_345.0, "12,300"),
-            (-2_500_000.0, "-2,500,000"),
-        ] {
-            assert_eq!(three_digits(value), text);
-        }
-    }
-
-    #[test]
-    fn units_adapt() {
-        assert_eq!(time(873.0, false), "873 ns");
-        assert_eq!(time(999.7, false), "1.00 µs");
-        assert_eq!(time(1_234.0, true), "1.23 us");
-        assert_eq!(time(45_600_000.0, true), "45.6 ms");
-        assert_eq!(time(2.5e9, true), "2.50 s");
+    fn a_time_with_lag_has_one_unit() {
         let with_lag = time_with_lag(260e3, 46e3, false);
         assert_eq!(with_lag, "214 to 260 µs, up to 46.0 µs generator lag");
         let with_lag = time_with_lag(1.02e6, 97.8e3, true);
         assert_eq!(with_lag, "0.922 to 1.02 ms, up to 97.8 us generator lag");
-        assert_eq!(bytes(512.0), "512 B");
-        assert_eq!(bytes(1536.0), "1.50 KiB");
-        assert_eq!(bytes(3.4e6), "3.24 MiB");
-        assert_eq!(count(0), "0");
-        assert_eq!(count(1_000), "1,000");
-        assert_eq!(count(12_345_678), "12,345,678");
     }
 
     #[test]
@@ -231,12 +117,6 @@ mod tests {
 
     #[test]
     fn loss_is_never_rounded_away() {
-        assert_eq!(share(10, 10), "100 %");
-        assert_eq!(share(99_987, 100_000), "99.987 %");
-        assert_eq!(share(9_999_999, 10_000_000), "99.999990 %");
-        assert_eq!(share(1, 3), "33.3 %");
-        assert_eq!(share(0, 3), "0.0 %");
-        assert_eq!(share(u64::MAX - 1, u64::MAX), "99.999999999999 %");
         assert_eq!(lost(2, 10, false), "2");
         assert_eq!(lost(0, 1_000, false), "0 (≤ 0.3 %)");
         assert_eq!(lost(0, 10_000, true), "0 (<= 0.03 %)");

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use weigh_model::numbers::{bytes, size};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -225,7 +226,8 @@ fn check_space(folder: &Path) -> Result<(), RecordError> {
     if free >= FREE_BYTES_MIN {
         return Ok(());
     }
-    let problem = format!("only {free} bytes are free, a run may need {FREE_BYTES_MIN}");
+    let (free, needed) = (bytes(free as f64), size(FREE_BYTES_MIN));
+    let problem = format!("only {free} are free, a run may need {needed}");
     Err(RecordError::saying(
         folder,
         problem,

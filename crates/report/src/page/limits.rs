@@ -2,9 +2,9 @@
 //! bound and the limiting resource.
 
 use std::fmt::Write as _;
+use weigh_model::numbers::{self, exact, three_digits};
 
 use super::document::escape;
-use crate::figures::count;
 use crate::summary::Summary;
 use crate::summary::limit::{Limit, LimitGoal};
 
@@ -40,8 +40,7 @@ pub(crate) fn table(summary: &Summary) -> String {
 
 fn row(html: &mut String, limit: &Limit, goal: &LimitGoal) {
     let load = |load: Option<f64>| match load {
-        Some(load) if load.fract() == 0.0 => format!("{}{}", count(load as u64), limit.unit),
-        Some(load) => format!("{load:.1}{}", limit.unit),
+        Some(load) => exact(load) + &limit.unit,
         None => "–".to_owned(),
     };
     // Without a decision: loads that passed or failed in too few trials to be a bound.
@@ -53,7 +52,7 @@ fn row(html: &mut String, limit: &Limit, goal: &LimitGoal) {
         Some(why) => format!("not proven: {why}"),
         None => goal.outcome.replace('-', " "),
     };
-    let apart = goal.width.map_or("–".to_owned(), |width| format!("{:.2} %", 100.0 * width));
+    let apart = goal.width.map_or("–".to_owned(), |width| three_digits(100.0 * width) + " %");
     let rate = goal.conditional_throughput_per_s;
     let cells = [
         goal.name.clone(),
@@ -64,7 +63,7 @@ fn row(html: &mut String, limit: &Limit, goal: &LimitGoal) {
         bound(goal.upper, goal.failed),
         apart,
         outcome,
-        rate.map_or("–".to_owned(), |rate| format!("{}/s", count(rate.round() as u64))),
+        rate.map_or("–".to_owned(), numbers::rate),
         goal.missed_by.clone().unwrap_or("–".to_owned()),
         goal.ended_by.as_ref().map_or("–".to_owned(), |ended| ended.sentence.clone()),
     ];

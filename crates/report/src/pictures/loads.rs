@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use weigh_limit::scalability::EXTRAPOLATION_MAX;
+use weigh_model::numbers::{exact, rate};
 
 use super::picture::{Kind, Picture, lean};
 use super::scale;
@@ -71,11 +72,13 @@ fn of_search(lane: usize, limit: &Limit) -> Option<Picture> {
 fn plateau_words(plateau: &PlateauShown) -> String {
     let between = plateau
         .level_between
-        .map_or(String::new(), |(low, high)| format!(" ({low:.0} to {high:.0})"));
+        .map_or(String::new(), |(low, high)| format!(" ({} to {})", exact(low), exact(high)));
     format!(
-        "A plateau of {:.0}/s{between} begins between {} and {}; it is not a capacity, because \
-         loss and time are not considered. ",
-        plateau.level_per_s, plateau.begins.0, plateau.begins.1
+        "A plateau of {}{between} begins between {} and {}; it is not a capacity, because loss \
+         and time are not considered. ",
+        rate(plateau.level_per_s),
+        exact(plateau.begins.0),
+        exact(plateau.begins.1)
     )
 }
 
@@ -83,7 +86,7 @@ fn law_words(law: &ScalabilityShown) -> String {
     format!(
         "The dashed line is the Universal Scalability Law: contention {:.4} ({:.4} to {:.4}), \
          coherency {:.2e} ({:.2e} to {:.2e}). It is a description, not a capacity, and ends at \
-         {:.0} connections, 1.5 times the largest number measured. ",
+         {} connections, 1.5 times the largest number measured. ",
         law.best.1,
         law.sigma.0,
         law.sigma.1,

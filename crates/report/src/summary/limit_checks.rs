@@ -8,6 +8,7 @@ use weigh_limit::burst::Rates;
 use weigh_limit::second_generator::Movement;
 use weigh_model::binding::GENERATOR_FULL_PERCENT;
 use weigh_model::event::{Event, SecondGenerator, TrialFinished};
+use weigh_model::numbers::{count, exact, rate};
 use weigh_model::trial::Point;
 use weigh_stats::Ratio;
 
@@ -46,11 +47,11 @@ pub(crate) fn moved(lane: &Point, axis: AxisKind, events: &[Event]) -> Option<Mo
     let sentence = match &asked.error {
         Some(error) => format!("a second generator was given up: {error}"),
         None => format!(
-            "{said}: offered {:.0}{}, {:.0}/s arrived from one generator and {:.0}/s from two{}",
-            asked.load,
+            "{said}: offered {}{}, {} arrived from one generator and {} from two{}",
+            exact(asked.load),
             axis.unit(),
-            mean(&asked.one_per_s),
-            mean(&asked.two_per_s),
+            rate(mean(&asked.one_per_s)),
+            rate(mean(&asked.two_per_s)),
             shares(&movement)
         ),
     };
@@ -134,18 +135,21 @@ pub(crate) fn burst(
     let rates = Rates::new(arrival.unwrap_or(AT_ONCE_PER_S), drained).ok()?;
     let queue = rates.implied_queue(lower? as u64, upper.map(|upper| upper as u64));
     let came = match arrival {
-        Some(rate) => format!("arriving at {rate:.0}/s"),
+        Some(arrival) => format!("arriving at {}", rate(arrival)),
         None => "arriving at once".to_owned(),
     };
     let sentence = match (rates.waiting_share() > 0.0, queue.1) {
         (false, _) => format!("{came}, drained at the same rate: no queue is needed"),
         (true, Some(most)) => format!(
-            "{came}, drained at {drained:.0}/s: consistent with a queue of {} to {most} messages",
-            queue.0
+            "{came}, drained at {}: consistent with a queue of {} to {} messages",
+            rate(drained),
+            count(queue.0),
+            count(most)
         ),
         (true, None) => format!(
-            "{came}, drained at {drained:.0}/s: a queue would have to hold {} messages",
-            queue.0
+            "{came}, drained at {}: a queue would have to hold {} messages",
+            rate(drained),
+            count(queue.0)
         ),
     };
     Some(BurstShown { arrival_per_s: arrival, drain_per_s: drained, queue, sentence })
@@ -177,7 +181,7 @@ mod tests {
         let same = [3005.0, 3000.0, 2998.0];
         let stays = asked(same, 40.0, true);
         assert_eq!(stays.verdict, "stays");
-        assert!(stays.sentence.contains("offered 4500/s, 3000/s arrived"), "{}", stays.sentence);
+        assert!(stays.sentence.contains("offered 4,500/s, 3,000/s arrived"), "{}", stays.sentence);
         assert_eq!(asked(same, 99.0, false).verdict, "stays");
         assert_eq!(asked(same, 99.0, true).verdict, "cannot-tell");
         assert_eq!(asked([4500.0, 4490.0, 4499.0], 99.0, true).verdict, "rises");

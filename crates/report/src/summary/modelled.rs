@@ -3,6 +3,7 @@
 //! measured energy.
 
 use std::collections::BTreeMap;
+use weigh_model::numbers::{exact, percent, seconds, size};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -241,9 +242,10 @@ fn warning(cell: &mut Cell, basis: &EnergyBasis, works: &[Work]) {
         add(
             "modelled-beyond-range",
             format!(
-                "a message took {largest:.0} bytes one way, and {} was measured with at most \
-                 {most}{}",
+                "a message took {} one way, and {} was measured with at most {}{}",
+                size(largest.round() as u64),
                 radio.title,
+                size(most),
                 match radio.coefficients.contains_key("message_up") {
                     true => ": the bytes beyond that are modelled by rate and power",
                     false => "",
@@ -281,8 +283,9 @@ fn keep_alives(works: &[Work], answer: &Answer) -> Option<String> {
     let own_s = works.iter().map(|work| work.keep_alive_s).fold(0.0, f64::max);
     let why = match own_s > 0.0 {
         true => format!(
-            "the protocol's keep-alive of {own_s} s, or the network's limit where that is shorter; \
-             set the keep-alive longer to save them"
+            "the protocol's keep-alive of {}, or the network's limit where that is shorter; set \
+             the keep-alive longer to save them",
+            seconds(own_s)
         ),
         false => "the network drops connections that are silent for longer".to_owned(),
     };
@@ -363,8 +366,8 @@ fn battery(basis: &EnergyBasis) -> Option<String> {
     let converter = basis.device.coefficients.get("converter");
     let way = match converter.filter(|_| answer::has_converter(basis)) {
         Some(converter) => format!(
-            "through a converter to {volts} V that passes on {:.0} % (\u{b1} {})",
-            converter.value * 100.0,
+            "through a converter to {volts} V that passes on {} (\u{b1} {})",
+            percent(converter.value * 100.0),
             converter.uncertainty
         ),
         None if (battery.rated_v - volts).abs() < 0.05 => {
@@ -372,7 +375,7 @@ fn battery(basis: &EnergyBasis) -> Option<String> {
         }
         None => format!("all of it, although the device was measured at {volts} V"),
     };
-    Some(format!("{battery} is {watt_hours:.3} Wh, {way}"))
+    Some(format!("{battery} is {} Wh, {way}", exact(watt_hours)))
 }
 
 fn sources(basis: &EnergyBasis) -> Vec<Sourced> {

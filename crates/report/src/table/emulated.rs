@@ -1,12 +1,12 @@
 //! Emulated figures in the terminal: a separate table below the measured ones.
 
-use comfy_table::{CellAlignment, ContentArrangement};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 use weigh_model::Emulation;
 
 use crate::figures::{between, time_between};
 use crate::summary::metric::ends;
 use crate::summary::{Cell, Metric, Summary};
-use crate::terminal::{Style, drawn, ruled};
+use crate::terminal::{Style, drawn, in_parts, ruled};
 
 /// A table for each tool; empty if no figure was requested.
 pub(crate) fn render(summary: &Summary, style: Style) -> String {
@@ -25,19 +25,22 @@ fn table(own: Emulation, cells: &[&Cell], style: Style) -> String {
         false => format!("\n{heading}\n"),
     };
     let names: Vec<&str> = own.metrics().filter(|name| is_shown(name)).collect();
-    let mut table = ruled(style);
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(std::iter::once("").chain(names.iter().map(|name| short(name, own))));
-    for cell in cells.iter().take(CELLS_MAX) {
-        let figures = names.iter().map(|name| figure(cell.metrics.get(*name), style));
-        table.add_row(std::iter::once(cell.name.clone()).chain(figures));
-    }
-    for index in 1..=names.len() {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
+    let part = |columns: std::ops::Range<usize>, arrangement: ContentArrangement| {
+        let names = &names[columns];
+        let mut table = ruled(style);
+        table.set_width(style.width).set_content_arrangement(arrangement);
+        table.set_header(std::iter::once("").chain(names.iter().map(|name| short(name, own))));
+        for cell in cells.iter().take(CELLS_MAX) {
+            let figures = names.iter().map(|name| figure(cell.metrics.get(*name), style));
+            table.add_row(std::iter::once(cell.name.clone()).chain(figures));
         }
-    }
-    text += &drawn(table, style);
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        drawn(table, style)
+    };
+    text += &in_parts(names.len(), style, part).concat();
     if let Some(rest) = cells.len().checked_sub(CELLS_MAX).filter(|rest| *rest > 0) {
         text += &format!("{rest} more: summary.json and report.html have them\n");
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use weigh_limit::scalability::EXTRAPOLATION_MAX;
-use weigh_model::Nanos;
+use weigh_model::numbers::{count, exact, fixed, percent, rate, seconds, time};
 
 use crate::summary::Summary;
 use crate::summary::limit::{Limit, LimitTrial};
@@ -26,8 +26,8 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
     let _ = writeln!(text, "{}", title(limit));
     for (index, goal) in limit.goals.iter().enumerate() {
         let _ = writeln!(text, "  {}", goal.sentence);
-        if let Some(rate) = goal.conditional_throughput_per_s {
-            let _ = writeln!(text, "    conditional throughput {} at the lower bound", per_s(rate));
+        if let Some(per_s) = goal.conditional_throughput_per_s {
+            let _ = writeln!(text, "    conditional throughput {} at the lower bound", rate(per_s));
         }
         if let Some(why) = goal.missed_by.as_ref().filter(|_| goal.outcome != "never-met") {
             let _ = writeln!(text, "    missed at the upper bound by: {why}");
@@ -43,21 +43,22 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
         }
         let is_open = goal.lower.is_none() && limit.stop == "invalid";
         if let Some(expected) = goal.passed.filter(|_| is_open) {
-            let load = short(expected);
+            let load = typed(expected);
             // Rates and sizes are typed with their unit, numbers without.
             let unit = if matches!(&*limit.unit, "/s" | "B") { &*limit.unit } else { "" };
             let _ = writeln!(text, "    to decide lower loads: --to {load}{unit}");
         }
         if limit.goals.len() > 1 {
-            let _ = writeln!(text, "    {} trials, {:.1} s", goal.trials, goal.time_used_s);
+            let _ =
+                writeln!(text, "    {} trials, {}", goal.trials, seconds(tenths(goal.time_used_s)));
         }
         text.push_str(&chart(limit, index, signs));
     }
     let _ = writeln!(
         text,
-        "  {} trials, {:.1} s in all; {}",
+        "  {} trials, {} in all; {}",
         limit.trials.len(),
-        limit.time_used_s,
+        seconds(tenths(limit.time_used_s)),
         limit.stopped
     );
     if let Some(moved) = &limit.second_generator {
@@ -68,7 +69,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
 }
 
 /// The curves of all loads that were raised in steps; empty if there are none.
-pub fn ladders(summary: &Summary) -> String {
+pub fn ladders(summary: &Summary, style: Style) -> String {
     let mut text = String::new();
     for ladder in &summary.ladders {
         let _ = writeln!(text, "\n{}, step by step (not to be averaged):", ladder.cell);
@@ -78,19 +79,18 @@ pub fn ladders(summary: &Summary) -> String {
             "offered/s", "in/s", "out/s", "p99", "errors", "CPU"
         );
         for hold in &ladder.holds {
-            let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), short);
-            let percent =
-                |share: Option<f64>| share.map_or("-".to_owned(), |p| format!("{p:.1} %"));
-            let time = hold.time_ns_p99.map_or("-".to_owned(), |ns| Nanos(ns as u64).to_string());
+            let per_s = |rate: Option<f64>| rate.map_or("-".to_owned(), exact);
+            let share = |share: Option<f64>| share.map_or("-".to_owned(), percent);
+            let p99 = hold.time_ns_p99.map_or("-".to_owned(), |ns| time(ns, style.is_ascii));
             let _ = writeln!(
                 text,
                 "  {:>10} {:>10} {:>10} {:>10} {:>8} {:>8}",
-                short(hold.offered),
-                rate(hold.input_per_s),
-                rate(hold.output_per_s),
-                time,
-                percent(hold.errors_ratio.map(|share| 100.0 * share)),
-                percent(hold.target_cpu_percent),
+                exact(hold.offered),
+                per_s(hold.input_per_s),
+                per_s(hold.output_per_s),
+                p99,
+                share(hold.errors_ratio.map(|share| 100.0 * share)),
+                share(hold.target_cpu_percent),
             );
         }
         match (&ladder.plateau, &ladder.no_plateau) {
@@ -107,13 +107,13 @@ pub fn ladders(summary: &Summary) -> String {
 fn plateau_line(plateau: &PlateauShown) -> String {
     let between = plateau
         .level_between
-        .map_or(String::new(), |(low, high)| format!(" ({} to {})", short(low), short(high)));
+        .map_or(String::new(), |(low, high)| format!(" ({} to {})", exact(low), exact(high)));
     format!(
         "  described: a plateau of {}{between} begins between {} and {} (not a capacity: loss \
          and time are not considered)\n",
-        per_s(plateau.level_per_s),
-        short(plateau.begins.0),
-        short(plateau.begins.1),
+        rate(plateau.level_per_s),
+        exact(plateau.begins.0),
+        exact(plateau.begins.1),
     )
 }
 
@@ -137,9 +137,9 @@ fn described(text: &mut String, limit: &Limit) {
         let _ = writeln!(
             text,
             "  described: the knee of throughput is at {} ({} to {}); not a capacity",
-            short(knee.at),
-            short(low),
-            short(high)
+            exact(knee.at),
+            exact(low),
+            exact(high)
         );
     }
     if let Some(law) = &found.scalability {
@@ -151,7 +151,7 @@ fn described(text: &mut String, limit: &Limit) {
             law.sigma.1,
             law.kappa.0,
             law.kappa.1,
-            short(EXTRAPOLATION_MAX * law.largest)
+            exact(EXTRAPOLATION_MAX * law.largest)
         );
     }
 }
@@ -190,18 +190,29 @@ fn chart(limit: &Limit, goal: usize, signs: &Signs) -> String {
             load if Some(load) == found.lower => "  lower bound",
             _ => "",
         };
-        let (met, missed) = (signs.met.repeat(row.met), signs.missed.repeat(row.missed));
-        let load = short(row.load);
-        let _ = writeln!(text, "    {load:>10} {:>7.1} s  {met}{missed}{bound}", row.seconds);
+        let (met, missed) = (repeated(signs.met, row.met), repeated(signs.missed, row.missed));
+        let load = exact(row.load);
+        let time = fixed(row.seconds, 1);
+        let _ = writeln!(text, "    {load:>10} {time:>7} s  {met}{missed}{bound}");
     }
     if left_out > 0 {
         let _ = writeln!(text, "    and {left_out} loads farther away");
     }
-    if !rows.is_empty() {
-        let _ =
-            writeln!(text, "    {} a trial met the goal, {} missed it", signs.met, signs.missed);
+    text + &legend(&rows, signs)
+}
+
+/// What the signs of the chart stand for, as far as it has them.
+fn legend(rows: &[Row], signs: &Signs) -> String {
+    let (has_met, has_missed) =
+        (rows.iter().any(|row| row.met > 0), rows.iter().any(|row| row.missed > 0));
+    match (has_met, has_missed) {
+        (false, false) => String::new(),
+        (true, false) => format!("    {} a trial met the goal\n", signs.met),
+        (false, true) => format!("    {} a trial missed the goal\n", signs.missed),
+        (true, true) => {
+            format!("    {} a trial met the goal, {} missed it\n", signs.met, signs.missed)
+        }
     }
-    text
 }
 
 struct Row {
@@ -238,18 +249,26 @@ impl Signs {
     }
 }
 
-fn per_s(rate: f64) -> String {
-    format!("{}/s", short(rate))
-}
-
-/// A load or rate without insignificant digits.
-fn short(value: f64) -> String {
-    if value >= 100.0 || value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.1}")
+/// The sign as often as there were trials; many are a number.
+fn repeated(sign: &str, trials: usize) -> String {
+    match trials {
+        0..=SIGNS_MAX => sign.repeat(trials),
+        _ => format!(" {} {sign}", count(trials as u64)),
     }
 }
+
+/// Tenths of a second: more of a sum of trials means nothing.
+fn tenths(seconds: f64) -> f64 {
+    (seconds * 10.0).round() / 10.0
+}
+
+/// What to type for a load.
+fn typed(load: f64) -> String {
+    ((load * 10.0).round() / 10.0).to_string()
+}
+
+/// Signs side by side.
+const SIGNS_MAX: usize = 24;
 
 /// Loads of a chart.
 const ROWS_MAX: usize = 16;

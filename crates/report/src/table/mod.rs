@@ -2,6 +2,7 @@
 
 mod axes;
 mod emulated;
+mod legend;
 pub mod limits;
 mod modelled;
 mod notes;

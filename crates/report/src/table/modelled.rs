@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
 use crate::summary::modelled::Modelled;
 use crate::summary::{Cell, Summary};
-use crate::terminal::{Style, drawn, ruled};
+use crate::terminal::{Style, drawn, in_parts, ruled};
 use crate::view::modelled::{MESSAGES, columns, lines, shown};
 
 /// The table and the lines below it; empty if nothing was modelled.
@@ -37,12 +37,20 @@ fn table(summary: &Summary, modelled: &Modelled, style: Style) -> String {
     // If each message has its own session, one column is enough.
     let columns: Vec<(String, &str)> =
         columns.into_iter().filter(|(_, name)| !(repeated && *name == MESSAGES)).collect();
+    let part = |range: std::ops::Range<usize>, arrangement: ContentArrangement| {
+        part(summary, &columns[range], style, arrangement)
+    };
+    in_parts(columns.len(), style, part).concat()
+}
+
+fn part(
+    summary: &Summary,
+    columns: &[(String, &str)],
+    style: Style,
+    arrangement: ContentArrangement,
+) -> String {
     let mut table = ruled(style);
-    table.set_content_arrangement(match style.is_markdown {
-        true => ContentArrangement::Disabled,
-        false => ContentArrangement::Dynamic,
-    });
-    table.set_width(style.width);
+    table.set_width(style.width).set_content_arrangement(arrangement);
     let heading =
         |text: &String| if style.is_markdown { text.replace('\n', " ") } else { text.clone() };
     let mut headings = vec!["protocol, target".to_owned()];
@@ -57,11 +65,9 @@ fn table(summary: &Summary, modelled: &Modelled, style: Style) -> String {
         row.extend(columns.iter().map(|(_, metric)| figure(metric)));
         table.add_row(row);
     }
-    for index in 1..=columns.len() {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_constraint(ColumnConstraint::ContentWidth);
     }
     drawn(table, style)
 }

@@ -4,15 +4,13 @@
 use serde::Serialize;
 use weigh_model::warnings::{Severity, WarningRecord};
 
+use super::legend;
 use crate::figures::{count, share};
-use crate::summary::cell::is_reference;
 use crate::summary::cell_name::point_name;
 use crate::summary::headlines::HEADLINES;
 use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
 use crate::terminal::{RED, RESET, Style, wrap};
-use crate::view::columns::{
-    ELSEWHERE, lag_shares, shows_delivery_time, shows_one_way_time, shows_service_time,
-};
+use crate::view::columns::{ELSEWHERE, lag_shares};
 use crate::view::thresholds::sentences;
 use crate::view::{energy, interference, late, radio, signs, stalled, too_early, verdicts};
 
@@ -22,7 +20,7 @@ pub(crate) fn below(table: &str, summary: &Summary, style: Style) -> String {
     let blocks = [
         legend(table, summary, style),
         scenes(summary),
-        energy::notes(summary),
+        energy::notes(summary, table.contains('±')),
         losses(summary, style.is_ascii),
         stalled(summary, style),
         backgrounds(summary, style),
@@ -58,42 +56,12 @@ fn paint(text: &str, style: Style) -> String {
 
 fn legend(table: &str, summary: &Summary, style: Style) -> Vec<String> {
     let cells = &summary.cells;
-    let mut lines = Vec::new();
-    if cells.iter().any(is_reference) && !cells.iter().all(is_reference) {
-        lines.push(
-            "reference: a server built into Weighbridge; real: a server such as Mosquitto"
-                .to_owned(),
-        );
-    }
-    if cells.iter().any(|cell| !cell.valid) {
-        lines.push(signs::INVALID.to_owned());
-    }
-    if cells.iter().any(shows_delivery_time) {
-        lines.push(signs::DELIVERY.to_owned());
-    }
-    if cells.iter().any(shows_service_time) {
-        lines.push(signs::SERVICE.to_owned());
-    }
-    if cells.iter().any(shows_one_way_time) {
-        lines.push(signs::ONE_WAY.to_owned());
-    }
-    lines.extend(lateness(cells, style));
-    let infinite = if style.is_ascii { " inf" } else { "∞" };
-    if table.contains(infinite) {
-        lines.push(signs::INFINITE.to_owned());
-    }
-    if cells.iter().any(|cell| cell.ledger.lost == Some(0) && cell.ledger.sent > 0) {
-        lines.push(signs::NO_LOSS.to_owned());
+    let mut lines = legend::of(table, style);
+    if legend::has_lag(table) {
+        lines.extend(lateness(cells, style));
     }
     if cells.iter().any(|cell| cell.repetitions > 1) {
         lines.push("times and rates are means over repetitions, messages are sums".to_owned());
-    }
-    if cells.iter().flat_map(|cell| cell.metrics.values()).any(|metric| metric.low.is_some()) {
-        lines.push(
-            "± the longer side of the mean's interval at 95 %, +a/-b if one is far longer; the \
-             methods are in summary.json and report.html"
-                .to_owned(),
-        );
     }
     lines
 }
@@ -201,9 +169,10 @@ fn backgrounds(summary: &Summary, style: Style) -> Vec<String> {
         lines.push(heading);
         lines.extend(sentences.into_iter().map(|sentence| format!("  {sentence}")));
     }
-    let title = "with a background, minus the baseline without it (pairs of repetitions in turn, \
-                 ± the interval at 95 %)";
-    titled(title, lines)
+    let interval =
+        if lines.iter().any(|own| own.contains('±')) { ", ± the interval at 95 %" } else { "" };
+    let title = "with a background, minus the baseline without it (pairs of repetitions in turn";
+    titled(&format!("{title}{interval})"), lines)
 }
 
 /// The verdicts in words.
@@ -212,8 +181,11 @@ fn differences(summary: &Summary) -> Vec<String> {
     if lines.is_empty() {
         return lines;
     }
-    let mut block =
-        vec!["compared by the ratio of means, ± its interval at 95 % over repetitions:".to_owned()];
+    let interval = match lines.iter().any(|own| own.contains('±')) {
+        true => ", ± its interval at 95 % over repetitions",
+        false => " over repetitions",
+    };
+    let mut block = vec![format!("compared by the ratio of means{interval}:")];
     block.extend(lines);
     block
 }

@@ -5,7 +5,8 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
 use super::{axes, emulated, modelled, notes, stages};
 use crate::summary::{Matrix, Summary};
-use crate::terminal::{BOLD, RED, RESET, Style, drawn, ruled, to_ascii};
+use crate::terminal::fold::shown_width;
+use crate::terminal::{BOLD, RED, RESET, Style, drawn, in_parts, ruled, to_ascii};
 use crate::view::columns::{Column, ELSEWHERE, INVALID_MARK, Part, columns, groups, title};
 
 /// The table with its notes: warnings with advice, loss by cause, failed trials, and the legend.
@@ -32,18 +33,21 @@ pub fn render(summary: &Summary, style: Style) -> String {
 fn tables(summary: &Summary, style: Style) -> String {
     let whole: Vec<&Column> = columns(summary).collect();
     let one = draw(summary, &whole, style, ContentArrangement::Disabled);
-    let fits = |text: &str| text.lines().all(|line| line.chars().count() <= style.width.into());
+    let fits = |text: &str| text.lines().all(|line| shown_width(line) <= style.width.into());
     if style.is_markdown || fits(&one) {
         return colour(&one, style);
     }
-    let part = |parts: &[Part], arrangement: ContentArrangement| -> String {
-        let belongs = |column: &&Column| column.part == Part::All || parts.contains(&column.part);
-        let columns: Vec<&Column> = columns(summary).filter(belongs).collect();
-        draw(summary, &columns, style, arrangement)
+    let part = |parts: &[Part]| -> Vec<String> {
+        let belongs = |column: &&Column| parts.contains(&column.part);
+        let figures: Vec<&Column> = columns(summary).filter(belongs).collect();
+        let names: Vec<&Column> = columns(summary).filter(|own| own.part == Part::All).collect();
+        in_parts(figures.len(), style, |range, arrangement| {
+            let shown: Vec<&Column> = names.iter().chain(&figures[range]).copied().collect();
+            draw(summary, &shown, style, arrangement)
+        })
     };
-    let all = |arrangement: ContentArrangement, parts: &[&[Part]]| -> Vec<String> {
-        parts.iter().map(|columns| part(columns, arrangement.clone())).collect()
-    };
+    let all =
+        |parts: &[&[Part]]| -> Vec<Vec<String>> { parts.iter().map(|own| part(own)).collect() };
     let has = |part: Part| columns(summary).any(|column| column.part == part);
     let with_more = |parts: &[&'static [Part]]| -> Vec<&'static [Part]> {
         let apart: [&'static [Part]; 3] = [&[Part::Polls], &[Part::Wire], &[Part::Energy]];
@@ -51,14 +55,13 @@ fn tables(summary: &Summary, style: Style) -> String {
         parts.iter().copied().chain(more).collect()
     };
     let halves = with_more(&[&[Part::Time, Part::Rate], &[Part::Ledger, Part::Cost]]);
-    let two = all(ContentArrangement::Disabled, &halves);
-    let parts = if two.iter().all(|text| fits(text)) {
+    let two = all(&halves);
+    let parts = if two.iter().all(|own| own.len() == 1) {
         two
     } else {
-        let quarters = with_more(&[&[Part::Time], &[Part::Rate], &[Part::Ledger], &[Part::Cost]]);
-        all(ContentArrangement::Dynamic, &quarters)
+        all(&with_more(&[&[Part::Time], &[Part::Rate], &[Part::Ledger], &[Part::Cost]]))
     };
-    colour(&parts.join("\n"), style)
+    colour(&parts.concat().join("\n"), style)
 }
 
 /// Draws one table; if it is too wide, names are broken so that the figures stay whole.

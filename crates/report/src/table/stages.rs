@@ -1,9 +1,9 @@
 //! The stages of a pipeline in the terminal: a table for each cell, below the figures of the whole.
 
-use comfy_table::{CellAlignment, ContentArrangement};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
 use crate::summary::{Cell, Summary};
-use crate::terminal::{Style, drawn, ruled};
+use crate::terminal::{Style, drawn, in_parts, ruled};
 use crate::view::stages;
 use crate::view::stages::{HEADINGS, LEGEND};
 
@@ -30,21 +30,27 @@ pub(crate) fn render(summary: &Summary, style: Style) -> String {
 }
 
 fn table(cell: &Cell, style: Style) -> String {
-    let mut table = ruled(style);
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(HEADINGS.map(|heading| match style.is_markdown {
+    let headings = HEADINGS.map(|heading| match style.is_markdown {
         true => heading.replace('\n', " "),
         false => heading.to_owned(),
-    }));
-    for stage in stages::of(cell) {
-        table.add_row(stages::row(stage, cell, style.is_ascii));
-    }
-    for index in 1..HEADINGS.len() {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
+    });
+    let part = |figures: std::ops::Range<usize>, arrangement: ContentArrangement| {
+        let chosen = |row: &[String]| -> Vec<String> {
+            std::iter::once(&row[0]).chain(&row[1..][figures.clone()]).cloned().collect()
+        };
+        let mut table = ruled(style);
+        table.set_width(style.width).set_content_arrangement(arrangement);
+        table.set_header(chosen(&headings));
+        for stage in stages::of(cell) {
+            table.add_row(chosen(&stages::row(stage, cell, style.is_ascii)));
         }
-    }
-    drawn(table, style)
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        drawn(table, style)
+    };
+    in_parts(HEADINGS.len() - 1, style, part).concat()
 }
 
 /// Cells whose stages are shown one by one.

@@ -1,10 +1,14 @@
 //! Text on a terminal or in Markdown: width, colours, ruled tables. Independent of runs.
 
+mod columns;
+pub mod fold;
 mod ruled;
 mod style;
 mod wrap;
 
-pub(crate) use ruled::{drawn, ruled};
-pub use style::Style;
+pub use columns::columns;
+
+pub(crate) use ruled::{drawn, in_parts, ruled};
 pub(crate) use style::{BOLD, RED, RESET, to_ascii};
+pub use style::{Style, ascii_signs};
 pub(crate) use wrap::wrap;

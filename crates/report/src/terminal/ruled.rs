@@ -1,8 +1,11 @@
 //! The look of every table of the terminal: rules above, below its heading and at its end; or
 //! Markdown.
 
-use comfy_table::{Table, presets};
+use std::ops::Range;
 
+use comfy_table::{ContentArrangement, Table, presets};
+
+use super::fold::shown_width;
 use super::style::Style;
 
 /// An empty table in this style.
@@ -14,6 +17,36 @@ pub(crate) fn ruled(style: Style) -> Table {
         (false, false) => presets::UTF8_HORIZONTAL_ONLY,
     });
     table
+}
+
+/// Tables of `count` columns of figures, drawn by `draw`: all side by side if they fit, else as
+/// many as fit, and the others below.
+pub(crate) fn in_parts(
+    count: usize,
+    style: Style,
+    draw: impl Fn(Range<usize>, ContentArrangement) -> String,
+) -> Vec<String> {
+    let fits = |text: &str| {
+        let is_narrow = |line| shown_width(line) <= usize::from(style.width);
+        style.is_markdown || text.lines().all(is_narrow)
+    };
+    let mut parts = Vec::new();
+    let mut first = 0;
+    while first < count {
+        let mut last = count;
+        let mut part = draw(first..last, ContentArrangement::Disabled);
+        while last > first + 1 && !fits(&part) {
+            last -= 1;
+            part = draw(first..last, ContentArrangement::Disabled);
+        }
+        if !fits(&part) {
+            // The names are too long for one column of figures: they are broken.
+            part = draw(first..last, ContentArrangement::Dynamic);
+        }
+        parts.push(part);
+        first = last;
+    }
+    parts
 }
 
 /// The table as lines of text.

@@ -47,13 +47,13 @@ impl Style {
 }
 
 pub(crate) fn to_ascii(text: &str) -> String {
-    let replaced = text
-        .replace('≤', "<=")
-        .replace('…', "...")
-        .replace('µ', "u")
-        .replace('±', "+-")
-        .replace('∞', "inf");
-    replaced.replace('–', "-").chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
+    ascii_signs(text).chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
+}
+
+/// The text with its signs in ASCII, for a locale without UTF-8; names in it stay as they are.
+pub fn ascii_signs(text: &str) -> String {
+    let signs = [('≤', "<="), ('…', "..."), ('µ', "u"), ('±', "+-"), ('∞', "inf"), ('–', "-")];
+    signs.into_iter().fold(text.to_owned(), |text, (sign, ascii)| text.replace(sign, ascii))
 }
 
 pub(crate) const BOLD: &str = "\x1b[1m";

@@ -253,13 +253,8 @@ pub(crate) fn lag_shares(cell: &Cell, is_ascii: bool) -> Vec<String> {
     shown_times(cell).filter_map(words).collect()
 }
 
-/// True if `cell` shows a service time instead of a response time.
-pub(crate) fn shows_service_time(cell: &Cell) -> bool {
-    shown_times(cell).any(|name| name.starts_with("response") && is_withheld(cell, &name))
-}
-
 /// True if `cell` shows a delivery time instead of a response time.
-pub(crate) fn shows_delivery_time(cell: &Cell) -> bool {
+fn shows_delivery_time(cell: &Cell) -> bool {
     let has = |name: &str| cell.metrics.keys().any(|key| key.starts_with(name));
     has("delivery_time_ns.") && !has("response_time_ns.")
 }
@@ -267,11 +262,6 @@ pub(crate) fn shows_delivery_time(cell: &Cell) -> bool {
 /// Delivery time, whatever other times the cell has.
 fn delivery(cell: &Cell, name: &str, style: Style) -> String {
     since_due(cell, name, "", style)
-}
-
-/// True if `cell` shows a one-way time instead of a delivery time.
-pub(crate) fn shows_one_way_time(cell: &Cell) -> bool {
-    shown_times(cell).any(|name| name.starts_with("delivery") && is_withheld(cell, &name))
 }
 
 /// The first part of a delivery time; none if the whole is not reported.
@@ -336,11 +326,11 @@ pub(crate) const ELSEWHERE: &str = "report.html, cells.csv and summary.json have
 
 const WIRE_BYTES: &str = "wire.bytes_per_message";
 
-const DELIVERY_MARK: &str = " d";
+pub(crate) const DELIVERY_MARK: &str = " d";
 
-const SERVICE_MARK: &str = " s";
+pub(crate) const SERVICE_MARK: &str = " s";
 
-const ONE_WAY_MARK: &str = " o";
+pub(crate) const ONE_WAY_MARK: &str = " o";
 
 /// Sign after a time of which a part is the generator's lateness.
 pub(crate) const LAG_MARK: &str = " l";

@@ -1,9 +1,11 @@
 //! Notes on measured energy: the meter, and the largest part of its uncertainty.
 
 use crate::summary::{Cell, Summary};
+use weigh_model::numbers::percent;
 
-/// Notes below a table of energies that were measured, or requested and not measured.
-pub(crate) fn notes(summary: &Summary) -> Vec<String> {
+/// Notes below a table of energies that were measured, or requested and not measured; `has_sign` if
+/// the table has a "±".
+pub(crate) fn notes(summary: &Summary, has_sign: bool) -> Vec<String> {
     let Some(meter) = &summary.run.meter else { return Vec::new() };
     let has = |cell: &Cell| cell.metrics.contains_key("energy_j");
     if let Some(reason) = meter.absent.as_ref().filter(|_| meter.is_asked) {
@@ -24,22 +26,22 @@ pub(crate) fn notes(summary: &Summary) -> Vec<String> {
     let charged = summary.cells.iter().find(charged);
     let voltage = charged.and_then(|cell| cell.metrics.get("energy_voltage_v")?.value);
     lines.extend(voltage.map(|volts| format!("mAh: charge that was drawn at {volts:.2} V")));
-    lines.extend(largest(summary));
+    lines.extend(largest(summary, has_sign));
     lines
 }
 
 /// The largest line of the first budget.
-fn largest(summary: &Summary) -> Option<String> {
+fn largest(summary: &Summary, has_sign: bool) -> Option<String> {
     let per_message = |cell: &&Cell| cell.metrics.contains_key("energy_j_per_message");
     let cell = summary.cells.iter().find(per_message)?;
     let metric = &cell.metrics["energy_j_per_message"];
     let (value, line) = (metric.value?, metric.budget.first()?);
+    let meter = if has_sign { "the meter's is part of ±; " } else { "" };
     Some(format!(
-        "uncertainty of energy: the meter's is part of ±; the largest line of {} is {}, {:.2} % \
-         ({})",
+        "uncertainty of energy: {meter}the largest line of {} is {}, {} ({})",
         cell.name,
         line.source,
-        100.0 * line.standard_uncertainty / value.abs(),
+        percent(100.0 * line.standard_uncertainty / value.abs()),
         line.basis
     ))
 }

@@ -1,6 +1,6 @@
 //! Sentences about the effect of a background on the measured load.
 
-use crate::figures::{between, count, spoken, three_digits};
+use crate::figures::{between, count, percent, spoken, three_digits};
 use crate::summary::pairs::BACKGROUND;
 use crate::summary::{Comparison, Difference, Interference, Summary, Verdict};
 use weigh_model::metrics::unit_of;
@@ -32,17 +32,17 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
     Some(format!("{}, with background {}: {said}{more}", own.cell, own.background))
 }
 
-/// `http1 on reference, background mqtt …: 9,998/s sent, 100.0 % of the window covered, 0 lost`.
+/// `http1 on reference, background mqtt …: 9,998/s sent, 100 % of the window covered, 0 lost`.
 fn heading(own: &Interference) -> String {
     let lost = own.ledger.lost.map_or_else(|| "unknown".to_owned(), count);
     let baseline = if own.baseline.is_none() { "; no baseline was measured" } else { "" };
     format!(
-        "{}, background {} ({}): {}/s sent, {:.1} % of the window covered, {lost} lost{baseline}",
+        "{}, background {} ({}): {}/s sent, {} of the window covered, {lost} lost{baseline}",
         own.cell,
         own.background,
         own.target,
         three_digits(own.sent_per_s),
-        100.0 * own.overlap_ratio,
+        percent(100.0 * own.overlap_ratio),
     )
 }
 

@@ -1,6 +1,6 @@
 //! Columns and sentences of modelled energy.
 
-use crate::figures::{between, three_digits};
+use crate::figures::{between, percent, three_digits};
 use crate::summary::metric::ends;
 use crate::summary::modelled::{Contribution, Modelled, ModelledRatio};
 use crate::summary::{Cell, Verdict};
@@ -98,7 +98,7 @@ fn ratio(own: &ModelledRatio) -> String {
 }
 
 fn contribution(own: &Contribution) -> String {
-    format!("{} {:.0} %", own.name, own.share * 100.0)
+    format!("{} {}", own.name, percent(own.share * 100.0))
 }
 
 /// A span as people say it: `1 min`, `12.9 h`.

@@ -5,6 +5,7 @@ use super::meeting::{Lanes, Meeting};
 use crate::figures::{count, spoken};
 use crate::summary::headlines::headline_metric;
 use crate::summary::{Matrix, Summary};
+use weigh_model::numbers::exact;
 
 /// All lines; empty where nothing was compared.
 pub(crate) fn lines(summary: &Summary) -> Vec<String> {
@@ -28,7 +29,7 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
         let title = format!("{}, along the axis", spoken(metric));
         lines.extend(titled(title, said.map(Meeting::steps).collect()));
     }
-    let together = together(summary);
+    let together = together(summary, lines.iter().any(|line| line.contains(" ?")));
     if !lines.is_empty() && !together.is_empty() {
         lines.push(together);
     }
@@ -51,23 +52,21 @@ fn titled(title: String, mut lines: Vec<String>) -> Vec<String> {
 }
 
 /// The effect of many verdicts on each; empty for a single one.
-fn together(summary: &Summary) -> String {
+fn together(summary: &Summary, has_sign: bool) -> String {
     let of = &summary.multiplicity;
     if of.compared < 2 {
         return String::new();
     }
     let mut text = format!(
-        "  {} comparisons, {} significant ({:.1} expected by chance)",
+        "  {} comparisons, {} significant ({} expected by chance)",
         count(of.compared.into()),
         count(of.called.into()),
-        of.expected_by_chance,
+        exact((of.expected_by_chance * 10.0).round() / 10.0),
     );
     if of.standing < of.called {
         let standing = count(of.standing.into());
-        text += &format!(
-            "; {standing} are significant when all are considered together, ? marks \
-                          the others"
-        );
+        let others = if has_sign { ", ? marks the others" } else { "" };
+        text += &format!("; {standing} are significant when all are considered together{others}");
     }
     text
 }

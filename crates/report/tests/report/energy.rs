@@ -91,7 +91,7 @@ fn measured_energies_have_columns_notes_and_definitions() {
     let summary = Summary::from_events(&run(&[line("meter gain", 3.0, true)])).unwrap();
     let table = render(&summary, Style::plain(200));
     for words in
-        ["measured", "J/msg", "above idle", "measured by log power.csv", "meter gain, 3.00 %"]
+        ["measured", "J/msg", "above idle", "measured by log power.csv", "meter gain, 3.0 %"]
     {
         assert!(table.contains(words), "{words} is not in\n{table}");
     }

@@ -86,7 +86,7 @@ fn a_background_is_reported_with_its_case() {
     for part in [
         "with a background, minus the baseline without it",
         "background mqtt qos=0 at reference, publish, 10 connections",
-        "998/s sent, 75.0 % of the window covered, 0 lost",
+        "998/s sent, 75 % of the window covered, 0 lost",
         "median response time +50.4 ± 2.7 µs",
     ] {
         assert!(text.contains(part), "{part:?} is not in:\n{text}");

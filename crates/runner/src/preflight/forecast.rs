@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use weigh_model::numbers::count;
 
 use serde_json::json;
-use weigh_model::Nanos;
 use weigh_model::plan::Plan;
 use weigh_plan::forecast as time;
 use weigh_testbed::catalogue::Catalogue;
@@ -88,15 +88,16 @@ impl<'f> Forecast<'f> {
             most => format!("{} to {most}", repeat.at_least),
         };
         let trials = match (self.times.trials_least, self.times.trials_most) {
-            (least, most) if least == most => format!("{most}"),
-            (least, most) => format!("{least} to {most}"),
+            (least, most) if least == most => count(most),
+            (least, most) => format!("{} to {}", count(least), count(most)),
         };
         let plural = if cases == 1 { "case" } else { "cases" };
+        let cases = count(cases as u64);
         format!("{cases} {plural}, repeated {repetitions} times: {trials} trials")
     }
 
     fn time(&self) -> String {
-        let (least, most) = (words(self.times.time_least), words(self.times.time_most));
+        let (least, most) = (self.times.time_least.rough(), self.times.time_most.rough());
         let mut text = format!(
             "about {least}; at most {most}, if every trial waits for messages that never come"
         );
@@ -168,19 +169,4 @@ fn state(against: &Against, catalogue: &Catalogue) -> String {
             },
         },
     }
-}
-
-/// Formats a duration; more than a century is only called that.
-fn words(time: Nanos) -> String {
-    match time >= CENTURY {
-        true => "more than 100 years".to_owned(),
-        false => rounded(time).to_string(),
-    }
-}
-
-const CENTURY: Nanos = Nanos::from_secs(100 * 31_557_600);
-
-/// Rounds to whole seconds, because an estimate is not more precise.
-fn rounded(time: Nanos) -> Nanos {
-    Nanos(time.0.div_ceil(1_000_000_000).saturating_mul(1_000_000_000))
 }

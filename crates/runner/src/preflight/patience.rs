@@ -24,9 +24,9 @@ pub fn lines(cases: &[Case]) -> Vec<String> {
         }
         let line = format!(
             "timeout {}: {} needs {} on its path ({})",
-            seconds(case.load.timeout),
+            case.load.timeout,
             case.lane.protocol.name(),
-            seconds(patience.timeout),
+            patience.timeout,
             patience.words()
         );
         if !lines.contains(&line) {
@@ -47,10 +47,10 @@ pub fn warnings(cases: &[Case]) -> Vec<String> {
         let line = format!(
             "warning: --timeout {} is shorter than {} needs on its path ({}), so that slow \
              messages count as late or lost: type --timeout {}, or leave it out",
-            seconds(case.load.timeout),
+            case.load.timeout.typed(),
             case.lane.protocol.name(),
             patience.words(),
-            seconds(patience.timeout)
+            to_type(patience.timeout)
         );
         if !lines.contains(&line) {
             lines.push(line);
@@ -59,7 +59,8 @@ pub fn warnings(cases: &[Case]) -> Vec<String> {
     lines
 }
 
-fn seconds(time: weigh_model::Nanos) -> String {
+/// What to type for at least this time.
+fn to_type(time: weigh_model::Nanos) -> String {
     match time.0 % 1_000_000_000 {
         0 => format!("{}s", time.0 / 1_000_000_000),
         _ => format!("{}ms", time.0.div_ceil(1_000_000)),

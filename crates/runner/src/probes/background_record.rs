@@ -3,6 +3,7 @@
 use weigh_model::Warning;
 use weigh_model::background::{BackgroundRan, OVERLAP_MIN};
 use weigh_model::event::TrialFinished;
+use weigh_model::numbers::{percent, rate};
 use weigh_model::warnings::WarningRecord;
 
 /// A finished background.
@@ -53,8 +54,8 @@ pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Warning> {
         warnings.push(Warning::Background(
             "background-overlap",
             format!(
-                "the background covered {:.1} % of the measured window{why}",
-                100.0 * ran.overlap_ratio
+                "the background covered {} of the measured window{why}",
+                percent(100.0 * ran.overlap_ratio)
             ),
             "do not take a difference for its effect: find what ended or delayed it, or kept it \
              below half its rate",
@@ -64,8 +65,9 @@ pub fn absence(ran: &BackgroundRan, error: Option<String>) -> Vec<Warning> {
         warnings.push(Warning::Background(
             "background-rate",
             format!(
-                "the background offered {offered:.0}/s and sent {:.0}/s in the measured window",
-                ran.sent_per_s
+                "the background offered {} and sent {} in the measured window",
+                rate(offered),
+                rate(ran.sent_per_s)
             ),
             "lower its rate, or set a larger window, more connections or more cores",
         ));
@@ -93,8 +95,9 @@ fn crowded(shares_core: bool, own: Option<f64>, other: Option<f64>) -> Option<Wa
         Warning::Background(
             "background-shares-core",
             format!(
-                "both generators shared a core and used {together:.0} % of it: their effect on \
-                 each other looks like the target's"
+                "both generators shared a core and used {} of it: their effect on each other \
+                 looks like the target's",
+                percent(together)
             ),
             "lower one of the rates, or use a machine with one more core",
         )

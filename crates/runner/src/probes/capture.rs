@@ -1,6 +1,7 @@
 //! Packets captured on the hosts of a trial.
 
 use std::time::Duration;
+use weigh_model::numbers::count;
 
 use weigh_capture::account::{Notes, Phases};
 use weigh_capture::{Account, Counting};
@@ -140,7 +141,10 @@ fn differing(account: &Account, counted: &Handshakes) -> Option<Warning> {
     (is_whole && account.packets_dropped == 0 && captured != counted.bytes).then(|| {
         let seen = format!(
             "the wire carried {} and {} bytes of TLS handshakes, TLS wrote and read {} and {}",
-            captured.0, captured.1, counted.bytes.0, counted.bytes.1
+            count(captured.0),
+            count(captured.1),
+            count(counted.bytes.0),
+            count(counted.bytes.1)
         );
         Warning::Wire(seen, "please report it with the run folder")
     })

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
+use weigh_model::numbers::count;
 
 use weigh_capture::account::{Connection, Disagreement};
 use weigh_capture::{Account, Traffic};
@@ -109,8 +110,10 @@ fn differing(differences: &[Disagreement]) -> Option<Warning> {
     Some(Warning::Wire(
         format!(
             "codecs and capture differ in the content of {} directions of connections, the first: \
-             {name}, {direction}: {counted_bytes} bytes by the codec, {captured_bytes} on the wire",
-            differences.len()
+             {name}, {direction}: {} bytes by the codec, {} on the wire",
+            count(differences.len() as u64),
+            count(*counted_bytes),
+            count(*captured_bytes)
         ),
         "bytes in flight on a broken connection are in one of the counts only; if none \
          broke, it is a fault of Weighbridge: please report it with the run folder",

@@ -5,6 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use weigh_model::numbers::count;
 
 use weigh_capture::account::{Notes, Transport};
 use weigh_capture::files::with_secrets;
@@ -150,7 +151,7 @@ pub fn untold(kernel: &KernelAccount, found: &Agreement) -> Vec<Warning> {
         warnings.push(Warning::Wire(
             format!(
                 "{} samples of TCP were dropped, because the buffer was full",
-                kernel.samples_dropped
+                count(kernel.samples_dropped)
             ),
             "the figures of TCP lack the end of the trial: measure a shorter time, or fewer \
              connections",

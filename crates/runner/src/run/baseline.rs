@@ -471,7 +471,7 @@ mod tests {
     fn a_calibration_is_told_with_its_day() {
         assert_eq!(
             calibration("mqtt qos 1 publish", 151_000.4).words(),
-            "baseline, mqtt qos 1 publish: reached 151000/s over 64 connections, 5.0 us of the \
+            "baseline, mqtt qos 1 publish: reached 151,000/s over 64 connections, 5.00 µs of the \
              generator each (measured 2026-01-02)"
         );
         let by_library = Calibration {

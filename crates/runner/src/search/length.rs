@@ -3,6 +3,7 @@
 
 use weigh_limit::{AxisKind, Goal, Quantity, Search};
 use weigh_model::condition::{Condition, Limit};
+use weigh_model::numbers::{count, exact};
 use weigh_model::{Load, Nanos};
 use weigh_stats::quantile::values_needed;
 
@@ -18,15 +19,17 @@ pub fn check_length(search: &Search, load: &Load, whole: Option<Nanos>) -> Resul
     let shortest = shortest.unwrap_or_default();
     if shortest < TRIAL_MIN {
         return Err(Stop::usage(format!(
-            "--trial {shortest}: is too short to distinguish a growing queue from messages in \
-             flight: type --trial {TRIAL_MIN} or more"
+            "--trial {}: is too short to distinguish a growing queue from messages in flight: type \
+             --trial {} or more",
+            shortest.typed(),
+            TRIAL_MIN.typed()
         )));
     }
     let messages = search.axis.min() * shortest.as_secs_f64();
     if search.axis.kind() == AxisKind::Rate && messages < 1.0 {
         return Err(Stop::usage(format!(
-            "--from {}/s: no message is due in a trial of {shortest}: type a larger --from or \
-             a longer --trial",
+            "--from {}/s: no message is due in a trial of {shortest}: type a larger --from or a \
+             longer --trial",
             search.axis.min()
         )));
     }
@@ -44,9 +47,10 @@ pub fn check_length(search: &Search, load: &Load, whole: Option<Nanos>) -> Resul
                 _ => String::new(),
             };
             Err(Stop::usage(format!(
-                "--budget {whole}: not even the first trial of every lane fits, {first} and \
-                 its warm-up each: {because}type at least --budget {needed}, and much more for an \
-                 answer"
+                "--budget {}: not even the first trial of every lane fits, {first} and its warm-up \
+                 each: {because}type at least --budget {}, and much more for an answer",
+                whole.typed(),
+                needed.typed()
             )))
         }
         _ => Ok(()),
@@ -61,9 +65,11 @@ fn of_quantile(search: &Search, quantity: Quantity, share: Nanos) -> String {
     };
     let (min, needed) = (axis.min(), quantity.messages);
     let mut text = format!(
-        "--goal \"{condition}\" needs {needed} messages, and the smallest load ({min}{unit}) \
-         sends {:.2} a second; ",
-        quantity.per_s + quantity.per_s_of_load * min
+        "--goal \"{condition}\" needs {} messages, and the smallest load ({}{unit}) sends {} a \
+         second; ",
+        count(needed),
+        exact(min),
+        exact(quantity.per_s + quantity.per_s_of_load * min)
     );
     let seconds = share.as_secs_f64() / TRIALS_IN_BUDGET;
     let from = (needed as f64 / seconds - quantity.per_s) / quantity.per_s_of_load;
@@ -91,9 +97,9 @@ pub fn quantity(search: &Search, load: &Load) -> Result<Option<Quantity>, Stop> 
         (AxisKind::Burst, _) if search.axis.min() < messages as f64 => {
             let whose = steepest.map_or(String::new(), |(own, _)| format!("--goal \"{own}\": "));
             return Err(Stop::usage(format!(
-                "{whose}needs {messages} messages, and the smallest burst has {}: type --from \
-                 {messages}",
-                search.axis.min()
+                "{whose}needs {} messages, and the smallest burst has {}: type --from {messages}",
+                count(messages),
+                exact(search.axis.min())
             )));
         }
         (AxisKind::Burst, _) | (_, None) => return Ok(None),
@@ -138,8 +144,10 @@ fn check_quantiles(search: &Search, messages: f64) -> Result<(), Stop> {
         if messages + ROUNDING < needed {
             let from = (search.axis.min() * needed / messages).ceil();
             return Err(Stop::usage(format!(
-                "--goal \"{condition}\": {part} needs {needed} messages, and the shortest trial at \
-                 the smallest rate has {messages:.0}: type --from {from}/s or a longer --trial"
+                "--goal \"{condition}\": {part} needs {} messages, and the shortest trial at the \
+                 smallest rate has {}: type --from {from}/s or a longer --trial",
+                exact(needed),
+                exact(messages.floor())
             )));
         }
     }

@@ -1,6 +1,7 @@
 //! Forecast of a search: trials, time, and messages for its quantiles.
 
 use std::fmt::Write;
+use weigh_model::numbers::{count, exact, rough};
 
 use serde::Serialize;
 use weigh_limit::{Remaining, Search, Selector};
@@ -52,9 +53,10 @@ pub fn text(search: &Search, overhead: Nanos) -> String {
         let (min, unit) = (search.axis.min(), search.axis.kind().unit());
         let _ = writeln!(
             text,
-            "  the goal's quantile needs {messages} messages in a trial: at {min}{unit} a trial \
-             lasts at least {}",
-            rough(first.as_secs_f64())
+            "  the goal's quantile needs {} messages in a trial: at {}{unit} a trial lasts at \
+             least {first}",
+            count(messages),
+            exact(min)
         );
     }
     let _ = match search.budget {
@@ -62,15 +64,6 @@ pub fn text(search: &Search, overhead: Nanos) -> String {
         None => writeln!(text, "  no --budget: ends once every goal is proven"),
     };
     text
-}
-
-fn rough(seconds: f64) -> String {
-    match seconds {
-        0.0..10.0 => format!("{seconds:.1} s"),
-        10.0..120.0 => format!("{seconds:.0} s"),
-        120.0..7_200.0 => format!("{:.0} min", seconds / 60.0),
-        _ => format!("{:.0} h", seconds / 3_600.0),
-    }
 }
 
 /// Number of limits that are simulated, from end to end of the axis.
@@ -88,7 +81,7 @@ mod tests {
         let search = Search { quantity, ..Search::new(axis, vec![Goal::minute()]) };
         let said = text(&search, Nanos::from_millis(600));
         assert!(said.contains(" trials, ") && said.contains("368 messages"), "{said}");
-        assert!(said.contains("at 100/s a trial lasts at least 3.8 s"), "{said}");
+        assert!(said.contains("at 100/s a trial lasts at least 3.764 s"), "{said}");
         assert!(said.contains("no --budget: ends once every goal is proven"), "{said}");
         let needs = of(&search, Nanos::from_millis(600)).unwrap();
         assert!(needs.trials.0 >= 2 && needs.trials.1 < 60, "{needs:?}");

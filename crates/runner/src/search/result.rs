@@ -1,6 +1,7 @@
 //! Turns the record of a trial into the result for its search.
 
 use std::collections::BTreeMap;
+use weigh_model::numbers::percent;
 
 use weigh_limit::trial::BACKLOG_RATIO;
 use weigh_limit::{Goal, TrialEnd, TrialRequest, TrialResult};
@@ -152,8 +153,10 @@ impl Over<'_> {
                 self.finished.ledger.not_sent_causes.contains_key(&NotSentCause::ConnectionClosed);
             let own = if is_cut_off { 0.0 } else { (unsent - held_up).max(0.0) };
             return differs(piled_up, (piled_up - own).max(0.0)).then(|| {
-                let percent = 100.0 * own;
-                format!("the generator itself had not sent {percent:.1} % of what was due")
+                format!(
+                    "the generator itself had not sent {} of what was due",
+                    percent(100.0 * own)
+                )
             });
         }
         let metrics = &self.finished.metrics;

@@ -209,7 +209,7 @@ impl Together<'_> {
         let create = |extension: &str| File::create(plan.with_extension(extension));
         let files = create("json").and_then(|out| Ok((out, create("log")?)));
         let (out, log) = files.map_err(|error| Stop::unwritten(plan, &error))?;
-        command.stdout(out).stderr(log);
+        command.stdout(out).stderr(log).env("COLUMNS", u16::MAX.to_string());
         let spawn = || cores.pin_this_thread().and_then(|()| command.spawn());
         let child = std::thread::scope(|scope| scope.spawn(spawn).join());
         let child = child.map_err(|_| Stop::new(Exit::Internal, "no thread for a generator"))?;

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
+use weigh_model::numbers::{count, exact};
 
 use weigh_limit::{Search, Selector, TrialEnd, TrialRequest, TrialResult};
 use weigh_model::event::Event;
@@ -307,7 +308,8 @@ impl SearchSession<'_> {
 
     fn announce(&mut self, case: &Case, unit: &str, request: &TrialRequest) {
         self.count += 1;
-        let name = format!("{}, {}{unit} for {}", case.title(), request.load, request.duration);
+        let load = exact(request.load);
+        let name = format!("{}, {load}{unit} for {}", case.title(), request.duration);
         self.scales.display.trial(Standing::in_search(&name, &case.load, self.count));
     }
 
@@ -348,6 +350,7 @@ impl SearchSession<'_> {
         let mut result = reread(&result)?;
         if let TrialEnd::TooFew { metric, had, needed } = &result.end {
             let longer = "the next trial at this load is longer";
+            let (needed, had) = (count(*needed), count(*had));
             self.scales
                 .display
                 .note(&format!("{metric} needs {needed} messages, this trial had {had}: {longer}"));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use weigh_model::numbers::count;
 
 use weigh_limit::Search;
 use weigh_model::Nanos;
@@ -27,7 +28,6 @@ use crate::preflight::overhead;
 use crate::search::request;
 use crate::study::external_servers::ExternalServers;
 use crate::targets::hosts::Privileges;
-use crate::watcher::rough;
 
 /// The requested parts of a study.
 ///
@@ -216,15 +216,18 @@ impl Part {
         }
     }
 
-    /// `12 trials, about 2m 5s`, or what a search takes.
+    /// `12 trials, about 2 min 5 s`, or what a search takes.
     pub fn length(&self) -> String {
-        let time = rough(self.time);
+        let time = self.time.rough();
         match &self.searches {
             Some(searches) => {
                 let lanes = searches.len();
                 format!("a search in {lanes} lane{}, about {time}", plural(lanes as u64))
             }
-            None => format!("{} trial{}, about {time}", self.trials, plural(self.trials)),
+            None => {
+                let trials = count(self.trials);
+                format!("{trials} trial{}, about {time}", plural(self.trials))
+            }
         }
     }
 

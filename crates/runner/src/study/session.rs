@@ -23,7 +23,7 @@ use crate::study::study_run::{DONE, FAILED, INTERRUPTED, RUNNING, StudyRun, has_
 use crate::study::tool_parts::ToolPart;
 use crate::study::tools::CheckedTool;
 use crate::targets::hosts::Privileges;
-use crate::watcher::{Watcher, rough};
+use crate::watcher::Watcher;
 
 /// Position of a session among all studies.
 #[derive(Clone, Copy, Debug)]
@@ -250,7 +250,7 @@ impl StudyContext<'_> {
             parts.len(),
             part.name,
             part.length(),
-            rough(left),
+            left.rough(),
         ));
     }
 }

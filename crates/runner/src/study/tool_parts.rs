@@ -2,6 +2,7 @@
 //! it cannot run here.
 
 use weigh_model::Nanos;
+use weigh_model::numbers::count;
 use weigh_study::tools::{Tool, ToolPlanned};
 use weigh_study::{Study, Way};
 use weigh_testbed::catalogue::Catalogue;
@@ -12,7 +13,6 @@ use crate::case::{Case, decide};
 use crate::exit::Stop;
 use crate::study::parts::{Asked, PartsContext, missing};
 use crate::targets::hosts::Privileges;
-use crate::watcher::rough;
 
 /// A tool of a study that can run.
 pub struct ToolPart {
@@ -69,15 +69,16 @@ impl ToolPart {
         Ok(ToolPart { tool: tool.clone(), planned, case, time })
     }
 
-    /// Its length, such as `10 repetitions of 50 messages, about 12s`.
+    /// Its length, such as `10 repetitions of 50 messages, about 12 s`.
     pub fn length(&self) -> String {
         let ToolPlanned { repetitions, messages, .. } = self.planned;
         let plural = |number: u64| if number == 1 { "" } else { "s" };
         format!(
-            "{repetitions} repetition{} of {messages} message{}, about {}",
+            "{repetitions} repetition{} of {} message{}, about {}",
             plural(u64::from(repetitions)),
+            count(messages),
             plural(messages),
-            rough(self.time)
+            self.time.rough()
         )
     }
 

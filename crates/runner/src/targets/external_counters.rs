@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use weigh_model::numbers::exact;
 use weigh_protocols::urls;
 
 use weigh_engine::outcome::Outcome;
@@ -261,8 +262,10 @@ fn attributed(
     if let Some(received) = difference("received").filter(|received| *received > ours) {
         return CountersRead {
             words: format!(
-                "{of} counts {received:.0} received messages, of which {ours:.0} are of this run: \
-                 other clients used the server, so nothing is attributed"
+                "{of} counts {} received messages, of which {} are of this run: other clients used \
+                 the server, so nothing is attributed",
+                exact(received),
+                exact(ours)
             ),
             ..CountersRead::default()
         };

@@ -4,6 +4,7 @@ use weigh_engine::job::{Failure, Job};
 use weigh_engine::outcome::{Outcome, SILENCE};
 use weigh_model::connection::{Outbox, Signal};
 use weigh_model::ledger::Cause;
+use weigh_model::numbers::count;
 use weigh_model::protocol::{Dial, Role, Seat};
 use weigh_model::{Nanos, Pattern, tls};
 
@@ -78,9 +79,9 @@ pub fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
     let reason = match reason.as_str() {
         _ if has_begun && !was_shut => format!(
             "never completed an answer: {} bytes came, fewer than it announced",
-            outcome.shards.bytes.1
+            count(outcome.shards.bytes.1)
         ),
-        "" => format!("took {} {spoken} messages and never answered", ledger.sent),
+        "" => format!("took {} {spoken} messages and never answered", count(ledger.sent)),
         _ => format!("never answered {spoken}: {reason}"),
     };
     Err(Failure::Session { address: job.address, reason })

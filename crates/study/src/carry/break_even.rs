@@ -1,6 +1,6 @@
 //! Compares two lanes with each other, and with figures of others.
 
-use weigh_report::figures::count;
+use weigh_model::numbers::{exact, three_digits, time};
 use weigh_stats::cost_model::Coefficients;
 use weigh_stats::quantile::interpolated;
 
@@ -69,8 +69,11 @@ fn sentence(shown: &BreakEvenShown) -> String {
     if let (Some(messages), Some(low), Some(high)) = (shown.messages, shown.low, shown.high) {
         let (before, after) = (cheaper(shown.a_cheaper_at_one), cheaper(shown.a_cheaper_at_many));
         return format!(
-            "Up to {messages:.0} messages on a connection ({low:.0} to {high:.0}) {before} takes \
-             less of the server's processor, beyond that {after}."
+            "Up to {} messages on a connection ({} to {}) {before} takes less of the server's \
+             processor, beyond that {after}.",
+            exact(messages.round()),
+            exact(low.round()),
+            exact(high.round())
         );
     }
     if is_open(shown.a_cheaper_at_one) || is_open(shown.a_cheaper_at_many) {
@@ -101,12 +104,13 @@ pub(super) fn anchors(asked: &Asked, families: &[(Family, FamilyShown)]) -> Vec<
             (Some(ours), Some(factor)) => {
                 let times = match (0.5..=2.0).contains(&factor) {
                     true => ": within a factor of 2.".to_owned(),
-                    false => format!(", a factor of {factor:.1}: {}", anchor.differs),
+                    false => format!(", a factor of {}: {}", three_digits(factor), anchor.differs),
                 };
-                let (theirs, rate) = (anchor.us_per_message, count(rate as u64));
+                let (theirs, rate) = (anchor.us_per_message, exact(rate));
+                let here = time(ours * 1e3, false);
                 format!(
-                    "at {rate} messages a second on a core: {ours:.1} µs per message here, \
-                    {theirs} µs there{times}"
+                    "at {rate} messages a second on a core: {here} per message here, {theirs} µs \
+                     there{times}"
                 )
             }
             _ => "The cost of a message was not fitted here.".to_owned(),

@@ -1,25 +1,19 @@
 //! The answer as a small table of plain text.
 
-use weigh_report::figures::{count, three_digits};
+use weigh_model::numbers::{bytes, count, exact, percent, seconds, three_digits};
+
+use weigh_report::terminal::columns;
 
 use super::outcome::{Carried, CarryOutcome, FamilyShown, LaneShown, Reach};
 
-/// The answer for a terminal: what was asked, a line a lane, and what to know beside it.
-pub fn table(outcome: &CarryOutcome) -> String {
+/// The answer for a terminal of this `width`: what was asked, a line a lane, and what to know
+/// about it.
+pub fn table(outcome: &CarryOutcome, width: usize) -> String {
     let mut rows = vec![header(outcome)];
-    let columns = rows[0].len();
-    rows.extend(outcome.lanes.iter().map(|lane| row(lane, outcome, columns)));
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let count = rows[0].len();
+    rows.extend(outcome.lanes.iter().map(|lane| row(lane, outcome, count)));
     let mut text = format!("{}\n{}\n\n", outcome.question, terms(outcome));
-    for row in &rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        text += cells.collect::<Vec<String>>().join("  ").trim_end();
-        text.push('\n');
-    }
+    text += &columns(&rows, &(1..=count), width);
     for note in notes(outcome) {
         text += &format!("\n{note}");
     }
@@ -29,19 +23,19 @@ pub fn table(outcome: &CarryOutcome) -> String {
 /// What one unit is, and what the server has.
 fn terms(outcome: &CarryOutcome) -> String {
     format!(
-        "A {} is {} devices, each with a message every {} s; the server has {} and {} of memory.",
+        "A {} is {} devices, each with a message every {}; the server has {} and {} of memory.",
         outcome.unit,
-        outcome.sensors,
-        outcome.interval_s,
+        exact(outcome.sensors as f64),
+        seconds(outcome.interval_s),
         outcome.cores_in_words(),
-        weigh_report::figures::bytes(outcome.memory_bytes),
+        bytes(outcome.memory_bytes),
     )
 }
 
 fn header(outcome: &CarryOutcome) -> Vec<String> {
     let mut row = vec![String::new(), format!("measured {}s", outcome.unit)];
     for headroom in outcome.headrooms() {
-        row.push(format!("at {:.0} % of the cores", headroom * 100.0));
+        row.push(format!("at {} of the cores", percent(headroom * 100.0)));
         row.push("95 % interval".to_owned());
         row.push("ends at".to_owned());
     }
@@ -112,7 +106,8 @@ fn of_lanes(outcome: &CarryOutcome) -> Vec<String> {
             notes.push(format!("~ {}: {}", lane.label, floor.in_words(lane)));
         }
     }
-    if outcome.lanes.iter().any(|lane| !outcome.predicts(lane)) {
+    let is_shown = |lane: &&LaneShown| !lane.carried.is_empty();
+    if outcome.lanes.iter().filter(is_shown).any(|lane| !outcome.predicts(lane)) {
         notes.push("? not reliable: the model does not predict other cells well enough".to_owned());
     }
     let of_floors = outcome.reservations().into_iter();
@@ -141,16 +136,17 @@ fn prediction_error(family: &FamilyShown) -> String {
         (None, None) => format!("{label}: too few cells to hold some out"),
         (Some(error), None) => {
             let checked = family.checked_error.map_or(String::new(), |checked| {
-                format!(", cells of other runs to {:.0} %", checked * 100.0)
+                format!(", cells of other runs to {}", percent(checked * 100.0))
             });
             let beyond = match family.is_predictive {
                 true => String::new(),
                 false => {
-                    format!(", more than {:.0} %: do not rely on it", family.error_max * 100.0)
+                    let most = percent(family.error_max * 100.0);
+                    format!(", more than {most}: do not rely on it")
                 }
             };
-            let error = error * 100.0;
-            format!("{label}: held-out cells predicted to {error:.0} %{checked}{beyond}")
+            let error = percent(error * 100.0);
+            format!("{label}: held-out cells predicted to {error}{checked}{beyond}")
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How many units a server carries: the answer as a table, charts of what was measured, composed
 //! and extrapolated, and behind folds the costs with what they predicted, and the break-evens.
 
+use weigh_model::numbers::{percent, seconds, span};
 use weigh_report::figures::{bytes, count, three_digits, time};
 use weigh_report::page::document::escape;
 
@@ -56,18 +57,18 @@ fn of_one(carry: &CarryOutcome, number: &mut usize) -> String {
 /// Definition of a unit, of the server, and of carrying a load.
 fn terms(carry: &CarryOutcome) -> String {
     format!(
-        "<p class=\"note\">A {} is {} devices, each with a message every {} s. The server has {} \
+        "<p class=\"note\">A {} is {} devices, each with a message every {}. The server has {} \
          and {} of memory. It carries a load if nothing is lost or late and 99 % of the answers \
-         take at most {} s; QoS 0 has no answer, so there only loss counts. Each lane was measured \
+         take at most {}; QoS 0 has no answer, so there only loss counts. Each lane was measured \
          with as many devices as its plan had: a smaller number does not mean that a lane carries \
          less. {} bytes for a connection are added to the memory of the process, which the kernel \
          keeps ({}).</p>",
         escape(&carry.unit),
         carry.sensors,
-        carry.interval_s,
+        seconds(carry.interval_s),
         carry.cores_in_words(),
         bytes(carry.memory_bytes),
-        carry.p99_limit_ns / 1e9,
+        span(carry.p99_limit_ns),
         three_digits(carry.kernel_bytes_per_connection),
         escape(&carry.kernel_bytes_source),
     )
@@ -82,9 +83,9 @@ fn answer(carry: &CarryOutcome) -> String {
     let heads: String = shares
         .iter()
         .map(|share| {
-            let percent = share * 100.0;
+            let share = percent(share * 100.0);
             format!(
-                "<th scope=\"col\">{unit}s at {percent:.0} % of the cores (95 %)</th>\
+                "<th scope=\"col\">{unit}s at {share} of the cores (95 %)</th>\
                  <th scope=\"col\">ends at</th>"
             )
         })
@@ -248,7 +249,7 @@ fn costs(family: &FamilyShown) -> String {
         })
         .collect();
     let error = |error: Option<f64>| {
-        error.map_or("no prediction".to_owned(), |error| format!("{:.1} %", error * 100.0))
+        error.map_or("no prediction".to_owned(), |error| percent(error * 100.0))
     };
     let advice = match family.is_predictive {
         true => "so the model may be used",
@@ -259,7 +260,7 @@ fn costs(family: &FamilyShown) -> String {
         |awake_s| format!("the server stays awake for {} once woken", time(awake_s * 1e9, false)),
     );
     let correction = family.correction.map_or(String::new(), |factor| {
-        format!(" The median cell cost {factor:.2} times the prediction.")
+        format!(" The median cell cost {} times the prediction.", three_digits(factor))
     });
     let memory = family.memory.map_or(String::new(), |memory| {
         let tls = memory

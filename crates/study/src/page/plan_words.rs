@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use weigh_model::numbers::{count, size};
 use weigh_model::plan::Plan;
 use weigh_model::units::{parse_duration, parse_rate, parse_size};
-use weigh_report::figures::{bytes, count, time};
 
 use super::prose::and;
 use crate::plans::Planned;
@@ -200,32 +200,15 @@ fn plain(value: &Value) -> String {
 
 /// Sizes and times with a space before their unit; long texts are cut where they stay distinct.
 fn readable(text: &str) -> String {
+    if let Ok(rate) = parse_rate(text) {
+        return rate.to_string();
+    }
     match (parse_size(text), parse_duration(text)) {
-        (Ok(size), _) if size > 0 && size.is_multiple_of(1024) => bytes(size as f64),
-        (Ok(size), _) if size > 0 && text.ends_with('B') => format!("{} B", count(size)),
-        (_, Ok(duration)) if duration.0 > 0 => shortest(duration.0),
-        _ if text.contains("/s") && parse_rate(text).is_ok() => rate(text),
+        (Ok(bytes), _) if bytes > 0 && text.ends_with('B') => size(bytes),
+        (_, Ok(duration)) if duration.0 > 0 => duration.to_string(),
         _ if text.chars().count() > TEXT_MAX => text.chars().take(TEXT_MAX).chain(['…']).collect(),
         _ => text.to_owned(),
     }
-}
-
-/// A rate: `5,000/s`, `10/s per client`.
-fn rate(text: &str) -> String {
-    let (number, per) = text.split_once('/').unwrap_or((text, "s"));
-    let number = number.parse().map_or_else(|_| number.to_owned(), count);
-    format!("{number}/{}", per.replace("/client", " per client"))
-}
-
-/// A time without digits that say nothing: `5 s` and not `5.00 s`.
-fn shortest(nanoseconds: u64) -> String {
-    let text = time(nanoseconds as f64, false);
-    let Some((number, unit)) = text.split_once(' ') else { return text };
-    let number = match number.contains('.') {
-        true => number.trim_end_matches('0').trim_end_matches('.'),
-        false => number,
-    };
-    format!("{number} {unit}")
 }
 
 /// Keys of a load that are said, also where they are held.

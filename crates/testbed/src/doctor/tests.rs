@@ -59,7 +59,7 @@ fn more_connections_than_ports_are_refused() {
     demand.subscribers = 1;
     let finding = found("ports", &demand, &facts);
     assert_eq!(finding.level, Level::Fatal);
-    assert!(finding.fix.contains("at most 28232") && finding.fix.contains("2 addresses"));
+    assert!(finding.fix.contains("at most 28,232") && finding.fix.contains("2 addresses"));
     assert!(forbids(&examine(&demand, &facts)));
     demand.source_addresses = 2;
     assert_eq!(found("ports", &demand, &facts).level, Level::Ok);

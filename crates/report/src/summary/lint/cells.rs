@@ -1,6 +1,7 @@
 //! Rules about whole cells: one figure for a ramp, and differences between compared cells.
 
 use std::collections::BTreeMap;
+use weigh_model::numbers;
 
 use weigh_model::arrival::Step;
 use weigh_model::plan::Plan;
@@ -70,7 +71,13 @@ fn ramp(arrival: &Arrival) -> Option<String> {
             let low = steps.iter().map(rate).fold(f64::INFINITY, f64::min);
             let high = steps.iter().map(rate).fold(0.0, f64::max);
             let changes = low < (1.0 - CHANGE_MAX) * high;
-            changes.then(|| format!("the rate goes from {low}/s to {high}/s in one window"))
+            changes.then(|| {
+                format!(
+                    "the rate goes from {} to {} in one window",
+                    numbers::rate(low),
+                    numbers::rate(high)
+                )
+            })
         }
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! L10: a limit that was read off a grid.
 
+use weigh_model::numbers::{exact, percent};
 use weigh_model::{Rule, Warning};
 
 /// One point of an axis that was raised until something failed.
@@ -22,13 +23,14 @@ pub fn warning(axis: &str, points: &[AxisPoint]) -> Option<Warning> {
     let step = (bad.value - good.value).abs() / bad.value.abs();
     let seen = if step > STEP_MAX {
         format!(
-            "{axis}: the limit is between {} and {}, a step of {:.0} %",
-            good.value,
-            bad.value,
-            step * 100.0
+            "{axis}: the limit is between {} and {}, a step of {}",
+            exact(good.value),
+            exact(bad.value),
+            percent(step * 100.0)
         )
     } else if good.trials.min(bad.trials) < TRIALS_MIN {
-        format!("{axis}: the limit between {} and {} depends on one trial", good.value, bad.value)
+        let (good, bad) = (exact(good.value), exact(bad.value));
+        format!("{axis}: the limit between {good} and {bad} depends on one trial")
     } else {
         return None;
     };

@@ -3,6 +3,7 @@
 
 use weigh_model::event::TrialFinished;
 use weigh_model::metrics::QUANTILES;
+use weigh_model::numbers::{count, exact, percent, span};
 use weigh_model::plan::Plan;
 use weigh_model::{Arrival, Pattern, Rule, Warning};
 
@@ -65,7 +66,7 @@ fn grid(trial: &TrialFinished) -> Option<String> {
             let are_apart = values.windows(2).all(|pair| pair[1] - pair[0] > 0.5 * step);
             is_fine && are_apart && values.iter().all(|value| is_whole(*value))
         })?;
-        Some(format!("{time}: all quantiles are whole steps of {} ms apart", step / 1e6))
+        Some(format!("{time}: all quantiles are whole steps of {} apart", span(step)))
     })
 }
 
@@ -75,6 +76,7 @@ fn whole_counts(trial: &TrialFinished) -> Option<String> {
     let (delivered, sent) = (trial.ledger.delivered?, trial.ledger.sent);
     let counted = delivered as f64 / sent.max(1) as f64;
     ((ratio - counted).abs() > RATIO_SLACK).then(|| {
+        let (delivered, sent) = (count(delivered), count(sent));
         format!("acceptance_ratio is {ratio}, but {delivered} of {sent} were delivered: {counted}")
     })
 }
@@ -89,7 +91,8 @@ fn order(trial: &TrialFinished) -> Option<String> {
         let max = of("max")?;
         let mean = of("mean").filter(|mean| *mean > max * (1.0 + ORDER_SLACK));
         if let Some(mean) = mean {
-            return Some(format!("{name}: the maximum {max:.0} is below the mean {mean:.0}"));
+            let (max, mean) = (exact(max), exact(mean));
+            return Some(format!("{name}: the maximum {max} is below the mean {mean}"));
         }
         let mut before: Option<(&str, f64)> = None;
         for part in QUANTILES.iter().map(|(part, _)| part).chain(&["max"]) {
@@ -97,7 +100,8 @@ fn order(trial: &TrialFinished) -> Option<String> {
             if let Some((low, below)) = before
                 && below > value * (1.0 + ORDER_SLACK)
             {
-                return Some(format!("{name}: {low} {below:.0} is above {part} {value:.0}"));
+                let (below, value) = (exact(below), exact(value));
+                return Some(format!("{name}: {low} {below} is above {part} {value}"));
             }
             before = Some((part, value));
         }
@@ -107,11 +111,11 @@ fn order(trial: &TrialFinished) -> Option<String> {
 
 /// L09: a CPU percentage without the rate at which it was used.
 fn cpu_rate(trial: &TrialFinished, asked: &Asked) -> Option<String> {
-    let percent = metric(trial, "target_cpu_percent.mean")?;
+    let used = metric(trial, "target_cpu_percent.mean")?;
     let has_rate = trial.metrics.contains_key("throughput_in_per_s");
     // Nothing is sent over connections that are only held: there the rate is 0.
     (!has_rate && asked.pattern != Pattern::Hold && trial.ledger.sent > 0)
-        .then(|| format!("the target used {percent:.0} % of its cores, at an unknown rate"))
+        .then(|| format!("the target used {} of its cores, at an unknown rate", percent(used)))
 }
 
 /// L12: more response times than confirmations, with errors among the answers.
@@ -121,9 +125,11 @@ fn errors(trial: &TrialFinished) -> Option<String> {
     let confirmed = trial.ledger.acknowledged;
     (timed > confirmed && confirmed > 0).then(|| {
         format!(
-            "{:.1} % of the exchanges failed, and {timed} response times of {confirmed} \
-             confirmed messages include some of them",
-            share * 100.0
+            "{} of the exchanges failed, and {} response times of {} confirmed messages include \
+             some of them",
+            percent(share * 100.0),
+            count(timed),
+            count(confirmed)
         )
     })
 }
@@ -135,7 +141,8 @@ fn headers(trial: &TrialFinished) -> Option<String> {
     let segments = (body_bytes / SEGMENT_BYTES_MAX).ceil();
     let least = segments * TCP_HEADER_BYTES;
     (header_bytes < least).then(|| {
-        format!("{header_bytes:.0} header bytes for {segments:.0} segments, which need {least:.0}")
+        let [header_bytes, segments, least] = [header_bytes, segments, least].map(exact);
+        format!("{header_bytes} header bytes for {segments} segments, which need {least}")
     })
 }
 
@@ -147,8 +154,10 @@ fn connections(trial: &TrialFinished, asked: &Asked) -> Option<String> {
     let messages = trial.ledger.messages;
     let asked_for = asked.connections + asked.subscribers;
     let is_many = 2 * opened > messages && opened > 2 * asked_for;
-    (is_many && !is_said && messages > 0)
-        .then(|| format!("{opened} connections were opened for {messages} messages"))
+    (is_many && !is_said && messages > 0).then(|| {
+        let (opened, messages) = (count(opened), count(messages));
+        format!("{opened} connections were opened for {messages} messages")
+    })
 }
 
 /// L19: a load as fast as possible, without the generator's CPU.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use weigh_model::numbers;
 
 use weigh_capture::Account;
 use weigh_capture::account::Notes;
@@ -364,8 +365,9 @@ impl Machine {
         let busy_ns = HostCpu::read().ok()?.since(&self.host).busy_ns();
         let others_ns = busy_ns.saturating_sub(self.tree.read().cpu_ns);
         let percent = 100.0 * others_ns as f64 / wall.as_nanos() as f64;
-        (wall >= DISTURBED_WALL_MIN && percent > DISTURBED_PERCENT_MAX)
-            .then(|| format!("other processes used {percent:.0} % of a core while it ran"))
+        (wall >= DISTURBED_WALL_MIN && percent > DISTURBED_PERCENT_MAX).then(|| {
+            format!("other processes used {} of a core while it ran", numbers::percent(percent))
+        })
     }
 }
 
