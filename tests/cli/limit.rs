@@ -506,7 +506,7 @@ fn what_cannot_be_searched_is_refused_with_the_fix() {
     }
     assert!(place.runs().is_empty(), "nothing was started");
     let dry = place.weigh(&["limit", "tcp", "--dry"]).with(0).stdout;
-    assert!(dry.contains("rate from 100 to 1000000/s") && dry.contains("--budget"), "{dry}");
+    assert!(dry.contains("rate from 100 to 1,000,000/s") && dry.contains("--budget"), "{dry}");
     assert!(dry.contains("needs ") && dry.contains(" trials, "), "{dry}");
     let words = ["limit", "tcp", "--goal", "p99 < 5ms", "--trial", "200ms", "--dry"];
     let dry = place.weigh(&words).with(0).stdout;

@@ -148,7 +148,7 @@ fn what_is_wrong_with_a_plan_is_shown_where_it_stands() {
             "many.toml",
             "protocol = \"tcp\"\n[vary]\nload.connections = \"1..100 step 1\"\n\
              load.window = \"1..100 step 1\"\n[repeat]\nat_least = 100\n",
-            &["1000000 trials", "--dry", "--yes"],
+            &["1,000,000 trials", "--dry", "--yes"],
         ),
     ] {
         place.write(name, plan);

@@ -15,7 +15,7 @@ fn check(place: &Place, line: &str, code: i32, parts: &[&str]) -> Ended {
     let limited = format!("ulimit -v 4194304; exec '{}' {line}", env!("CARGO_BIN_EXE_weigh"));
     let mut command = Command::new("sh");
     command.args(["-c", &limited]).current_dir(place.folder()).stdin(Stdio::null());
-    command.env("LC_ALL", "C.UTF-8").env_remove("WEIGH_PASSWORD");
+    command.env("LC_ALL", "C.UTF-8").env("COLUMNS", "1000").env_remove("WEIGH_PASSWORD");
     let ended = Ended::from(command.output().expect("a shell"));
     assert_eq!(ended.code, Some(code), "{line}: {}{}", ended.stdout, ended.stderr);
     for part in parts {
@@ -47,12 +47,12 @@ fn what_has_no_end_is_refused_before_memory_grows() {
         ("run zero.toml", &["zero.toml", "more than 16 MiB"]),
         ("audit /dev/zero", &["/dev/zero", "more than 256 MiB"]),
         ("stats /dev/zero", &["/dev/zero", "more than 256 MiB"]),
-        ("compare tcp --reps 1000000000", &["1000000000 trials", "--dry", "--yes"]),
+        ("compare tcp --reps 1000000000", &["1,000,000,000 trials", "--dry", "--yes"]),
     ] {
         check(&place, line, 2, parts);
     }
     let predicted = check(&place, "compare tcp -n 10 --reps 1000000000 --dry", 0, &[]).stdout;
-    assert!(predicted.contains("1000000000 trials"), "{predicted}");
+    assert!(predicted.contains("1,000,000,000 trials"), "{predicted}");
     assert!(predicted.contains("at most more than 100 years"), "{predicted}");
     assert!(place.runs().is_empty(), "nothing was run");
 }

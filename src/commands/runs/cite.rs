@@ -56,7 +56,7 @@ impl Cite {
         let year = facts.date.get(..4).unwrap_or_default();
         let bibtex = software.bibtex(&facts.version, facts.commit.as_deref(), year);
         let text = facts.sentence() + "\n";
-        output::put(&match self.format {
+        output::put_document(&match self.format {
             None => format!("{text}\n{bibtex}"),
             Some(Format::Text) => text,
             Some(Format::Bibtex) => bibtex,
