@@ -10,7 +10,7 @@ fn devices_and_radios_are_listed_with_their_sources() {
     let place = Place::new("devices");
     let ended = place.weigh(&["energy", "devices"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("pi-2b") && ended.stdout.contains("771.79 days modelled"));
+    assert!(ended.stdout.contains("pi-2b") && ended.stdout.contains("772 days modelled"));
     let ended = place.weigh(&["energy", "devices", "3g"]);
     assert!(ended.stdout.contains("source: Balasubramanian"), "{}", ended.stdout);
     let ended = place.weigh(&["energy", "devices", "--json"]);
