@@ -130,7 +130,7 @@ fn the_first_line_comes_before_a_target_starts() {
     for (line, first) in [
         ("compare mute -n 5 --reps 1 --data data", "weigh: 3 cases, 3 trials, about "),
         ("run plan.toml --data data", "weigh: 1 case, 1 trial, about "),
-        ("limit mute --data data", "weigh: 1 search; checking the machine first"),
+        ("limit mute --data data", "weigh: 3 searches; checking the machine first"),
         ("study run tiny --only E2 --data data", "weigh: 1 study; reading the plans and "),
         (
             "energy rundown plan.toml --no-gauge --for 1s --data data",

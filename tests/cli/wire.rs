@@ -320,7 +320,7 @@ fn offloads_hide_most_headers_and_the_result_says_so() {
     for (words, told) in [
         (&["tcp", "--offload", "on"][..], "add --wire"),
         (&["tcp", "--wire", "--offload", "on", "--path", "internet"][..], "leave the path out"),
-        (&["tcp", "--wire", "--offload", "maybe"][..], "off, on, both"),
+        (&["tcp", "--wire", "--offload", "maybe"][..], "off, on or both"),
     ] {
         Place::new("trap-refused").compare(words).with(2).saying(&[told]);
     }

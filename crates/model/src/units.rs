@@ -175,9 +175,12 @@ impl Rate {
         if self.per_client { self.per_second * f64::from(clients) } else { self.per_second }
     }
 
-    /// What to type for this rate: `61434/s`, `1/s/client`.
+    /// What to type for this rate: `61434/s`, `1/s/client`, `1e300/s`.
     pub fn typed(self) -> String {
         let client = if self.per_client { "/client" } else { "" };
+        if self.per_second >= 1e15 {
+            return format!("{:e}/s{client}", self.per_second);
+        }
         format!("{}/s{client}", self.per_second)
     }
 }
