@@ -174,7 +174,7 @@ fn a_backlog_is_said_in_one_line() {
     let seen = setup.scripted_on_virtual_time(server(1_000_000));
     let finished = record(&setup, seen, |_| {});
     let backlog = finished.warnings.iter().find(|warning| warning.code == "backlog").unwrap();
-    let said = "messages were in flight when the load ended; the last one arrived 4.0 s later";
+    let said = "messages were in flight when the load ended; the last one arrived 4 s later";
     assert!(backlog.text.ends_with(said), "{}", backlog.text);
 }
 
