@@ -522,7 +522,7 @@ mod tests {
         let busy = Evidence { disturbance, ..held_up };
         assert_eq!(order(&busy), [Resource::InFlight, Resource::Others]);
         let text = attribute(&busy).to_string();
-        assert!(text.contains("90 % of all") && text.contains("each for 2ms"), "{text}");
+        assert!(text.contains("90 % of all") && text.contains("each for 2 ms"), "{text}");
     }
 
     /// A generator that wakes for every answer of a few full slots is not the limit; one that is

@@ -417,7 +417,7 @@ mod tests {
         assert_eq!(background.offered_per_s(), Some(10_000.0));
         assert_eq!(
             background.words(),
-            "mqtt qos=1 at the measured target, publish, 1000 connections, 10/s/client, 64B"
+            "mqtt qos=1 at the measured target, publish, 1,000 connections, 10/s per client, 64 B"
         );
         let written = toml::to_string(&background).unwrap();
         assert!(!written.contains("warmup"), "{written}");

@@ -360,7 +360,7 @@ mod tests {
         }
         let elsewhere = Container { id: "b".repeat(64), pid: 0 };
         let error = elsewhere.subject(&roots).unwrap_err().to_string();
-        assert!(error.contains("does not run"), "{error}");
+        assert!(error.contains("start it first"), "{error}");
         let itself = Container { id: "b".repeat(64), pid: std::process::id() };
         assert!(matches!(itself.subject(&roots), Ok(Subject::Tree(_))));
     }

@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(patience.words(), "10 x 5 round trips of 1.6 s, 3 x 1.538 s on the line");
         let one = Patience::of(&slow, &Trip { round_trips: 1, up_bytes: 0, down_bytes: 0 });
         assert_eq!(one.timeout, Nanos::from_secs(17));
-        assert_eq!(one.words(), "10 x the round trip of 1s 600ms");
+        assert_eq!(one.words(), "10 x the round trip of 1.6 s");
     }
 
     #[test]

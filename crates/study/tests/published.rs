@@ -76,7 +76,7 @@ fn flespi_is_found_with_its_arithmetic() {
         &[
             "http has one poll at a time, of a period that is not stated, in flight, \
              mqtt every message",
-            "one at a time, 1,000 messages wait 65.9 s for round trips of 65.902 ms alone",
+            "one at a time, 1,000 messages wait 1 min 5.9 s for round trips of 65.902 ms alone",
             "two-way exchanges alone bound an offset to 32.95 ms",
             "are compared on one run each",
             "2000 mAh are 10 Wh at the stated 5 V, and 7.4 Wh if they are rated at",
@@ -113,12 +113,12 @@ fn rpc_lab_is_found_with_its_arithmetic() {
     says(
         "rpc-lab",
         &[
-            "10 clients / (503.5 us mean) gives 19,861/s, the table says 1,986/s: 0.1x",
-            "10 clients / (928.2 us mean) gives 10,774/s, the table says 1,077/s",
+            "10 clients / (503.5 µs mean) gives 19,861/s, the table says 1,986/s: 0.1x",
+            "10 clients / (928.2 µs mean) gives 10,774/s, the table says 1,077/s",
             "HTTP 1,986/s is below RPC 18,101/s; by clients over latency it is 19,861/s \
              against 18,116/s: the order is the reverse",
             "1,000,000 messages of 503.5 us over 10 clients take 50.35 s, the table says 8 min to \
-             16 min; the sum of their latencies is 503.5 s",
+             16 min; the sum of their latencies is 8 min 23.5 s",
             "1,000 clients, each every 100 ms, offers 10,000/s, 9,985/s was reached: 99.85 %",
             "the background was on for 35.03 % of the window; while it was on the mean was about \
              1.207 ms, +30.0 % and not +8.8 %",
@@ -144,7 +144,7 @@ fn jmeter_lab_is_found_with_its_arithmetic() {
             "49.98 in flight",
             "49.48 in flight",
             "(3 ms mean + 20 ms pause) gives 4,348/s, the table says 1,017/s: 0.2339x, 23.39 in",
-            "a ramp of 100 s to 100 clients, which ends after 49.4 s",
+            "a ramp of 1 min 40 s to 100 clients, which ends after 49.4 s",
             "a ramp of 50 s to 450 clients, 100 % of the window of 50 s",
             "70583/s counts messages handed over, 677/s of HTTP messages answered",
             "0 % errors say nothing about messages that are only handed over",

@@ -48,7 +48,7 @@ fn line_ends_and_byte_order_marks_change_nothing() {
 #[test]
 fn figures_are_read_as_they_were_printed() {
     for (file, seen) in [
-        ("wrk.txt", "wrk.txt:12 [wrk]: wrk: 8 clients / (59.8 us mean)"),
+        ("wrk.txt", "wrk.txt:12 [wrk]: wrk: 8 clients / (59.8 µs mean)"),
         ("wrk-errors.txt", "100 % of the samples are errors"),
         ("autocannon-amount.json", "1.01 s on a grid of 1 s"),
         ("autocannon.json", "the p99.999 needs 368,887 samples, there were 138,958"),

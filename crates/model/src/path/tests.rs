@@ -90,7 +90,7 @@ fn contradictions_are_told_by_key() {
         ("at = \"20s\"", "at = \"10s\"", "step 2"),
         ("at = \"10s\"", "at = \"0s\"", "step 1"),
         ("up = { rate = \"1Mbit/s\" }", "", "step 1 changes nothing"),
-        ("up = { rate = \"1Mbit/s\" }", "up = { queue = \"1B\" }", "step at 10s: up.queue"),
+        ("up = { rate = \"1Mbit/s\" }", "up = { queue = \"1B\" }", "step at 10 s: up.queue"),
         ("\"up.delay\" =", "\"down.delay\" =", "\"down.delay\" is not a number"),
         ("chosen: a test", "", "is empty"),
         ("delay = \"30ms\"", "delay = \"3h\"", "up.delay is above"),
