@@ -511,7 +511,7 @@ fn what_cannot_be_searched_is_refused_with_the_fix() {
     let words = ["limit", "tcp", "--goal", "p99 < 5ms", "--trial", "200ms", "--dry"];
     let dry = place.weigh(&words).with(0).stdout;
     assert!(
-        dry.contains("368 messages in a trial: at 100/s a trial lasts at least 3.8 s"),
+        dry.contains("368 messages in a trial: at 100/s a trial lasts at least 3.764 s"),
         "{dry}"
     );
     let dry = place.weigh(&["limit", "mqtt", "--dry", "--json"]).with(0).json();

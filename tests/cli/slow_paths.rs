@@ -38,7 +38,7 @@ fn the_default_timeout_is_ten_times_what_the_path_takes() {
     assert!(plan.contains("timeout = \"1m 26s\""), "{plan}");
     assert!(!plan.contains("load.timeout"), "cases differ in it: {plan}");
     let again = place.weigh(&["run", "plan.toml", "--dry"]);
-    assert!(again.stdout.contains("timeout 86s: mqtt"), "{}", again.stdout);
+    assert!(again.stdout.contains("timeout 1 min 26 s: mqtt"), "{}", again.stdout);
 }
 
 #[test]

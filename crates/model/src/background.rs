@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Background>(&json).unwrap(), background);
         let ending: Background =
             toml::from_str(&text.replace("think", "messages = 7\nthink")).unwrap();
-        assert!(ending.words().ends_with(", 64B, over after 7 messages"), "{}", ending.words());
+        assert!(ending.words().ends_with(", 64 B, over after 7 messages"), "{}", ending.words());
         let written = toml::to_string(&ending).unwrap();
         assert_eq!(toml::from_str::<Background>(&written).unwrap(), ending);
     }
