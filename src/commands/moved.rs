@@ -1,4 +1,4 @@
-//! Commands that have another name: what to type instead.
+//! Old spellings of commands: each is an error that names the new line to type.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! How to cite the program: what `CITATION.cff` and `Cargo.toml` hold, as a BibTeX entry.
+//! The citation of the program, from `CITATION.cff` and `Cargo.toml`, as a BibTeX entry.
 
 use weigh_report::exports::latex::escaped;
 

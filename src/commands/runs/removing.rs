@@ -1,4 +1,4 @@
-//! What `weigh runs rm` and `weigh runs prune` share: the question and the removal.
+//! The question and the removal that `weigh runs rm` and `weigh runs prune` share.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
