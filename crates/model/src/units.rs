@@ -19,7 +19,7 @@ use crate::numbers::{rate, rough, size, span};
 /// use weigh_model::units::parse_duration;
 ///
 /// assert_eq!(parse_duration("1.5s")?, Nanos::from_millis(1500));
-/// assert_eq!(Nanos::from_millis(1500).to_string(), "1s 500ms");
+/// assert_eq!(Nanos::from_millis(1500).to_string(), "1.5 s");
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
