@@ -5,12 +5,15 @@ use clap::{Arg, ArgAction, Command};
 /// Version that `weigh -V` prints.
 pub const VERSION: &str = env!("WEIGH_VERSION");
 
-/// The commit from which this program was built; empty if the build did not know it.
-pub const COMMIT: &str = env!("WEIGH_BUILT_FROM");
-
 /// Version and features that `weigh --version` prints.
 pub const LONG_VERSION: &str =
     concat!(env!("WEIGH_VERSION"), "\nfeatures: ", env!("WEIGH_FEATURES"));
+
+/// The commit from which this program was built; `None` if the build did not know it.
+pub fn commit() -> Option<String> {
+    let commit = env!("WEIGH_BUILT_FROM");
+    (!commit.is_empty()).then(|| commit.to_owned())
+}
 
 /// Commands that few users need every day.
 pub const MORE: &str = "\

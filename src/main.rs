@@ -86,7 +86,6 @@ enum Command {
 }
 
 fn main() -> std::process::ExitCode {
-    weigh_runner::commit::set(help::COMMIT);
     let command = help::arranged(Arguments::command());
     let matches = command.clone().try_get_matches();
     let arguments = match matches.and_then(|given| Arguments::from_arg_matches(&given)) {

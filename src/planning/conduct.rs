@@ -14,6 +14,7 @@ use weigh_report::table::limits;
 use weigh_report::{checks, table};
 use weigh_testbed::catalogue::Catalogue;
 
+use crate::help;
 use crate::output_file;
 use crate::planning::counts::counts;
 use crate::planning::verdicts::{self, Verdicts};
@@ -230,6 +231,7 @@ impl RunOptions {
     pub fn runner<'c>(&self, catalogue: &'c Catalogue) -> Result<Runner<'c>, Stop> {
         Ok(Runner {
             program: std::env::current_exe()?,
+            commit: help::commit(),
             runs: self.runs.clone(),
             catalogue: Cow::Borrowed(catalogue),
             data: self.data.clone(),

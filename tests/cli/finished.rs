@@ -1,4 +1,4 @@
-//! What is done with finished runs: they are cited, exported as tables, and removed.
+//! Finished runs are cited, exported as tables, and removed.
 
 use std::fs;
 use std::os::unix::fs::symlink;

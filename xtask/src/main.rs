@@ -6,6 +6,7 @@ mod ci;
 mod cross;
 mod dataset;
 mod journal;
+mod outputs;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ enum Chore {
     Journal(journal::Options),
     /// Build one static binary for Raspberry Pi boards, and try it in an emulator.
     Cross(cross::Options),
+    /// Write the outputs that README.md and the guide show: run it on a quiet machine.
+    Outputs(outputs::Options),
     /// Run what .ci/run runs, without installing anything.
     Ci(ci::Options),
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Aa(options) => aa::run(&root, &options),
         Chore::Journal(options) => journal::run(&options),
         Chore::Cross(options) => cross::run(&root, &options),
+        Chore::Outputs(options) => outputs::run(&root, &options),
         Chore::Ci(options) => ci::run(&root, &options),
     };
     match done {

@@ -22,7 +22,6 @@
 //! of the program that it is given.
 
 pub mod case;
-pub mod commit;
 pub mod discharges;
 pub mod emulate;
 pub mod energy;

@@ -52,6 +52,9 @@ use crate::watcher::{Silent, Watch, Watcher};
 pub struct Runner<'c> {
     /// The program `weigh`, started for reference servers, relays and backgrounds.
     pub program: PathBuf,
+    /// The commit from which the program was built, for the journals of its runs; `None` if it is
+    /// not known.
+    pub commit: Option<String>,
     /// The folder of runs.
     pub runs: PathBuf,
     /// The targets that can be started.
@@ -103,6 +106,7 @@ impl Runner<'static> {
     ) -> Result<Runner<'static>, Stop> {
         Ok(Runner {
             program: program.into(),
+            commit: None,
             runs: runs.into(),
             catalogue: Cow::Owned(Catalogue::load(None).map_err(Stop::usage)?),
             data: None,
@@ -166,7 +170,7 @@ impl Runner<'_> {
         let watcher = self.watcher();
         patience::warnings(&cases).iter().for_each(|line| watcher.say(line));
         let (privileges, shards) = self.ready(&cases, &cases, self.shards)?;
-        let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
+        let setup = resumption::setup(shards, self.data.as_deref(), self.commit.as_deref(), secrets, &cases)?;
         Ok(Experiment { energy, ..self.experiment(plan, cases, setup, privileges)? })
     }
 
@@ -183,7 +187,7 @@ impl Runner<'_> {
     ) -> Result<Experiment<'_>, Stop> {
         let cases = self.cases(&plan, secrets)?;
         let (privileges, shards) = self.ready(&cases, &examined(&cases), self.shards)?;
-        let setup = resumption::setup(shards, self.data.as_deref(), secrets, &cases)?;
+        let setup = resumption::setup(shards, self.data.as_deref(), self.commit.as_deref(), secrets, &cases)?;
         self.experiment(plan, cases, setup, privileges)
     }
 

@@ -1,4 +1,4 @@
-//! `weigh runs cite`: what a paper says of a run: a BibTeX entry and a sentence on the method.
+//! `weigh runs cite` prints what a paper says of a run: a BibTeX entry and a sentence on the method.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -31,6 +31,9 @@ impl Listed {
 
 /// Everything below `runs`, the oldest first. Folders that cannot be read and links are left out,
 /// with a message.
+///
+/// # Errors
+/// A folder that exists and cannot be read.
 pub fn all(runs: &Path) -> Result<Vec<Listed>, Stop> {
     let listing = History::below(runs).list(None).map_err(Stop::usage)?;
     for note in &listing.notes {
@@ -62,6 +65,9 @@ pub fn all(runs: &Path) -> Result<Vec<Listed>, Stop> {
 
 /// The runs of studies below `runs`, the oldest first; those that cannot be read are left out, with
 /// a message.
+///
+/// # Errors
+/// A folder that exists and cannot be read.
 pub fn studies(runs: &Path) -> Result<Vec<StudyEntry>, Stop> {
     let mut entries = Vec::new();
     for folder in StudyFolder::all_below(runs).map_err(Stop::usage)? {

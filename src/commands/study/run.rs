@@ -14,6 +14,7 @@ use weigh_study::page::{Entry, index};
 use weigh_study::{Outcome, Scale, Study, StudyTexts, Way};
 use weigh_testbed::catalogue::Catalogue;
 
+use crate::help;
 use crate::output_file;
 use crate::show::output;
 use crate::show::study_text;
@@ -232,7 +233,10 @@ impl Run {
         let interrupts = Interrupts::listen(Box::new(Lines))?;
         let (is_quiet, watch) = (self.quiet, Display::watch);
         let program = std::env::current_exe()?;
-        Ok((all, StudyContext { ground, privileges, interrupts, is_quiet, watch, program }))
+        let commit = help::commit();
+        let context =
+            StudyContext { ground, privileges, interrupts, is_quiet, watch, program, commit };
+        Ok((all, context))
     }
 
     /// Runs the studies, and prints the result of each as soon as it ends.

@@ -57,8 +57,8 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     filled(text, room, room)
 }
 
-/// The same with another `first` line.
-fn filled(text: &str, first: usize, room: usize) -> Vec<String> {
+/// Lines of at most `room` columns behind a line of at most `first`, as far as words allow.
+pub(super) fn filled(text: &str, first: usize, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut taken = 0;
     for word in text.split_whitespace() {

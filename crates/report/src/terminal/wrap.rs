@@ -1,7 +1,6 @@
 //! Wraps lines at the width of the terminal.
 
-use std::fmt::Write as _;
-
+use super::fold::filled;
 use super::style::Style;
 
 /// Breaks a line at blanks; continuation lines are indented by four more. Markdown gets lists
@@ -14,24 +13,14 @@ pub(crate) fn wrap(line: &str, style: Style) -> String {
             depth => format!("{}- {}\n", "  ".repeat(depth - 1), line.trim_start()),
         };
     }
-    let width = usize::from(style.width);
-    let mut text = String::new();
-    let mut current = " ".repeat(indent);
-    let mut is_empty = true;
-    for word in line.trim_start().split(' ') {
-        if !is_empty && current.chars().count() + 1 + word.chars().count() > width {
-            let _ = writeln!(text, "{current}");
-            current = " ".repeat(indent + 4);
-            is_empty = true;
-        }
-        if !is_empty {
-            current.push(' ');
-        }
-        current.push_str(word);
-        is_empty = false;
-    }
-    text + &current + "\n"
+    let first = usize::from(style.width).saturating_sub(indent);
+    let lines = filled(line, first, first.saturating_sub(CONTINUED));
+    let gap = format!("\n{:1$}", "", indent + CONTINUED);
+    format!("{:indent$}{}\n", "", lines.join(&gap))
 }
+
+/// Columns by which continuation lines are indented more.
+const CONTINUED: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -41,5 +30,12 @@ mod tests {
     fn markdown_keeps_the_nesting_of_lines() {
         let shown = ["messages:", "  outer", "    inner"].map(|line| wrap(line, Style::markdown()));
         assert_eq!(shown.concat(), "messages:  \n- outer\n  - inner\n");
+    }
+
+    #[test]
+    fn continuation_lines_are_indented_by_four_more() {
+        let narrow = Style::plain(16);
+        let expected = "  one two three\n      four five\n      six\n";
+        assert_eq!(wrap("  one two three four five six", narrow), expected);
     }
 }

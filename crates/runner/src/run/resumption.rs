@@ -10,7 +10,6 @@ use weigh_report::{RunFolder, Writer};
 
 use crate::case::Case;
 use crate::case::secrets::Secrets;
-use crate::commit;
 use crate::exit::{Exit, Stop};
 use crate::trial::identity::material_check;
 use crate::watcher::Watcher;
@@ -192,6 +191,7 @@ impl Begun {
 pub fn setup(
     shards: u32,
     data: Option<&Path>,
+    commit: Option<&str>,
     secrets: &Secrets,
     cases: &[Case],
 ) -> Result<Setup, Stop> {
@@ -205,6 +205,6 @@ pub fn setup(
         material: Some(material_check(cases)),
         study_hash: None,
         boot: weigh_observe::boot::id(),
-        commit: commit::own(),
+        commit: commit.map(str::to_owned),
     })
 }

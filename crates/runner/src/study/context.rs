@@ -23,6 +23,8 @@ pub struct StudyContext<'a> {
     pub watch: Watch,
     /// The program `weigh`, started for reference servers, relays and backgrounds.
     pub program: PathBuf,
+    /// The commit from which the program was built; `None` if it is not known.
+    pub commit: Option<String>,
 }
 
 impl StudyContext<'_> {
