@@ -8,7 +8,8 @@
 //! ```
 //!
 //! What stands before the block, such as a description of the machine, stays. The part is `first
-//! table`, `first N lines`, `last N lines`, or missing for all of it. With `` beside `weigh serve …` ``
+//! table`, `tables`, `first N lines`, `last N lines`, `from "WORDS"` (from the line that begins with
+//! them to the next empty one), or missing for all of it. With `` beside `weigh serve …` ``
 //! after the command, that server runs meanwhile.
 
 use std::collections::BTreeMap;
@@ -85,8 +86,10 @@ struct Mark {
 enum Part {
     All,
     FirstTable,
+    Tables,
     First(usize),
     Last(usize),
+    From(String),
 }
 
 /// The marks of a document, in order.
@@ -115,9 +118,11 @@ fn part(words: &str) -> Option<Part> {
     match words {
         "" => Some(Part::All),
         "first table" => Some(Part::FirstTable),
+        "tables" => Some(Part::Tables),
         _ => match words.split_once(' ')? {
             ("first", rest) => number(rest).map(Part::First),
             ("last", rest) => number(rest).map(Part::Last),
+            ("from", rest) => Some(Part::From(rest.trim_matches('"').to_owned())),
             _ => None,
         },
     }
@@ -130,9 +135,19 @@ impl Part {
         match self {
             Part::All => lines.join("\n"),
             Part::FirstTable => {
-                let begin = lines.iter().position(|line| is_rule(line)).unwrap_or(0);
-                let end = lines.iter().skip(begin + 1).position(|line| is_rule(line));
+                let begin = lines.iter().position(is_rule).unwrap_or(0);
+                let end = lines.iter().skip(begin + 1).position(is_rule);
                 lines[begin..end.map_or(lines.len(), |end| begin + end + 2)].join("\n")
+            }
+            Part::Tables => {
+                let begin = lines.iter().position(is_rule).unwrap_or(0);
+                let end = lines.iter().rposition(is_rule).unwrap_or(lines.len() - 1);
+                lines[begin..=end].join("\n")
+            }
+            Part::From(words) => {
+                let from = lines.iter().skip_while(|line| !line.trim_start().starts_with(words));
+                let block: Vec<&str> = from.take_while(|line| !line.is_empty()).copied().collect();
+                block.join("\n")
             }
             Part::First(count) => lines[..lines.len().min(*count)].join("\n"),
             Part::Last(count) => lines[lines.len().saturating_sub(*count)..].join("\n"),
@@ -149,6 +164,7 @@ fn written(text: &str, mark: &Mark, output: &str) -> Result<String> {
     let before = text[begin..end].split(FENCE).next().unwrap_or_default().trim();
     let before = if before.is_empty() { String::new() } else { format!("{before}\n\n") };
     let shown = mark.part.of(output);
+    ensure!(!shown.is_empty(), "{}: the output has no such part", mark.begin);
     let block = format!("\n\n{before}{FENCE}text\n{shown}\n{FENCE}\n\n");
     Ok(format!("{}{block}{}", &text[..begin], &text[end..]))
 }
@@ -226,7 +242,8 @@ const FENCE: &str = "```";
 /// How a command of a document begins.
 const STARTS: [&str; 2] = ["cargo run --release -- ", "weigh "];
 
-const PARTS: &str = "write `first table`, `first N lines`, `last N lines`, or nothing for all";
+const PARTS: &str = "write `first table`, `tables`, `first N lines`, `last N lines`, \
+    `from \"WORDS\"`, or nothing for all";
 
 /// Time for a server to listen.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -263,9 +280,11 @@ More.
     }
 
     #[test]
-    fn the_first_table_ends_at_its_second_rule() {
+    fn parts_are_cut_at_rules_and_empty_lines() {
         let output = "title\n───\nhead\n═══\nrow\n───\n\n───\nother\n───\n";
         assert_eq!(Part::FirstTable.of(output), "───\nhead\n═══\nrow\n───");
+        assert_eq!(Part::Tables.of(output).lines().count(), 9);
+        assert_eq!(Part::From("hea".to_owned()).of("a\n  head:\n    b\n\nc"), "  head:\n    b");
         assert!(mark("<!-- output of `weigh x`, some lines: begin -->").is_err());
     }
 }
