@@ -170,7 +170,13 @@ impl Runner<'_> {
         let watcher = self.watcher();
         patience::warnings(&cases).iter().for_each(|line| watcher.say(line));
         let (privileges, shards) = self.ready(&cases, &cases, self.shards)?;
-        let setup = resumption::setup(shards, self.data.as_deref(), self.commit.as_deref(), secrets, &cases)?;
+        let setup = resumption::setup(
+            shards,
+            self.data.as_deref(),
+            self.commit.as_deref(),
+            secrets,
+            &cases,
+        )?;
         Ok(Experiment { energy, ..self.experiment(plan, cases, setup, privileges)? })
     }
 
@@ -187,7 +193,13 @@ impl Runner<'_> {
     ) -> Result<Experiment<'_>, Stop> {
         let cases = self.cases(&plan, secrets)?;
         let (privileges, shards) = self.ready(&cases, &examined(&cases), self.shards)?;
-        let setup = resumption::setup(shards, self.data.as_deref(), self.commit.as_deref(), secrets, &cases)?;
+        let setup = resumption::setup(
+            shards,
+            self.data.as_deref(),
+            self.commit.as_deref(),
+            secrets,
+            &cases,
+        )?;
         self.experiment(plan, cases, setup, privileges)
     }
 

@@ -184,7 +184,8 @@ impl StudyContext<'_> {
 
     fn begin(&self, study: &Study, part: &Part, place: &Path) -> Result<Finished, Stop> {
         let (shards, data) = (part.shards(), self.ground.data);
-        let setup = resumption::setup(shards, data, self.commit.as_deref(), &part.secrets, &part.cases)?;
+        let setup =
+            resumption::setup(shards, data, self.commit.as_deref(), &part.secrets, &part.cases)?;
         // The journal has the conditions of its start.
         let setup = Setup { study_hash: Some(study.hash.clone()), ..setup };
         let (plan, cases) = (part.plan.clone(), part.cases.clone());
