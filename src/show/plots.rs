@@ -42,7 +42,7 @@ pub fn write_drawn(folder: &Path, figures: &[Drawn]) -> Result<(), Stop> {
 
 /// The names that can be chosen, with titles: first those that are written by default.
 pub fn list(pictures: &[Named<'_>]) -> String {
-    let width = pictures.iter().map(|own| own.name.len()).max().unwrap_or(0);
+    let width = pictures.iter().map(|own| own.name.len()).max().unwrap_or(0).min(NAME_MAX);
     let line = |own: &&Named<'_>| format!("  {:<width$}  {}\n", own.name, own.picture.title);
     let part = |is_default: bool| -> String {
         pictures.iter().filter(|own| own.is_default == is_default).map(|own| line(&own)).collect()
@@ -88,6 +88,9 @@ fn failed(error: weigh_report::charts::Failed) -> Stop {
 
 /// Width of a picture: a column of text in a paper or on a page.
 const WIDTH_PIXELS: u32 = 900;
+
+/// Columns for names in the list: titles behind longer names begin after two blanks.
+const NAME_MAX: usize = 40;
 
 /// Resolution of a picture: 254 dots per inch in print at a width of 18 cm.
 const DOTS_PER_PIXEL: f32 = 2.0;
