@@ -7,10 +7,10 @@
 //! <!-- output of `weigh compare mqtt`, first table: end -->
 //! ```
 //!
-//! What stands before the block, such as a description of the machine, stays. The part is `first
-//! table`, `tables`, `first N lines`, `last N lines`, `from "WORDS"` (from the line that begins with
-//! them to the next empty one), or missing for all of it. With `` beside `weigh serve …` ``
-//! after the command, that server runs meanwhile.
+//! What stands before the block, such as a description of the machine, stays. The part is one of
+//! `first table`, `tables`, `first N lines`, `last N lines` and `from "WORDS"` (from the line that
+//! begins with them to the next empty one), or missing for all of it. With
+//! `` beside `weigh serve …` `` after the command, that server runs meanwhile.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
