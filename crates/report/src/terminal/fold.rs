@@ -39,7 +39,7 @@ fn folded_line(line: &str, width: usize) -> String {
 
 /// The line before and behind where the last column begins that begins before `most`, and its
 /// place.
-fn last_column(line: &str, most: usize) -> (&str, &str, usize) {
+pub(super) fn last_column(line: &str, most: usize) -> (&str, &str, usize) {
     let begins = |at: usize| line[..at].ends_with("  ") && !line[at..].starts_with(' ');
     let begins = line.char_indices().map(|(at, _)| at).filter(|at| begins(*at));
     let found = begins.take_while(|at| shown_width(&line[..*at]) < most).last().unwrap_or(0);

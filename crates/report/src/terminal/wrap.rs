@@ -1,6 +1,6 @@
 //! Wraps lines at the width of the terminal.
 
-use super::fold::filled;
+use super::fold::{filled, last_column, shown_width};
 use super::style::Style;
 
 /// Breaks a line at blanks; continuation lines are indented by four more. Markdown gets lists
@@ -13,10 +13,16 @@ pub(crate) fn wrap(line: &str, style: Style) -> String {
             depth => format!("{}- {}\n", "  ".repeat(depth - 1), line.trim_start()),
         };
     }
-    let first = usize::from(style.width).saturating_sub(indent);
-    let lines = filled(line, first, first.saturating_sub(CONTINUED));
+    let width = usize::from(style.width);
+    if shown_width(line) <= width {
+        return format!("{line}\n");
+    }
+    // A sign and the blanks behind it stay as they are.
+    let (head, rest, taken) = last_column(line, width / 2);
+    let first = width.saturating_sub(taken);
+    let lines = filled(rest, first, width.saturating_sub(indent + CONTINUED));
     let gap = format!("\n{:1$}", "", indent + CONTINUED);
-    format!("{:indent$}{}\n", "", lines.join(&gap))
+    format!("{head}{}\n", lines.join(&gap))
 }
 
 /// Columns by which continuation lines are indented more.
@@ -37,5 +43,7 @@ mod tests {
         let narrow = Style::plain(16);
         let expected = "  one two three\n      four five\n      six\n";
         assert_eq!(wrap("  one two three four five six", narrow), expected);
+        assert_eq!(wrap("d  one two three", narrow), "d  one two three\n");
+        assert_eq!(wrap("d  one two three four", narrow), "d  one two three\n    four\n");
     }
 }
