@@ -122,6 +122,23 @@ fn studies_are_listed_and_shown() {
     assert!(place.runs().is_empty());
 }
 
+/// The built-in studies are listed and shown in every build; what it lacks is a reason of the plans
+/// that need it.
+#[test]
+fn a_study_is_described_by_builds_that_cannot_run_all_of_it() {
+    let place = Place::new("study-built-in");
+    place.weigh(&["study", "list"]).with(0);
+    place.weigh(&["study", "show", "hydroponics"]).with(0);
+    let words = ["study", "run", "hydroponics", "--only", "farms", "--dry"];
+    let farms = place.weigh(&words).with(0).stdout;
+    assert!(farms.contains("right/farms-idle") && !farms.contains("--features full"), "{farms}");
+    let all = place.weigh(&["study", "run", "hydroponics", "--dry"]).with(0).stdout;
+    let is_skipped = all.contains("not run: this build of weigh has no services of the pipeline");
+    assert_eq!(is_skipped, !cfg!(feature = "pipeline"), "{all}");
+    assert_eq!(all.contains("--features full"), is_skipped, "{all}");
+    assert!(place.runs().is_empty());
+}
+
 /// What is shown of an experiment is a plan that `weigh run` takes.
 #[test]
 fn a_plan_that_is_shown_can_be_run() {
@@ -187,7 +204,6 @@ fn dry_tells_the_plans_and_starts_nothing() {
 }
 
 /// What a study answers beside its claims is asked for by its own id: its plans, and no others.
-#[cfg(feature = "pipeline")]
 #[test]
 fn a_question_of_how_many_can_be_asked_for_alone() {
     let place = Place::new("study-how-many");

@@ -9,6 +9,7 @@ use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::Plan;
 use weigh_testbed::catalogue::Catalogue;
 
+use crate::case::build::Build;
 use crate::case::known::Known;
 use crate::case::lanes::Against;
 use crate::case::secrets::Secrets;
@@ -218,6 +219,7 @@ impl Runner<'_> {
 
     fn cases(&self, plan: &Plan, secrets: &Secrets) -> Result<Vec<Case>, Stop> {
         let cases = decide(plan, &self.catalogue, secrets)?;
+        Build::OWN.check(plan, &cases)?;
         check_user(secrets, &cases)?;
         Ok(cases)
     }

@@ -23,6 +23,7 @@ use crate::planning::conduct::{password_of_environment, secrets_of};
 use crate::planning::plan_file::PlanFile;
 use crate::show::output;
 use crate::show::terminal::{Lines, width};
+use weigh_runner::case::build::Build;
 use weigh_runner::case::check::check_trial;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::{Case, decide};
@@ -171,6 +172,7 @@ impl Rundown {
         let user = self.user.as_deref().map(|user| (user, password));
         let secrets = secrets_of(user, by_url, resolved.secrets);
         let cases = decide(&resolved.plan, catalogue, &secrets)?;
+        Build::OWN.check(&resolved.plan, &cases)?;
         check_user(&secrets, &cases)?;
         preflight::may_load(&cases, self.i_may_load_this)?;
         cases.iter().try_for_each(check)?;

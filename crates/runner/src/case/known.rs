@@ -20,6 +20,7 @@ use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::abilities::KnownAbilities;
 use crate::case::background::BackgroundCase;
+use crate::case::build::Build;
 use crate::case::check::check_protocol;
 use crate::case::fetched;
 use crate::case::lane;
@@ -58,6 +59,7 @@ pub struct Known<'c> {
     abilities: KnownAbilities,
     /// URLs that are fetched with GET, for their notices.
     fetched: RefCell<fetched::Notices>,
+    build: Build,
     watcher: &'c dyn Watcher,
 }
 
@@ -66,8 +68,13 @@ impl<'c> Known<'c> {
     pub fn new(catalogue: &'c Catalogue, watcher: &'c dyn Watcher) -> Known<'c> {
         let (credentials, shelf) = (RefCell::default(), RefCell::default());
         let (bodies, abilities) = (RefCell::default(), KnownAbilities::default());
-        let fetched = RefCell::default();
-        Known { catalogue, credentials, shelf, bodies, abilities, fetched, watcher }
+        let (fetched, build) = (RefCell::default(), Build::OWN);
+        Known { catalogue, credentials, shelf, bodies, abilities, fetched, build, watcher }
+    }
+
+    /// Accepts plans that need parts which this build does not have, to show them.
+    pub fn of_full_build(self) -> Known<'c> {
+        Known { build: Build::FULL, ..self }
     }
 
     /// Returns the credentials found in URLs, by the URL without them.
@@ -172,6 +179,7 @@ impl World for Known<'_> {
     }
 
     fn check(&self, case: &Case) -> Result<(), Invalid> {
+        self.build.check_target(&case.target)?;
         let lane = lane(case, self.catalogue, &Secrets::default())?;
         let protocol = lane.protocol;
         for setting in protocol.settings() {
@@ -258,13 +266,12 @@ impl Known<'_> {
         self.bodies.borrow_mut().insert(body, bytes);
         made.map(|_| bytes).map_err(|said| {
             let said = said.to_string();
-            match said.rsplit_once(": type -s ") {
-                Some((problem, fix)) => Invalid::new("load.size", problem, format!("give {fix}")),
-                None => {
-                    let problem = format!("{}: {said}", load.body);
-                    Invalid::new("load.body", problem, "name a file with one body a line")
-                }
+            let (problem, fix) = said.split_once("\nhelp: ").unwrap_or((&said, ""));
+            if let Some(size) = fix.strip_prefix("type -s ") {
+                return Invalid::new("load.size", problem, format!("give {size}"));
             }
+            let fix = if fix.is_empty() { "name a file with one body a line" } else { fix };
+            Invalid::new("load.body", format!("{}: {problem}", load.body), fix)
         })
     }
 }

@@ -18,7 +18,7 @@ use weigh_protocols::{self as registry, urls};
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::target::Target;
 
-use crate::case::pipeline::{Entry, Pipeline, SPOKEN};
+use crate::case::pipeline::{self, Entry, Pipeline, SPOKEN};
 use crate::exit::Stop;
 use crate::watcher::Watcher;
 
@@ -151,10 +151,13 @@ impl Given {
                 continue;
             }
             let key = if key == "target.overload" { "mqtt.overload" } else { key };
-            let protocol = key.split_once('.').map(|(protocol, _)| protocol);
-            match protocol {
-                Some(name) => registry::find(name).map(|_| ()).map_err(|_| unknown_key(key))?,
-                None => return Err(unknown_key(key)),
+            let (name, own) = key.split_once('.').ok_or_else(|| unknown_key(key))?;
+            let protocol = registry::find(name).map_err(|_| unknown_key(key))?;
+            if !protocol.has_setting(own) {
+                let given = [(own, value)];
+                Settings::new(protocol.name(), protocol.settings(), given).map_err(|wrong| {
+                    Stop::usage(format!("--set {text}: {}\nhelp: {}", wrong.problem, wrong.fix))
+                })?;
             }
             given.settings.push((key.to_owned(), value.to_owned()));
         }
@@ -306,6 +309,9 @@ fn entries(word: &str) -> Result<Option<Vec<Entering>>, Stop> {
     if name != PIPELINE {
         return Ok(None);
     }
+    pipeline::check_built(pipeline::IS_BUILT).map_err(|unbuilt| {
+        Stop::usage(format!("{word}: {}\nhelp: {}", unbuilt.problem, unbuilt.fix))
+    })?;
     let wanted: Vec<&str> = match entry {
         None => SPOKEN.iter().map(|(name, _)| *name).collect(),
         Some(entry) => vec![entry],

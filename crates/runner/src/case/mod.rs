@@ -3,6 +3,7 @@
 pub mod abilities;
 pub mod background;
 pub mod background_words;
+pub mod build;
 pub mod check;
 pub mod fetched;
 pub mod known;
@@ -29,7 +30,6 @@ use weigh_plan::case::{BackgroundChoice, Offload};
 use weigh_plan::keys::OFFLOAD;
 use weigh_plan::matrix::case_of;
 use weigh_protocols as registry;
-use weigh_report::exports::HAS_MESSAGES;
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::hosts::Offloads;
 
@@ -40,7 +40,6 @@ use crate::case::paths::path_of;
 use crate::case::pipeline::{Pipeline, is_pipeline};
 use crate::case::secrets::{Secrets, against};
 use crate::case::share::TargetShare;
-use crate::exit::FULL_BUILD;
 
 /// A case of the plan, ready to be measured.
 ///
@@ -87,10 +86,6 @@ pub struct Case {
 /// # Errors
 /// An unknown protocol, target or key; a file that cannot be read.
 pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<Vec<Case>, Invalid> {
-    if plan.observe.messages && !HAS_MESSAGES {
-        let problem = "this build of weigh cannot record single messages";
-        return Err(Invalid::new("observe.messages", problem, FULL_BUILD));
-    }
     let mut shelf = Shelf::default();
     plan.cases
         .iter()

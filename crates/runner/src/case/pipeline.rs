@@ -30,10 +30,6 @@ impl Pipeline {
         given: &Stages,
         catalogue: &Catalogue,
     ) -> Result<Pipeline, Invalid> {
-        if !cfg!(feature = "pipeline") {
-            let problem = "this build of weigh has no services of the pipeline";
-            return Err(Invalid::new("target", problem, FULL_BUILD));
-        }
         let entry = Entry::of(protocol.name())?;
         let stages = entry.stages(given.stages.as_deref())?;
         let keeps_itself = stages.last() != Some(&HopStage::Store);
@@ -181,6 +177,21 @@ pub fn is_pipeline(target: &str) -> bool {
     target == PIPELINE
 }
 
+/// True if this build has the services of the pipeline.
+pub const IS_BUILT: bool = cfg!(feature = "pipeline");
+
+/// Checks that a build has the services of the pipeline.
+///
+/// # Errors
+/// A build without them, and how to get them.
+pub fn check_built(is_built: bool) -> Result<(), Invalid> {
+    if is_built {
+        return Ok(());
+    }
+    let problem = "this build of weigh has no services of the pipeline";
+    Err(Invalid::new("target", problem, FULL_BUILD))
+}
+
 /// Checks that bodies have room for a mark; others cannot be traced.
 ///
 /// # Errors
@@ -215,7 +226,7 @@ const BATCH: &str = "target.batch";
 const LINGER: &str = "target.linger";
 
 #[cfg(test)]
-#[cfg(feature = "pipeline")]
+#[cfg(feature = "library")]
 mod tests {
     use super::*;
     use weigh_protocols as registry;

@@ -68,7 +68,8 @@ impl Studies {
     }
 }
 
-/// Reads a study and checks its files against each other.
+/// Reads a study and checks its files against each other. Its plans may need parts that this build
+/// does not have; these plans are shown and skipped.
 ///
 /// # Errors
 /// All errors in them, like a compiler's.
@@ -77,7 +78,7 @@ pub fn read(
     catalogue: &Catalogue,
     watcher: &dyn Watcher,
 ) -> Result<Study, Stop> {
-    Study::read(texts, &Known::new(catalogue, watcher)).map_err(|problems| {
+    Study::read(texts, &Known::new(catalogue, watcher).of_full_build()).map_err(|problems| {
         let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let count = problems.len();
         let errors = if count == 1 { "1 error".to_owned() } else { format!("{count} errors") };

@@ -8,6 +8,7 @@ use weigh_limit::Search;
 use weigh_model::Nanos;
 use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::{Plan, Repeat};
+use weigh_model::protocol::Invalid;
 use weigh_study::carry::Asked as HowMany;
 use weigh_study::plans::{NEEDS_CGROUP, NEEDS_WIRE, StudyPlan};
 use weigh_study::study::Experiment;
@@ -16,6 +17,7 @@ use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::cgroup::{ControlGroup, Share};
 use weigh_testbed::find;
 
+use crate::case::build::Build;
 use crate::case::lanes::Against;
 use crate::case::secrets::Secrets;
 use crate::case::share::{StandIns, TargetShare};
@@ -251,8 +253,16 @@ impl Part {
         self.remark = (!missing.is_empty()).then(|| format!("{}; {FIX}", missing.join("; ")));
     }
 
+    /// Returns what `build` lacks for it, and how to get it; `None` if it has everything.
+    fn unbuilt(&self, build: Build) -> Option<String> {
+        build.check(&self.plan, &self.cases).err().map(said)
+    }
+
     /// Returns why it cannot run here; `None` if it can.
     pub fn obstacle(&self, catalogue: &Catalogue, privileges: &Privileges) -> Option<String> {
+        if let Some(why) = self.unbuilt(Build::OWN) {
+            return Some(why);
+        }
         let missing = |need: &String| missing(need, catalogue, privileges);
         let managed = self.cases.iter().filter_map(|case| match &case.lane.against {
             Against::Managed(name) => Some(name.clone()),
@@ -264,6 +274,11 @@ impl Part {
             looked.err().map(|stop| format!("this machine cannot do it: {stop}"))
         })
     }
+}
+
+/// Returns a missing part of a build as the reason for a plan that is not run.
+pub fn said(unbuilt: Invalid) -> String {
+    format!("{}; {}", unbuilt.problem, unbuilt.fix)
 }
 
 /// Returns why something that a plan needs is missing; `None` if it is available.
@@ -325,3 +340,34 @@ const FIX: &str = "run it as root, or in a control group that you may divide";
 
 /// Size of the control group that is made as a test.
 const PROBED_BYTES: u64 = 64 << 20;
+
+#[cfg(test)]
+#[cfg(feature = "library")]
+mod tests {
+    use super::*;
+    use crate::study::library::{Studies, read};
+    use crate::watcher::Silent;
+
+    #[test]
+    fn a_build_without_the_pipeline_reads_every_study_and_skips_only_its_plans() {
+        let catalogue = Catalogue::load(None).unwrap();
+        let elsewhere = ExternalServers::default();
+        let context =
+            PartsContext { catalogue: &catalogue, data: None, may_load: false, elsewhere };
+        let small = Build { has_pipeline: false, ..Build::FULL };
+        let (mut skipped, mut run) = (0, 0);
+        for texts in Studies::load(None).unwrap().all() {
+            let study = read(texts, &catalogue, &Silent).unwrap();
+            let asked = Asked { scale: Scale::Mini, ways: Way::ALL.to_vec(), only: Vec::new() };
+            for part in parts(&study, &asked, &context).unwrap() {
+                let is_staged = part.cases.iter().any(|case| case.lane.stores());
+                let unbuilt = part.unbuilt(small);
+                assert_eq!(unbuilt.is_some(), is_staged, "{}", part.name);
+                assert!(unbuilt.is_none_or(|why| why.contains("--features full")));
+                assert_eq!(part.unbuilt(Build::FULL), None);
+                if is_staged { skipped += 1 } else { run += 1 }
+            }
+        }
+        assert!(skipped > 0 && run > 0, "{skipped} skipped, {run} run");
+    }
+}

@@ -8,10 +8,11 @@ use weigh_study::{Study, Way};
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::find::on_path;
 
+use crate::case::build::Build;
 use crate::case::secrets::Secrets;
 use crate::case::{Case, decide};
 use crate::exit::Stop;
-use crate::study::parts::{Asked, PartsContext, missing};
+use crate::study::parts::{Asked, PartsContext, missing, said};
 use crate::targets::hosts::Privileges;
 
 /// A tool of a study that can run.
@@ -87,6 +88,10 @@ impl ToolPart {
         let absent = self.tool.programs().into_iter().find(|program| on_path(program).is_none());
         if let Some(program) = absent {
             return Some(format!("{program} is not on PATH: {}", self.tool.install));
+        }
+        let unbuilt = self.case.as_ref().and_then(|case| Build::OWN.check_case(case).err());
+        if let Some(unbuilt) = unbuilt {
+            return Some(said(unbuilt));
         }
         self.tool.needs.iter().find_map(|need| missing(need, catalogue, privileges))
     }
