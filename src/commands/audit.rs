@@ -166,8 +166,16 @@ fn own_run(name: &str, runs: &Path) -> Result<Option<Summary>, Stop> {
     // A device or a pipe is read like a file; only a folder or a name may be a run.
     let is_file = path.exists() && !path.is_dir();
     if !is_file {
-        let folder = RunFolder::find(runs, name)
-            .map_err(|error| Stop::usage(format!("{name}: neither a file nor a run: {error}")))?;
+        let folder = RunFolder::find(runs, name).map_err(|error| match path.exists() {
+            true => Stop::usage(error),
+            false => {
+                let runs = runs.display();
+                let fix = "check the path, or name the folder of the runs with --runs";
+                Stop::usage(format!(
+                    "{name}: there is no such file, and no such run below {runs}\nhelp: {fix}"
+                ))
+            }
+        })?;
         let journal = folder.read_journal().map_err(Stop::usage)?;
         return folder.summary(&journal.events).map(Some).map_err(Stop::usage);
     }

@@ -29,7 +29,7 @@ pub struct Diff {
     /// Older name of --undecided fail
     #[arg(long, hide = true, requires = "fail_if", conflicts_with = "undecided")]
     strict: bool,
-    /// Ignore differences smaller than this (the A/A noise of the host)
+    /// Ignore differences smaller than this (noise between identical runs)
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percent)]
     aa_limit: f64,
     /// Show all metrics, not only the most important ones
@@ -52,7 +52,11 @@ impl Diff {
     /// # Errors
     /// A run that cannot be read, and a condition of `--fail-if` that is wrong.
     pub fn run(self) -> Result<Exit, Stop> {
-        let (a, b) = (self.side(&self.a)?, self.side(&self.b)?);
+        let (a, b) = match (self.side(&self.a), self.side(&self.b)) {
+            (Ok(a), Ok(b)) => (a, b),
+            (Err(a), Err(b)) if self.a != self.b => return Err(both(&a, &b)),
+            (Err(wrong), _) | (_, Err(wrong)) => return Err(wrong),
+        };
         let asked = Asked { fail_if: self.fail_if, all: self.all, aa_limit: self.aa_limit };
         let diff = Compared::of(&a, &b, &asked)
             .map_err(|problem| Stop::usage(format!("--fail-if {problem}")))?;
@@ -76,6 +80,13 @@ impl Diff {
     }
 }
 
+/// The error of two runs that cannot be read.
+fn both(a: &Stop, b: &Stop) -> Stop {
+    let (a, b) = (a.to_string(), b.to_string());
+    let problem = a.split_once("\nhelp: ").map_or(&*a, |(problem, _)| problem);
+    Stop::usage(format!("{problem}\n{b}"))
+}
+
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     number
@@ -90,5 +101,5 @@ intervals include the drift between runs.
 
 A change (\"> +5%\") holds if the ratio exceeds it and its interval excludes 1. It does not hold if
 the ratio stays within it and the interval excludes twice the limit. A value (\"> 500ms\",
-\"loss > 0\") is compared with the figure of B. Other conditions are undecided and end with exit
-code 98, which --undecided changes.";
+\"loss > 0\") is compared with the figure of B. In all other cases a condition is undecided: exit
+code 98, unless --undecided is given.";

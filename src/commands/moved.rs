@@ -20,7 +20,7 @@ pub fn command(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
     if let Some((_, new)) = PARTS.iter().find(|(own, _)| *own == old) {
         let rest: String = words[place + 1..].iter().map(|word| format!(" {word}")).collect();
         return Some(Stop::usage(format!(
-            "weigh {old}: unknown command: it is part of `weigh runs`\nhelp: type weigh {new}{rest}"
+            "{old}: unknown command: it is part of `weigh runs`\nhelp: type weigh {new}{rest}"
         )));
     }
     let (_, new) = MOVED.iter().find(|(own, _)| *own == old).copied().or_else(|| {
@@ -30,7 +30,7 @@ pub fn command(error: &clap::Error, words: &[OsString]) -> Option<Stop> {
     let rest = if new == "seal make" { &words[1..] } else { &words[place + 1..] };
     let rest: String = rest.iter().map(|word| format!(" {word}")).collect();
     Some(Stop::usage(format!(
-        "weigh {old}: unknown command: it has a new name\nhelp: type weigh {new}{rest}"
+        "{old}: unknown command: it has a new name\nhelp: type weigh {new}{rest}"
     )))
 }
 

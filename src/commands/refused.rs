@@ -4,14 +4,16 @@ use std::ffi::OsString;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use weigh_model::nearest::nearest;
 use weigh_model::refusal;
 
+use crate::help;
 use weigh_runner::exit::Stop;
 
 /// Returns the error of a command line, or `None` if `error` is a text that the user asked for, or
 /// the help of a command without its arguments.
 pub fn stop(error: &clap::Error, words: &[OsString], program: &Command) -> Option<Stop> {
-    let wrong = Wrong { error, called: called(program, words) };
+    let wrong = Wrong { error, called: called(program, words), program, words };
     let (place, problem, fix) = match error.kind() {
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => wrong.value(),
         ErrorKind::UnknownArgument => wrong.unknown_argument(),
@@ -33,6 +35,8 @@ pub fn stop(error: &clap::Error, words: &[OsString], program: &Command) -> Optio
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return None,
         _ => (wrong.called.clone(), wrong.words_of_parser(), wrong.see_help()),
     };
+    // The name of the program is printed before every error.
+    let place = place.strip_prefix("weigh ").unwrap_or(&place);
     Some(Stop::usage(format!("{place}: {problem}\nhelp: {fix}")))
 }
 
@@ -50,6 +54,8 @@ fn called(program: &Command, words: &[OsString]) -> String {
 struct Wrong<'e> {
     error: &'e clap::Error,
     called: String,
+    program: &'e Command,
+    words: &'e [OsString],
 }
 
 impl Wrong<'_> {
@@ -69,9 +75,47 @@ impl Wrong<'_> {
         }
     }
 
-    /// The flag without its value: `--rate` of `--rate <RATE>`.
+    /// The option without its value: `--rate` of `--rate <RATE>`. A letter that no help lists is
+    /// named with it, if it was typed: `-z (--duration)`.
     fn flag(&self) -> String {
-        self.text(ContextKind::InvalidArg).split(' ').next().unwrap_or_default().to_owned()
+        let flag = self.text(ContextKind::InvalidArg).split(' ').next().unwrap_or_default();
+        match flag.strip_prefix("--").and_then(|long| self.silent_letter(long)) {
+            Some(letter) => format!("-{letter} ({flag})"),
+            None => flag.to_owned(),
+        }
+    }
+
+    /// The hidden letter by which the option `--long` was typed, if it was not typed otherwise.
+    fn silent_letter(&self, long: &str) -> Option<char> {
+        let command = self.command()?;
+        let option = command.get_arguments().find(|own| own.get_long() == Some(long))?;
+        let is_typed = |letter: char| {
+            self.words.iter().any(|word| word.to_string_lossy().starts_with(&format!("-{letter}")))
+        };
+        let is_long_typed =
+            self.words.iter().any(|word| word.to_string_lossy().starts_with(&format!("--{long}")));
+        if is_long_typed || option.get_short().is_some_and(is_typed) {
+            return None;
+        }
+        option.get_all_short_aliases()?.into_iter().find(|letter| is_typed(*letter))
+    }
+
+    /// The command that was called.
+    fn command(&self) -> Option<&Command> {
+        let mut names = self.called.split(' ').skip(1);
+        names.try_fold(self.program, |command, name| command.find_subcommand(name))
+    }
+
+    /// The other command that has the option `--long`, such as `weigh report`.
+    fn owner(&self, long: &str) -> Option<String> {
+        let has = |command: &&Command| {
+            let is_for_users = !command.is_hide_set()
+                || help::MORE.contains(&format!("\n  {} ", command.get_name()));
+            let mut options = command.get_arguments().filter(|own| !own.is_hide_set());
+            is_for_users && options.any(|own| own.get_long() == Some(long))
+        };
+        let own = self.program.get_subcommands().find(has)?;
+        Some(format!("weigh {}", own.get_name()))
     }
 
     fn see_help(&self) -> String {
@@ -132,16 +176,22 @@ impl Wrong<'_> {
             let problem = format!("{} has no place for this argument", self.called);
             return (unknown, problem, self.see_help());
         }
-        let problem = format!("{} has no such flag", self.called);
-        match near.first() {
+        let problem = format!("{} has no such option", self.called);
+        let owner = unknown.strip_prefix("--").and_then(|long| self.owner(long));
+        if let Some(owner) = owner {
+            let fix = format!("{}, which lists its options", self.see_help());
+            return (unknown, format!("{problem}; {owner} has it"), fix);
+        }
+        match nearest(&unknown, near.into_iter()) {
             Some(near) => (unknown, problem, format!("type {near}")),
-            None => (unknown, problem, format!("{}, which lists all flags", self.see_help())),
+            None => (unknown, problem, format!("{}, which lists all options", self.see_help())),
         }
     }
 
     fn unknown_command(&self) -> (String, String, String) {
         let unknown = self.text(ContextKind::InvalidSubcommand);
-        let fix = match self.texts(ContextKind::SuggestedSubcommand).first() {
+        let near = self.texts(ContextKind::SuggestedSubcommand);
+        let fix = match nearest(unknown, near.into_iter()) {
             Some(near) => format!("type {} {near}", self.called),
             None => format!("{}, which lists the commands", self.see_help()),
         };
@@ -167,6 +217,17 @@ impl Wrong<'_> {
 
     fn missing_argument(&self) -> (String, String, String) {
         let missing = self.texts(ContextKind::InvalidArg);
+        // One of several options.
+        if let [one] = missing[..]
+            && let Some(group) = one.strip_prefix('<').filter(|group| group.starts_with("--"))
+        {
+            let names = group.strip_suffix('>').unwrap_or(group).replace('|', ", ");
+            return (
+                self.called.clone(),
+                "an option is missing".to_owned(),
+                format!("name one of {names}"),
+            );
+        }
         let names = missing.join(", ");
         let verb = if missing.len() == 1 { "is" } else { "are" };
         let fix = match missing.iter().all(|name| name.starts_with('-')) {
@@ -197,7 +258,8 @@ mod tests {
 
     use clap::CommandFactory;
 
-    use crate::{Arguments, help};
+    use crate::Arguments;
+    use crate::help;
 
     /// Returns the error of a command line.
     fn said(line: &str) -> String {
@@ -226,16 +288,40 @@ mod tests {
             ("compare tcp -n", "--messages: the value is missing\nhelp: type --messages <N>"),
             (
                 "compare tcp --ratte 5/s",
-                "--ratte: weigh compare has no such flag\nhelp: type --rate",
+                "--ratte: weigh compare has no such option\nhelp: type --rate",
             ),
             (
                 "report a b",
                 "b: weigh report has no place for this argument\nhelp: type weigh report --help",
             ),
-            ("comapre", "weigh comapre: unknown command\nhelp: type weigh compare"),
+            (
+                "compare --plots x",
+                "--plots: weigh compare has no such option; weigh report has it\nhelp: type weigh \
+                 compare --help, which lists its options",
+            ),
+            (
+                "compare tcp --frobnicate",
+                "--frobnicate: weigh compare has no such option\nhelp: type weigh compare --help, \
+                 which lists all options",
+            ),
+            (
+                "compare tcp -z 5x",
+                "-z (--duration): \"5x\" is not a duration\nhelp: type for example 10s, 500ms or \
+                 2m",
+            ),
+            ("comapre", "comapre: unknown command\nhelp: type weigh compare"),
+            (
+                "completions",
+                "completions: unknown command\nhelp: type weigh --help, which lists the commands",
+            ),
+            (
+                "observe",
+                "observe: an option is missing\nhelp: name one of --pid <N>, --port <PORT>, \
+                 --container <NAME>, --cgroup <PATH>",
+            ),
             (
                 "seal xyzzy",
-                "weigh seal xyzzy: unknown command\nhelp: type weigh seal --help, which lists the \
+                "seal xyzzy: unknown command\nhelp: type weigh seal --help, which lists the \
                  commands",
             ),
             ("compare tcp -x 2 -c 3", "--connections: is given multiple times\nhelp: give it once"),
@@ -245,13 +331,13 @@ mod tests {
             ),
             (
                 "compare tcp --radio lte",
-                "weigh compare: --device <NAME> is missing\nhelp: add --device <NAME>",
+                "compare: --device <NAME> is missing\nhelp: add --device <NAME>",
             ),
         ] {
             assert_eq!(said(line), expected);
         }
         let missing = said("report");
-        assert!(missing.starts_with("weigh report: <RUN> is missing\nhelp: type weigh report"));
+        assert!(missing.starts_with("report: <RUN> is missing\nhelp: type weigh report"));
         assert!(missing.ends_with("<RUN>"), "{missing}");
     }
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use weigh_model::condition::resolve;
 use weigh_report::history::{FigureEntry, History, RunEntry};
 
 use crate::planning::counts::counts;
@@ -70,8 +71,15 @@ impl Runs {
     }
 
     fn list(&self) -> Result<Exit, Stop> {
-        let metric = self.metric.as_deref().map(|text| flat_name("--metric", text)).transpose()?;
-        let listing = History::below(&self.runs).list(metric.as_deref()).map_err(Stop::usage)?;
+        let asked = self.metric.as_deref().map(|text| flat_name("--metric", text)).transpose()?;
+        let history = History::below(&self.runs);
+        let mut listing = history.list(asked.as_deref()).map_err(Stop::usage)?;
+        let resolved = |name: &str| resolve(name, |own| listing.metrics.contains(own)).into_owned();
+        let metric = asked.as_deref().map(resolved);
+        // The headline latency is the time that the runs have.
+        if metric != asked {
+            listing = history.list(metric.as_deref()).map_err(Stop::usage)?;
+        }
         for note in &listing.notes {
             eprintln!("weigh: {note}");
         }
@@ -79,7 +87,8 @@ impl Runs {
             !listing.entries.is_empty() && !listing.metrics.contains(metric.as_str())
         }) {
             let names = listing.metrics.iter().map(String::as_str);
-            return Err(unknown("--metric", metric, "no run", names));
+            let typed = self.metric.as_deref().unwrap_or(metric);
+            return Err(unknown(("--metric", typed), metric, "no run", names));
         }
         let entries = self.chosen(&listing.entries);
         let studies = self.studies()?;

@@ -45,7 +45,9 @@ impl Stats {
         let file = if name == "-" {
             NumberFile::read(io::stdin().lock())
         } else {
-            let opened = File::open(&self.file).map_err(|error| at(error.to_string()))?;
+            let opened = File::open(&self.file).map_err(|error| {
+                at(format!("cannot be read: {error}\nhelp: check the path of the file"))
+            })?;
             NumberFile::read(opened)
         };
         let file = file.map_err(|error| at(error.to_string()))?;

@@ -14,10 +14,10 @@ pub fn flat_name(flag: &str, text: &str) -> Result<String, Stop> {
     Ok(condition.metric)
 }
 
-/// The message for a metric that none of the runs has, with the nearest of the `names` that there
-/// are.
+/// The message for a metric that none of the runs has, as `typed` after `flag`, with the nearest of
+/// the `names` that there are.
 pub fn unknown<'n>(
-    flag: &str,
+    (flag, typed): (&str, &str),
     metric: &str,
     whose: &str,
     names: impl IntoIterator<Item = &'n str>,
@@ -38,7 +38,8 @@ pub fn unknown<'n>(
             format!("type {first} or another of {many} (weigh export RUN --format csv)")
         }
     };
-    Stop::usage(format!("{flag} {metric}: {whose} has this metric\nhelp: {fix}"))
+    let full = if typed == metric { String::new() } else { format!(", {metric}") };
+    Stop::usage(format!("{flag} {typed}: {whose} has this metric{full}\nhelp: {fix}"))
 }
 
 /// Most names in an error.

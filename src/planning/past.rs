@@ -19,9 +19,9 @@ pub fn since(text: &str) -> Result<Timestamp, String> {
         Some(days) => Ok(SignedDuration::from_hours(24 * days.min(DAYS_MAX) as i64)),
         None => parse_duration(text).map(|time| SignedDuration::from_nanos(time.0 as i64)),
     };
-    let ago = ago.map_err(
-        |_| "type a day (2026-11-01), a time (2026-11-01T12:00:00Z), or how long ago (12h, 7d)",
-    )?;
+    let ago = ago.map_err(|_| {
+        format!("{text:?} is not a time: type 2026-11-01, 2026-11-01T12:00:00Z, 12h or 7d")
+    })?;
     Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
 }
 

@@ -28,13 +28,12 @@ impl PlanFile {
         let name = path.display().to_string();
         let bytes = input_file::bytes(path, TEXT_BYTES_MAX).map_err(|error| {
             Stop::usage(format!(
-                "{name}: cannot be read: {error}\nhelp: name a plan, such as \
-                 plan.toml"
+                "{name}: cannot be read: {error}\nhelp: check the path; examples/ has plans"
             ))
         })?;
         let text = String::from_utf8(bytes).map_err(|_| {
             Stop::usage(format!(
-                "{name}: the file is not text in UTF-8\nhelp: name a plan, such as plan.toml"
+                "{name}: the file is not text in UTF-8\nhelp: name a plan; examples/ has plans"
             ))
         })?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

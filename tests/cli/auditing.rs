@@ -46,7 +46,7 @@ fn what_cannot_be_audited_ends_with_2() {
     place
         .weigh(&["audit", "nowhere.csv"])
         .with(2)
-        .saying(&["nowhere.csv", "neither a file nor a run"]);
+        .saying(&["nowhere.csv", "there is no such file, and no such run below runs"]);
     place.write("letter.txt", "Dear reader,\n");
     place.weigh(&["audit", "letter.txt"]).with(2).saying(&["Dear reader", "autocannon"]);
     place.weigh(&["audit", "letter.txt", "--rule", "L21"]).with(2).saying(&["L01 to L20"]);

@@ -193,7 +193,7 @@ fn flags_that_nothing_would_heed_are_refused_with_what_to_type() {
         (&["like", "autocannon", "-l", "127.0.0.1:1"], "weigh export"),
         (
             &["like", "autocannon", "--frobnicate", "127.0.0.1:1"],
-            "weigh like autocannon has no such flag",
+            "weigh like autocannon has no such option",
         ),
         (&["like", "autocannon", "-a", "5", "127.0.0.1:1"], "at most -c 5"),
         (&["like", "autocannon", "-d", "0", "127.0.0.1:1"], "type -d 10"),

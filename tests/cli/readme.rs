@@ -176,7 +176,8 @@ fn shell_lines(text: &str) -> Vec<String> {
             is_shell = line == "```sh";
         } else if is_shell {
             let line = line.replace("cargo run --release --", "weigh");
-            let line = line.split(" #").next().unwrap_or_default().trim_end().to_owned();
+            let line = line.split(" #").next().unwrap_or_default().trim_end();
+            let line = line.strip_suffix(" &").unwrap_or(line).to_owned();
             lines.extend(line.starts_with("weigh ").then_some(line));
         }
     }

@@ -51,7 +51,8 @@ fn what_has_no_end_is_refused_before_memory_grows() {
     ] {
         check(&place, line, 2, parts);
     }
-    let predicted = check(&place, "compare tcp -n 10 --reps 1000000000 --dry", 0, &[]).stdout;
+    let predicted =
+        check(&place, "compare tcp -n 10 -R 10/s --reps 1000000000 --dry", 0, &[]).stdout;
     assert!(predicted.contains("1,000,000,000 trials"), "{predicted}");
     assert!(predicted.contains("at most more than 100 years"), "{predicted}");
     assert!(place.runs().is_empty(), "nothing was run");

@@ -81,7 +81,8 @@ impl Endpoint {
             Some((user, host_port)) => (Some(parse_credentials(user)), host_port),
             None => (None, authority),
         };
-        let (host, port) = split_port(host_port)?;
+        let shown = || format!("{scheme}://{host_port}{path}");
+        let (host, port) = split_port(host_port).map_err(|said| format!("{}: {said}", shown()))?;
         if host.is_empty() {
             return Err(format!("{scheme}:// has no host: type {scheme}://127.0.0.1:PORT"));
         }
@@ -151,9 +152,9 @@ pub fn percent_decoded(text: &str) -> String {
 fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
-            let (host, after) = rest
-                .split_once(']')
-                .ok_or_else(|| format!("{text:?} lacks its closing bracket"))?;
+            let (host, after) = rest.split_once(']').ok_or_else(|| {
+                format!("{text:?} lacks its closing bracket: type [ADDRESS]:PORT")
+            })?;
             (host, after.strip_prefix(':'))
         }
         None => match text.split_once(':') {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nearest::nearest;
 use crate::units::{Nanos, parse_duration};
 
 /// One key of a protocol's own table.
@@ -102,11 +103,11 @@ impl Settings {
         for (key, value) in given {
             let setting = known.iter().find(|setting| setting.key == key).ok_or_else(|| {
                 let keys: Vec<&str> = known.iter().map(|setting| setting.key).collect();
-                Invalid::new(
-                    format!("{protocol}.{key}"),
-                    "there is no such key",
-                    format!("the keys of {protocol} are: {}", keys.join(", ")),
-                )
+                let fix = match nearest(key, keys.iter().copied()) {
+                    Some(near) => format!("did you mean {protocol}.{near}?"),
+                    None => format!("the keys of {protocol} are: {}", keys.join(", ")),
+                };
+                Invalid::new(format!("{protocol}.{key}"), "there is no such key", fix)
             })?;
             check(protocol, setting, value)?;
             values.insert(key.to_owned(), value.to_owned());

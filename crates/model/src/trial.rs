@@ -83,7 +83,9 @@ mod tests {
     #[test]
     fn wrong_keys_and_values_are_named_with_the_fix() {
         let error = Settings::new("mqtt", KNOWN, [("qso", "2")]).unwrap_err().to_string();
-        assert!(error.contains("mqtt.qso") && error.contains("qos, clean"), "{error}");
+        assert!(error.contains("mqtt.qso") && error.contains("did you mean mqtt.qos?"), "{error}");
+        let error = Settings::new("mqtt", KNOWN, [("colour", "2")]).unwrap_err().to_string();
+        assert!(error.contains("qos, clean"), "{error}");
         let error = Settings::new("mqtt", KNOWN, [("qos", "3")]).unwrap_err().to_string();
         assert!(error.contains("from 0 to 2"), "{error}");
     }

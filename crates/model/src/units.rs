@@ -296,7 +296,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
     if per_second.is_finite() && per_second > 0.0 {
         Ok(Rate { per_second, per_client })
     } else {
-        Err(format!("cannot send at a rate of {text:?}: type a positive one"))
+        Err(format!("cannot send at a rate of {text:?}: type a positive rate, such as 500/s"))
     }
 }
 

@@ -26,6 +26,9 @@ pub enum ObserveError {
     /// The process does not exist.
     #[error("no process {0}: it has ended, or the number is wrong; name a running one")]
     NoProcess(u32),
+    /// No process listens on the port.
+    #[error("no process listens on port {0}: start it, or name its port")]
+    NoListener(u16),
     /// The control group does not exist.
     #[error("no control group {0}, or it does not account processor time; check its path")]
     NoGroup(String),

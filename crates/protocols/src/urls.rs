@@ -20,7 +20,7 @@ pub fn endpoint(url: &str) -> Result<Endpoint, String> {
 /// Those of [`endpoint`].
 pub fn read(url: &str) -> Result<(&'static dyn Protocol, Endpoint), String> {
     let endpoint = Endpoint::parse(url)?;
-    let (protocol, scheme) = find(&endpoint.scheme).ok_or_else(|| unknown(&endpoint.scheme))?;
+    let (protocol, scheme) = find(&endpoint.scheme).ok_or_else(|| unknown(&endpoint))?;
     Ok((protocol, endpoint.with_port(scheme.port)?))
 }
 
@@ -42,7 +42,7 @@ pub fn is_websocket(endpoint: &Endpoint) -> bool {
     find(&endpoint.scheme).is_some_and(|(_, scheme)| scheme.is_websocket)
 }
 
-fn unknown(scheme: &str) -> String {
+fn unknown(endpoint: &Endpoint) -> String {
     let listed = |says: fn(&Scheme) -> bool| {
         let all = PROTOCOLS.iter().flat_map(|protocol| protocol.schemes());
         let named = all.filter(|own| says(own)).map(|own| format!("{}://", own.name));
@@ -51,7 +51,8 @@ fn unknown(scheme: &str) -> String {
         if named.is_empty() { last } else { format!("{} or {last}", named.join(", ")) }
     };
     format!(
-        "unknown scheme {scheme:?}: type {}, {} for TLS, or {} for WebSocket",
+        "{endpoint}: unknown scheme {:?}: type {}, {} for TLS, or {} for WebSocket",
+        endpoint.scheme,
         listed(|own| !own.is_secure && !own.is_websocket),
         listed(|own| own.is_secure && !own.is_websocket),
         listed(|own| own.is_websocket),

@@ -86,19 +86,14 @@ impl RunFolder {
         let places = [PathBuf::from(path_or_id), runs.join(id)];
         let found = places.iter().find(|place| place.join(JOURNAL).is_file());
         let path = found.ok_or_else(|| {
-            let newest = newest_below(runs).map_or_else(
-                || {
-                    let runs = runs.display();
-                    format!(
-                        "there is no run below {runs} yet: type weigh compare, or name \
-                             another folder with --runs"
-                    )
-                },
-                |id| {
-                    let runs = runs.display();
-                    format!("type latest, or {id}, the newest run below {runs}")
-                },
-            );
+            let shown = runs.display();
+            let newest = match newest_below(runs) {
+                Some(id) => format!("type latest, or {id}, the newest run below {shown}"),
+                None if path_or_id == LATEST => {
+                    "type weigh compare, or name another folder with --runs".to_owned()
+                }
+                None => "check the path, or name the folder of the runs with --runs".to_owned(),
+            };
             if let Some(study) = places.iter().find(|place| place.join(STUDY).is_file()) {
                 let problem = "it is the run of a study, and has a run of each of its plans";
                 return RecordError::saying(study, problem, "name the folder of one of them");
@@ -108,7 +103,13 @@ impl RunFolder {
                     let problem = format!("the folder has no {JOURNAL}, so it is not a run");
                     RecordError::saying(folder, problem, newest)
                 }
-                None => RecordError::saying(&places[0], "there is no such run", newest),
+                None if newest_below(runs).is_some() => {
+                    RecordError::saying(&places[0], "there is no such run", newest)
+                }
+                None => {
+                    let problem = format!("there is no such run, and no run below {shown}");
+                    RecordError::saying(&places[0], problem, newest)
+                }
             }
         })?;
         let absolute = path.canonicalize().map_err(|problem| RecordError::new(path, problem))?;

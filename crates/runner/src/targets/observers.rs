@@ -3,6 +3,7 @@
 //! with a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::time::Duration;
 
 use weigh_model::Warning;
@@ -138,7 +139,10 @@ pub fn subject(at: &Vantage) -> Result<(Subject, String), ObserveError> {
         Vantage::Process(pid) => Ok((Subject::tree(*pid)?, named(*pid))),
         Vantage::Port(port) => {
             let path = format!("the listener on port {port}");
-            let unseen = |error| ObserveError::Unreadable { path, error };
+            let unseen = |error: io::Error| match error.kind() {
+                io::ErrorKind::NotFound => ObserveError::NoListener(*port),
+                _ => ObserveError::Unreadable { path, error },
+            };
             let pid = listening::holder(*port).map_err(unseen)?;
             Ok((Subject::tree(pid)?, format!("{}, which listens on port {port}", named(pid))))
         }
