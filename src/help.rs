@@ -18,10 +18,10 @@ pub fn commit() -> Option<String> {
 /// Commands that few users need every day.
 pub const MORE: &str = "\
 More commands:
-  like     Run a load with the flags of wrk, autocannon, oha, k6 or mqtt-stresser
+  like     Run a load with the options of wrk, autocannon, oha, k6 or mqtt-stresser
   energy   List energy meters and device models, or run a battery down
   stats    Compute mean, interval and verdict for a file of numbers
-  observe  Report resource use of a local process to weigh on another host
+  observe  Serve CPU and memory figures of a local process to a remote weigh
   clock    Measure the clock offset between two hosts, and one-way delays
   seal     Make, open or inspect sealed objects (COSE)
 
@@ -31,15 +31,25 @@ Examples:
   weigh limit mosquitto              Find the highest rate without loss
   weigh help compare                 Show all options of a command";
 
-/// Returns the command with its options under headings, the options of `-h` selected, and its
-/// examples added; and its subcommands likewise.
-pub fn arranged(command: Command) -> Command {
+/// Returns the program with the options of its commands under headings, the options of `-h`
+/// selected, and its examples added.
+pub fn arranged(program: Command) -> Command {
+    with_subcommands(program, "")
+}
+
+/// Returns the command with its subcommands arranged; `above` has the names before them.
+fn with_subcommands(command: Command, above: &str) -> Command {
     let mut place = 0;
-    let command = command.mut_subcommands(|own| {
+    command.mut_subcommands(|own| {
         place += 1;
-        arranged(own).display_order(place)
-    });
-    let name = command.get_name().to_owned();
+        arranged_below(own, above).display_order(place)
+    })
+}
+
+/// Returns a subcommand arranged; `above` has the names before its own, such as `study `.
+fn arranged_below(command: Command, above: &str) -> Command {
+    let name = format!("{above}{}", command.get_name());
+    let command = with_subcommands(command, &format!("{name} "));
     let examples = EXAMPLES.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);
     let own = command.get_after_help().map(ToString::to_string);
     let command = match (examples, own) {
@@ -311,6 +321,16 @@ mod tests {
             }
             assert!(essential.iter().all(|long| longs.contains(long)), "{name}: {essential:?}");
         }
+    }
+
+    /// `weigh study run` is not `weigh run`.
+    #[test]
+    fn a_subcommand_has_no_help_of_another_command() {
+        let mut all = arranged(Arguments::command());
+        all.build();
+        let study = all.find_subcommand("study").expect("study").clone();
+        let help = study.clone().find_subcommand_mut("run").expect("run").render_help().to_string();
+        assert!(!help.contains("weigh run --help") && help.contains("--scale"), "{help}");
     }
 
     #[test]

@@ -59,7 +59,7 @@ enum Command {
     Probe(Box<commands::probe::Probe>),
     /// Check that this machine can generate a given load
     Doctor(commands::doctor::Doctor),
-    /// Run a load with the flags of another load generator
+    /// Run a load with the options of another load generator
     #[command(hide = true)]
     Like(facade::Like),
     /// List energy meters and device models, or run a battery down
@@ -68,7 +68,7 @@ enum Command {
     /// Compute mean, interval and verdict for a file of numbers
     #[command(hide = true)]
     Stats(commands::stats::Stats),
-    /// Report resource use of a local process to weigh on another host
+    /// Serve CPU and memory figures of a local process to a remote `weigh`
     #[command(hide = true)]
     Observe(commands::observe::Observe),
     /// Measure the clock offset between two hosts, and one-way delays

@@ -37,7 +37,7 @@ pub struct Doctor {
     /// Number of subscribers to check for
     #[arg(short = 'y', long, value_name = "N", default_value_t = 1, value_parser = parse_whole)]
     subscribers: u64,
-    /// Number of generator threads [default: as many as the descriptors need]
+    /// Number of generator threads [default: as many as the connections need]
     #[arg(long, value_name = "N", value_parser = counts(1..=64_u32))]
     shards: Option<u32>,
     /// Check for a new connection per message

@@ -59,10 +59,10 @@ pub struct Limit {
     to: Option<String>,
     #[command(flatten)]
     goals: GoalOptions,
-    /// Stop searching after this time [default: 1m per lane]
+    /// Stop searching after this time [default: 1m per protocol and target]
     ///
-    /// No trial starts that would end later. The time is divided equally among the lanes. With a
-    /// preset other than minute there is no limit.
+    /// No trial starts that would end later. The time is divided equally among protocols and
+    /// targets. With a preset other than minute there is no limit.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     budget: Option<Nanos>,
     /// Keep one target process for all trials of a lane instead of a fresh one for each

@@ -24,7 +24,7 @@ use weigh_runner::case::secrets::Secrets;
 use weigh_runner::energy;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
-use weigh_runner::preflight::forecast;
+use weigh_runner::preflight::{self, forecast};
 use weigh_runner::run::experiment::Finished;
 use weigh_runner::run::resumption::Begun;
 use weigh_runner::runner::{Checked, Runner};
@@ -190,6 +190,9 @@ impl RunOptions {
             match self.json {
                 true => output::put_document(&forecast.json())?,
                 false => output::put(&forecast.text())?,
+            }
+            if let Err(refused) = preflight::may_load(&checked.cases, self.i_may_load_this) {
+                eprintln!("weigh: without --dry this is refused: {refused}");
             }
             return Ok(None);
         }

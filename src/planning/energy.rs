@@ -25,8 +25,8 @@ pub struct EnergyOptions {
     radio: Option<String>,
     /// Charge and rated voltage of the battery, such as 2000mAh@3.7V
     ///
-    /// 2000mAh@5V is 10 Wh at the socket of a power bank. Where the label rates the cell, type
-    /// 2000mAh@3.7V: 7.4 Wh, of which a converter delivers a part.
+    /// 2000mAh@5V is 10 Wh at the socket of a power bank. For a charge rated at the cell, type
+    /// 2000mAh@3.7V (7.4 Wh). Converter losses are deducted if the device needs another voltage.
     #[arg(long, value_name = "CHARGE@VOLTAGE", requires = "device")]
     battery: Option<Battery>,
     /// Time between two messages of the device, for battery life [default: 1m]

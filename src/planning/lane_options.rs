@@ -64,15 +64,15 @@ pub struct LaneOptions {
     /// It is the control for the second hop that a broker adds.
     #[arg(long)]
     relay: bool,
-    /// Number of cores for targets that weigh starts [default: 1, by affinity alone]
+    /// Number of cores for targets that weigh starts [default: 1]
     ///
-    /// A control group also limits their processor time, where that is permitted.
+    /// Set by CPU affinity, and by a control group where permitted; the default by affinity alone.
     #[arg(long, value_name = "N", value_parser = counts(1..=1024_u32))]
     target_cores: Option<u32>,
     /// Memory limit for targets that weigh starts, such as 3.75GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     target_memory: Option<u64>,
-    /// File of `weigh probe -o`: refuse what the targets cannot do before anything starts
+    /// File of `weigh probe -o`: refuse, before the start, cases that the targets do not support
     #[arg(long, value_name = "FILE")]
     abilities: Option<String>,
     /// Count packets and bytes on the wire, by layer

@@ -8,16 +8,17 @@ use weigh_runner::search::goals::{GoalsAsked, MINUTE};
 /// Flags for the goals of a search.
 #[derive(Args)]
 pub struct GoalOptions {
-    /// Goal: a preset, or conditions such as "loss <= 0.1%, p99 <= 100ms"
+    /// Goal: conditions such as "loss <= 0.1%, p99 <= 100ms", or minute, quick, rfc2544
+    /// or sustain
     ///
     /// Several goals share one search. [default: the preset]
     #[arg(long = "goal", value_name = "GOAL")]
     goals: Vec<String>,
     /// Length and precision of the search: minute, quick, rfc2544 or sustain
     ///
-    /// minute: most of 3 trials of 1 s, bounds 5 % apart. quick: most of 21 trials of 1 s, bounds
-    /// 0.5 % apart. rfc2544: 60 s without loss. sustain: 30 s, and 300 s more at the bound that was
-    /// found.
+    /// minute: the majority of 3 trials of 1 s, bounds 5 % apart. quick: the majority of 21 trials
+    /// of 1 s, bounds 0.5 % apart. rfc2544: 60 s without loss. sustain: 30 s, and 300 s more at the
+    /// bound that was found.
     #[arg(long, value_name = "NAME", default_value = MINUTE)]
     preset: String,
     /// Stop when the bounds differ by less than this share of the upper one, such as 1%

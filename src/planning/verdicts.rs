@@ -24,7 +24,7 @@ pub enum Undecided {
 /// Flags for the exit code and the reports of conditions.
 #[derive(Args, Clone, Default)]
 pub struct Verdicts {
-    /// Exit code for undecided conditions: pass (0) or fail (99) [default: 98]
+    /// Exit with 0 (pass) or 99 (fail) if a condition is undecided [default: exit with 98]
     #[arg(long, value_name = "pass|fail", hide_possible_values = true)]
     undecided: Option<Undecided>,
     /// Write the results of the conditions as JUnit XML

@@ -85,7 +85,7 @@ impl LoadKey {
     pub fn help(&self) -> String {
         let mut help = self.definition.to_owned();
         if let Some(word) = self.flag.and_then(|flag| flag.switch) {
-            help += &format!(". The flag sets {word}");
+            help += &format!(". The option sets {word}");
         }
         if let Some((long, short)) = self.flag.and_then(|flag| flag.other) {
             help += &format!(". Also -{short}, --{long}");
@@ -178,7 +178,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "topology",
         kind: Kind::Topology,
         default: "fan-in; fan-out with one publisher and several subscribers, and in poll with \
-                  several consumers; pairs where both are equally many and more than one",
+                  several consumers; pairs if publishers and subscribers are equal in \
+                  number and more than one",
         definition: "Who receives from whom in deliver, poll and transfer: fan-in, fan-out, \
                      pairs or shared",
         flag: Flag::long("topology"),
@@ -188,8 +189,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "messages",
         unit: "messages",
         kind: Kind::Count(1, i64::MAX as u64),
-        definition: "Number of messages in total, such as 10000, 10k or 1e4. The warm-up has \
-                     messages of its own; a number replaces the duration",
+        definition: "Number of messages in total, in place of a duration, such as 10000, 10k or \
+                     1e4. The warm-up has messages of its own",
         flag: Flag::short("messages", 'n', Some('a')),
         ..KEY
     },
@@ -205,8 +206,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "rate",
         unit: "messages/s",
         kind: Kind::Rate,
-        definition: "Messages per second: 1k/s or 600/m of all clients, 1/s/client of each. \
-                     Without a rate each client waits for an answer before it sends again",
+        definition: "Messages per second in total (1k/s, 600/m) or per client (1/s/client; \
+                     1/60s/client is one a minute). Without a rate each client waits for an \
+                     answer before it sends again",
         flag: Flag::short("rate", 'R', None),
         source: "decisions/0004-closed-loops-and-the-lag-gate.md",
         ..KEY
@@ -343,9 +345,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         default: "readings; filler with a size",
         definition: "Content of every body: readings, filler, text:TEXT, template:TEXT ({seq} \
                      {client} {time}), lines:FILE (CSV or JSON lines) or file:FILE. sealed:BODY \
-                     seals any of these, with \
-                     sealed,recipients=N,cipher=NAME,unsigned,policy:BODY. File names are \
-                     relative to the current folder",
+                     seals any of these, such as sealed,recipients=3:readings; further words are \
+                     cipher=NAME, unsigned and policy. File names are relative to the current \
+                     folder",
         flag: Flag::long("body"),
         ..KEY
     },

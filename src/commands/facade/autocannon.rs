@@ -11,8 +11,8 @@ use super::tool::{Account, Asked, Given, Tool};
 /// The tool.
 pub const TOOL: Tool = Tool {
     command: "weigh like autocannon",
-    about: "Run a load with the flags and defaults of autocannon; print its figures and the exact \
-            ones",
+    about: "Run a load with the options and defaults of autocannon; print its figures and the \
+            exact ones",
     serves: "http",
     has_one_dash: false,
     skips: "",

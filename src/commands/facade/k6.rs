@@ -9,7 +9,7 @@ use super::tool::{Account, Asked, Given, Tool};
 /// The tool.
 pub const TOOL: Tool = Tool {
     command: "weigh like k6",
-    about: "Run a load with the flags and defaults of k6 run, for a URL instead of a script",
+    about: "Run a load with the options and defaults of k6 run, for a URL instead of a script",
     serves: "http",
     has_one_dash: false,
     skips: "run",

@@ -41,19 +41,19 @@ pub struct Like {
 /// A tool by its name.
 #[derive(Subcommand)]
 enum Named {
-    /// Run a load with the flags of wrk, or of wrk2 where a rate is given
+    /// Run a load with the options of wrk, or of wrk2 where a rate is given
     #[command(disable_help_flag = true)]
     Wrk(Words),
-    /// Run a load with the flags of autocannon
+    /// Run a load with the options of autocannon
     #[command(disable_help_flag = true)]
     Autocannon(Words),
-    /// Run a load with the flags of oha
+    /// Run a load with the options of oha
     #[command(disable_help_flag = true)]
     Oha(Words),
-    /// Run a load with the flags of k6
+    /// Run a load with the options of k6
     #[command(disable_help_flag = true)]
     K6(Words),
-    /// Run a load with the flags of mqtt-stresser
+    /// Run a load with the options of mqtt-stresser
     #[command(disable_help_flag = true)]
     MqttStresser(Words),
 }

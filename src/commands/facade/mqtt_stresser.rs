@@ -12,7 +12,7 @@ use super::tool::{Account, Asked, Given, Tool};
 /// The tool.
 pub const TOOL: Tool = Tool {
     command: "weigh like mqtt-stresser",
-    about: "Run a load with the flags and defaults of mqtt-stresser; print its figures and the \
+    about: "Run a load with the options and defaults of mqtt-stresser; print its figures and the \
             exact ones. Flags may have one dash: -num-clients 10",
     serves: "mqtt",
     has_one_dash: true,

@@ -10,7 +10,7 @@ use super::tool::{Account, Asked, Given, Tool};
 /// The tool.
 pub const TOOL: Tool = Tool {
     command: "weigh like oha",
-    about: "Run a load with the flags and defaults of oha",
+    about: "Run a load with the options and defaults of oha",
     serves: "http",
     has_one_dash: false,
     skips: "",

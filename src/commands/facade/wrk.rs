@@ -10,8 +10,8 @@ use super::tool::{Account, Asked, Given, Tool};
 /// The tool.
 pub const TOOL: Tool = Tool {
     command: "weigh like wrk",
-    about: "Run a load with the flags and defaults of wrk (of wrk2 with -R); print its figures and \
-            the exact ones",
+    about: "Run a load with the options and defaults of wrk (of wrk2 with -R); print its figures \
+            and the exact ones",
     serves: "http",
     has_one_dash: false,
     skips: "",

@@ -135,7 +135,7 @@ fn one(told: &str, parts: &[Part]) -> Result<String, Stop> {
         match &part.searches {
             None => text += "# Save it as a file, and type weigh run FILE.\n",
             Some(searches) => {
-                text += "# A search. The flags of weigh limit have the same goals. Its lanes \
+                text += "# A search. The options of weigh limit have the same goals. Its lanes \
                          are:\n";
                 for search in searches {
                     let (axis, unit) = (search.axis, search.axis.kind().unit());

@@ -108,7 +108,7 @@ fn the_table_of_the_guide_is_current() {
 
 fn table() -> String {
     let mut table =
-        "\n| key | flag | is | if left out | in | reasons |\n|---|---|---|---|---|---|\n"
+        "\n| key | option | is | if left out | in | reasons |\n|---|---|---|---|---|---|\n"
             .to_owned();
     for key in LOAD_KEYS {
         let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");

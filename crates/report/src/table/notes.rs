@@ -2,6 +2,7 @@
 //! meaning of the signs.
 
 use serde::Serialize;
+use weigh_model::Rule;
 use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::legend;
@@ -17,6 +18,8 @@ use crate::view::{energy, interference, late, radio, signs, stalled, too_early, 
 /// All notes under a table, each block after an empty line; empty blocks are left out. Signs are
 /// explained where `table` has them.
 pub(crate) fn below(table: &str, summary: &Summary, style: Style) -> String {
+    let (not_compared, warnings) = (not_compared(summary), warnings(summary));
+    let rules = rules(not_compared.iter().chain(&warnings));
     let blocks = [
         legend(table, summary, style),
         scenes(summary),
@@ -25,10 +28,11 @@ pub(crate) fn below(table: &str, summary: &Summary, style: Style) -> String {
         stalled(summary, style),
         backgrounds(summary, style),
         differences(summary),
-        not_compared(summary),
+        not_compared,
         thresholds(summary, style),
         standing_apart(summary),
-        warnings(summary),
+        warnings,
+        rules,
         failures(summary),
         outcome(summary),
     ];
@@ -281,6 +285,17 @@ fn warnings(summary: &Summary) -> Vec<String> {
     titled("warnings", capped(lines, LINES_MAX))
 }
 
+/// The place of the rules that these lines name, such as `L13`.
+fn rules<'l>(lines: impl Iterator<Item = &'l String>) -> Vec<String> {
+    let is_rule =
+        |word: &str| word.len() == 3 && word.starts_with('L') && word.parse::<Rule>().is_ok();
+    let mut words = lines.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()));
+    match words.any(is_rule) {
+        true => vec![format!("L01 to L20: rules of sound measurement, in {RULES}")],
+        false => Vec::new(),
+    }
+}
+
 /// Warnings with the same advice.
 struct Alike<'a> {
     /// The first of them, whose text represents all.
@@ -308,7 +323,7 @@ impl<'a> Alike<'a> {
 
     fn line(&self, cells: usize) -> String {
         let about = match self.cells.len() {
-            all if all == cells => "all".to_owned(),
+            all if all == cells => "all cases".to_owned(),
             many if many > NAMES_MAX => format!("{many} of {cells} cases"),
             _ => self.cells.join("; "),
         };
@@ -359,6 +374,10 @@ const REASONS_MAX: usize = 6;
 const LATE_MAX: usize = 8;
 
 /// What to type if two protocols have different patterns.
-const ALIKE: &str = "; --pattern publish measures both alike, up to the server's confirmation";
+const ALIKE: &str =
+    "; --pattern publish measures both the same way, up to the server's confirmation";
+
+/// The page that explains the rules.
+const RULES: &str = "docs/methodology.md, section 6";
 
 const NAMES_MAX: usize = 4;

@@ -98,19 +98,17 @@ impl<'f> Forecast<'f> {
 
     fn time(&self) -> String {
         let (least, most) = (self.times.time_least.rough(), self.times.time_most.rough());
-        let mut text = format!(
-            "about {least}; at most {most}, if every trial waits for messages that never come"
-        );
-        text.push_str(" (an estimate)");
-        if self.times.unknown > 0 {
-            let all = self.cases.len();
-            let unknown = self.times.unknown;
-            let _ = write!(
-                text,
-                "\n{unknown} of {all} cases send as fast as the target answers: their time is not \
-                 included"
-            );
-        }
+        let (unknown, all) = (self.times.unknown, self.cases.len());
+        let mut text = match unknown {
+            0 => format!(
+                "about {least}; at most {most}, if every trial waits for messages that never come \
+                 (an estimate)"
+            ),
+            _ => format!(
+                "duration unknown; at least {least} (an estimate): {unknown} of {all} cases send \
+                 as fast as the target answers"
+            ),
+        };
         if !self.plan.stop.is_empty() {
             text.push_str("\nstop rules may leave some of them out");
         }
