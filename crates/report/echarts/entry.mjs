@@ -11,6 +11,7 @@ import {
   TooltipComponent,
 } from 'echarts/components';
 import { SVGRenderer } from 'echarts/renderers';
+import { platformApi } from 'zrender/lib/core/platform.js';
 import { figure, mark, threeDigits, count, time, bytes, octets, share } from './formats.mjs';
 import { drawPacket, packetWords } from './sequence.mjs';
 
@@ -395,8 +396,25 @@ export function draw(element, picture, shared, theme) {
   return chart;
 }
 
+/**
+ * Widths of texts where no browser measures them: ECharts has those of Helvetica. The reader's font
+ * may be wider, as DejaVu Sans is by an eighth; a legend without this room overlaps there.
+ */
+function widerTexts() {
+  if (typeof document !== 'undefined' || isWider) return;
+  isWider = true;
+  const helvetica = platformApi.measureText;
+  echarts.setPlatformAPI({
+    measureText: (text, font) => ({ width: helvetica(text, font).width * WIDER }),
+  });
+}
+
+const WIDER = 1.13;
+let isWider = false;
+
 /** The picture as an SVG document with its title. */
 export function svg(picture, shared, theme, width) {
+  widerTexts();
   const made = option(picture, shared, theme, width, true);
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height: made.height });
   chart.setOption(made.option);
