@@ -195,7 +195,7 @@ test('verdicts are for cases that differ in one thing, with their probabilities'
   const { page } = await open(1280);
   const verdicts = page.locator('#verdicts');
   assert.match(await verdicts.textContent(), /\d+ significant \([\d.]+ expected by chance\)/);
-  for (const title of ['Lane against lane', 'Along an axis']) {
+  for (const title of ['Case against case', 'Along an axis']) {
     const details = verdicts.locator('details', { hasText: title });
     await unfold(details);
     const rows = await details.locator('tbody tr').evaluateAll((all) =>
@@ -203,7 +203,7 @@ test('verdicts are for cases that differ in one thing, with their probabilities'
     assert.ok(rows.length > 20, title);
     for (const [, left, right, , verdict, p] of rows) {
       const places = [left, right].map((name) => /connections=\d+/.exec(name)[0]);
-      assert.equal(places[0] === places[1], title.startsWith('Lane'), `${left}, ${right}`);
+      assert.equal(places[0] === places[1], title.startsWith('Case'), `${left}, ${right}`);
       assert.match(verdict, /^(lower|higher|too close to call)( \?)?$/);
       assert.match(p, /^(<0\.001|\d\.\d+)$/);
     }

@@ -13,7 +13,7 @@ pub const METRICS: &[Metric] = metrics! {
         ("confirmed - due; absent if nothing is confirmed (MQTT QoS 0)");
     "service_time_ns.{part}" Lower
         "From handing a message to the transport to its confirmation. The wait before that is \
-         excluded, so it is never called latency."
+         excluded."
         ("confirmed - sent");
     "delivery_time_ns.{part}" Lower ["delivery"]
         "From the moment a message was due to its delivery to the consumer."

@@ -24,17 +24,48 @@ pub(crate) fn question(summary: &Summary, matrix: &Matrix) -> String {
         None => matrix.labels.iter().map(String::as_str).collect(),
     };
     names.dedup();
-    let plan = &summary.run.plan;
-    let load = format!("{} over {} connections", plan.load.pattern.name(), plan.load.connections);
     let how = match matrix.axes.first() {
         Some(axis) => format!("along {}", Matrix::short(&axis.key)),
-        None => format!("in {load}"),
+        None => load(summary),
     };
     match &names[..] {
         [] => "Nothing was measured.".to_owned(),
         [one] => format!("How does {one} perform {how}?"),
         few if few.len() <= NAMES_MAX => format!("{} compared {how}", in_words(few)),
-        many => format!("{} cases compared {how}", many.len()),
+        many => match protocols(summary) {
+            Some(protocols) => format!("{protocols} compared {how}: {} cases", many.len()),
+            None => format!("{} cases compared {how}", many.len()),
+        },
+    }
+}
+
+/// The protocols of the cases in words, if there are several.
+fn protocols(summary: &Summary) -> Option<String> {
+    let own = |cell: &Cell| cell.point.get("protocol")?.as_str().map(str::to_owned);
+    let mut names: Vec<String> = summary.cells.iter().filter_map(own).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    (names.len() > 1 && names.len() <= NAMES_MAX).then(|| in_words_of(&names))
+}
+
+/// The load in words: `with 2 connections`, with its pattern if all cases have the same.
+fn load(summary: &Summary) -> String {
+    let plan = &summary.run.plan;
+    let own = |cell: &Cell| {
+        cell.point.get("load.pattern").and_then(|own| own.as_str().map(str::to_owned))
+    };
+    let patterns: BTreeSet<Option<String>> = summary.cells.iter().map(own).collect();
+    let connections = match plan.load.connections {
+        1 => "1 connection".to_owned(),
+        many => format!("{} connections", count(u64::from(many))),
+    };
+    match patterns.len() {
+        0 | 1 => {
+            let pattern = patterns.into_iter().flatten().next();
+            let pattern = pattern.unwrap_or_else(|| plan.load.pattern.name().to_owned());
+            format!("in {pattern} with {connections}")
+        }
+        _ => format!("with {connections}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The table of all cases, and the verdict of every pair.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::document::escape;
@@ -41,7 +41,8 @@ pub(crate) fn table(summary: &Summary) -> String {
     html + "</tbody></table></div>\n<p class=\"note\">Rows are sorted within each delivery \
             guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
             confirmed. <b>s</b> service time, if the generator was too late to measure from the \
-            due time. <b>∞</b> in the lost share. <b>–</b> not measured.</p>\n"
+            due time. <b>∞</b> the percentile is among lost messages, \
+            whose time is infinite. <b>–</b> not measured.</p>\n"
 }
 
 fn figures_row(cell: &Cell, figures: &[String]) -> String {
@@ -63,12 +64,14 @@ fn figures_row(cell: &Cell, figures: &[String]) -> String {
 pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
     let index: BTreeMap<&str, usize> =
         summary.cells.iter().enumerate().map(|(i, cell)| (cell.name.as_str(), i)).collect();
-    let mut refused: Vec<(&str, usize)> = Vec::new();
+    let mut refused: Vec<(&str, BTreeSet<[&str; 2]>)> = Vec::new();
     for comparison in summary.comparisons.iter().filter(|c| c.verdict == Verdict::Refused) {
         let reason = comparison.reason.as_deref().unwrap_or("refused");
+        // A pair is refused once in every metric.
+        let pair = [comparison.left.as_str(), comparison.right.as_str()];
         match refused.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, number)) => *number += 1,
-            None => refused.push((reason, 1)),
+            Some((_, pairs)) => drop(pairs.insert(pair)),
+            None => refused.push((reason, BTreeSet::from([pair]))),
         }
     }
     let label = |name: &str| {
@@ -81,7 +84,7 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
         _ => 2,
     };
     let kinds = [
-        "Lane against lane",
+        "Case against case",
         "With a background and without, by pairs of repetitions",
         "Along an axis",
     ];
@@ -103,7 +106,7 @@ fn together(multiplicity: &Multiplicity) -> String {
     format!(
         "<p>The left case divided by the right one, with the interval of the ratio at 95 % \
          (Fieller). A verdict is given if the interval excludes 1; <i>p</i> is the probability of \
-         at least this difference between equals, first by that interval, then by ranks (Mann and \
+         such a difference if both cases are equal, first by that interval, then by ranks (Mann and \
          Whitney). Cases are compared that differ in one factor only.</p>\n<p>{} comparisons, {} \
          significant ({} expected by chance); {} are significant when all are considered together \
          (Benjamini and Hochberg at 5 %), the others have a question mark.</p>\n",
@@ -162,13 +165,17 @@ fn probability(p: f64) -> String {
     }
 }
 
-fn refusals(mut refused: Vec<(&str, usize)>) -> String {
+fn refusals(mut refused: Vec<(&str, BTreeSet<[&str; 2]>)>) -> String {
     if refused.is_empty() {
         return String::new();
     }
-    refused.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    refused.sort_by_key(|(_, pairs)| std::cmp::Reverse(pairs.len()));
     let mut html = "<p>Not compared:</p>\n<ul>".to_owned();
-    for (reason, number) in refused.iter().take(REASONS_MAX) {
+    for (reason, pairs) in refused.iter().take(REASONS_MAX) {
+        let number = match pairs.len() {
+            1 => "1 pair".to_owned(),
+            many => format!("{many} pairs"),
+        };
         let _ = write!(html, "<li>{number}: {}</li>", escape(reason));
     }
     if refused.len() > REASONS_MAX {

@@ -182,7 +182,8 @@ fn computed(summary: &Summary) -> String {
     let mut html = format!("<p>{}</p>\n", escape(INTERVALS));
     for name in metrics(summary) {
         let unit = match unit_of(name) {
-            "1" => "a share, from 0 to 1",
+            "1" if name.contains("ratio") => "a ratio; 1 is 100 %",
+            "1" => "a number",
             unit => unit,
         };
         let repetitions: Vec<u32> =
