@@ -208,7 +208,9 @@ fn legend(rows: &[Row], signs: &Signs) -> String {
     match (has_met, has_missed) {
         (false, false) => String::new(),
         (true, false) => format!("    {} a trial met the goal\n", signs.met),
-        (false, true) => format!("    {} a trial missed the goal or left a backlog\n", signs.missed),
+        (false, true) => {
+            format!("    {} a trial missed the goal or left a backlog\n", signs.missed)
+        }
         (true, true) => {
             format!(
                 "    {} a trial met the goal, {} missed it or left a backlog\n",
