@@ -35,8 +35,8 @@ pub struct Compare {
     shared: LaneOptions,
     /// Let subscribers stop reading, and count what is lost
     ///
-    /// Subscribers read nothing for this long from the start, by default as long as messages are
-    /// sent, and then everything that is left. Without targets: the reference broker and every
+    /// Subscribers read nothing for this long from the start, then read the backlog. By default they
+    /// read nothing while messages are sent. Without targets: the reference broker and every
     /// installed broker, at QoS 1.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
         default_missing_value = "", value_parser = stall_time)]
@@ -49,7 +49,7 @@ pub struct Compare {
         value_parser = counts(1..=u32::MAX)
     )]
     reps: u32,
-    /// Run a second load under every case, measured with and without it
+    /// Measure every case with and without a second load beside it
     ///
     /// WORDS are a protocol and keys of [background], such as "mqtt publishers=100 rate=10/s/client
     /// size=64B mqtt.qos=1" (docs/guide/interference.md).

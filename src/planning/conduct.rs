@@ -73,8 +73,8 @@ pub struct RunOptions {
     i_may_load_this: bool,
     /// End with exit code 99 if a condition holds, such as "p99 > 50ms"
     ///
-    /// Other conditions: "loss > 0", "throughput_out < 20k/s". The plan keeps its opposite as a
-    /// threshold (docs/guide/conditions.md).
+    /// Other conditions: "loss > 0", "throughput_out < 20k/s". The plan stores the opposite as a
+    /// threshold: p99 <= 50ms (docs/guide/conditions.md).
     #[arg(long, value_name = "CONDITION", value_parser = verdicts::fail_if)]
     fail_if: Vec<Condition>,
     #[command(flatten)]

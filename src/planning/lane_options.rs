@@ -66,7 +66,7 @@ pub struct LaneOptions {
     relay: bool,
     /// Number of cores for targets that weigh starts [default: 1]
     ///
-    /// Set by CPU affinity, and by a control group where permitted; the default by affinity alone.
+    /// Set by CPU affinity and, where permitted, by a control group. The default uses affinity only.
     #[arg(long, value_name = "N", value_parser = counts(1..=1024_u32))]
     target_cores: Option<u32>,
     /// Memory limit for targets that weigh starts, such as 3.75GiB
@@ -80,31 +80,31 @@ pub struct LaneOptions {
     wire: bool,
     /// Allow the kernel to split and join packets (TSO, GSO, GRO)
     ///
-    /// off is what a wire carries. on counts packets as captured, a super-packet as one. both
-    /// measures each.
+    /// With `off`, packets are those that a wire carries. With `on`, a merged packet counts as one.
+    /// `both` measures each.
     #[arg(long, value_name = "off|on|both", value_parser = ["off", "on", "both"])]
     offload: Option<String>,
     /// Record the packets of every trial in pcap/TRIAL.pcapng of the run
     #[arg(long)]
     pcap: bool,
-    /// Process behind a URL, for CPU and memory: port:1883 or pid:N
+    /// Measure CPU and memory of the process behind a URL: port:1883 or pid:N
     ///
     /// Also container:NAME, cgroup:PATH, or the address weigh-observe://... that `weigh observe`
-    /// printed on its host. With several targets put URL= in front. Without it CPU and memory are
-    /// absent.
+    /// printed on its host. With several targets put URL= in front. Without --observe, CPU and
+    /// memory are absent.
     #[arg(long, value_name = "[URL=]WHAT")]
     observe: Vec<String>,
     /// Ask servers given by URL for their own counters: $SYS of a broker, the status page of nginx
     ///
-    /// auto: where they offer them, after trials that lost messages. on: after every trial, and an
-    /// error where there are none. off: never.
+    /// auto: after trials that lost messages, if the server has counters. on: after every trial; a
+    /// server without counters is an error. off: never.
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     sys: SysChoice,
     /// Energy meter: auto, none, rapl, ina226, battery, pmic or csv:FILE
     ///
     /// Other chips have their names too; ina226:hwmon3 picks one of several. csv:FILE is the log of
     /// an external meter, csv:FILE@5V where it has currents only. `weigh energy meters` lists what
-    /// this machine has. [default: what there is, without idle phases]
+    /// this machine has. [default: any meter that this machine has, without idle phases]
     #[arg(long, value_name = "METER")]
     meter: Option<MeterChoice>,
     /// Measure idle power for this long before and after each trial [default: 60s with --meter]

@@ -12,9 +12,9 @@ use weigh_runner::exit::Stop;
 /// Flags about TLS.
 #[derive(Args, Clone, Debug)]
 pub struct TlsOptions {
-    /// TLS under every protocol: off, on (1.3 or 1.2), 1.2, 1.3 or both
+    /// TLS under every protocol: off, on (1.3 or 1.2), 1.2, 1.3 or both (off and on)
     ///
-    /// both measures without and with TLS.
+    /// `both` measures without and with TLS.
     #[arg(long, value_name = "WHAT", hide_possible_values = true)]
     tls: Option<Choice>,
     /// PEM file of the CA that signed the server certificate

@@ -316,7 +316,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "warmup",
         unit: "s",
-        default: "500ms; none in transfer and hold, for a burst, ramp or trace, or with join",
+        default: "500ms; none in transfer and hold, for a burst, ramp or trace, or with load.join",
         definition: "Warm-up time, excluded from the results",
         flag: Flag::long("warmup"),
         ..KEY
@@ -345,8 +345,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         default: "readings; filler with a size",
         definition: "Content of every body: readings, filler, text:TEXT, template:TEXT ({seq} \
                      {client} {time}), lines:FILE (CSV or JSON lines) or file:FILE. sealed:BODY \
-                     seals any of these, such as sealed,recipients=3:readings; further words are \
-                     cipher=NAME, unsigned and policy. File names are relative to the current \
+                     seals any of these, such as sealed,recipients=3:readings; further options \
+                     before the colon are cipher=NAME, unsigned and policy. File names are relative to the current \
                      folder",
         flag: Flag::long("body"),
         ..KEY
@@ -398,7 +398,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         unit: "s",
         default: "5s; 60s in transfer, two periods in poll if that is longer, 20s more than a \
                   stall; more on slow paths: 10 x the round trips of a message",
-        definition: "Time after its due time from which a delivered message counts as late",
+        definition: "A message delivered this long after its due time, or later, counts as late",
         flag: Flag::long("timeout"),
         source: "decisions/0042-slow-paths-and-radios.md",
         ..KEY
