@@ -35,8 +35,8 @@ pub struct Compare {
     shared: LaneOptions,
     /// Let subscribers stop reading, and count what is lost
     ///
-    /// Subscribers read nothing for this long from the start, then read the backlog. By default they
-    /// read nothing while messages are sent. Without targets: the reference broker and every
+    /// Subscribers read nothing for this long from the start, then read the backlog. By default
+    /// they read nothing while messages are sent. Without targets: the reference broker and every
     /// installed broker, at QoS 1.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
         default_missing_value = "", value_parser = stall_time)]

@@ -66,7 +66,8 @@ pub struct LaneOptions {
     relay: bool,
     /// Number of cores for targets that weigh starts [default: 1]
     ///
-    /// Set by CPU affinity and, where permitted, by a control group. The default uses affinity only.
+    /// Set by CPU affinity and, where permitted, by a control group. The default uses only
+    /// affinity.
     #[arg(long, value_name = "N", value_parser = counts(1..=1024_u32))]
     target_cores: Option<u32>,
     /// Memory limit for targets that weigh starts, such as 3.75GiB

@@ -346,8 +346,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         definition: "Content of every body: readings, filler, text:TEXT, template:TEXT ({seq} \
                      {client} {time}), lines:FILE (CSV or JSON lines) or file:FILE. sealed:BODY \
                      seals any of these, such as sealed,recipients=3:readings; further options \
-                     before the colon are cipher=NAME, unsigned and policy. File names are relative to the current \
-                     folder",
+                     before the colon are cipher=NAME, unsigned and policy. File names are \
+                     relative to the current folder",
         flag: Flag::long("body"),
         ..KEY
     },
