@@ -107,9 +107,10 @@ fn together(multiplicity: &Multiplicity) -> String {
         "<p>The left case divided by the right one, with the interval of the ratio at 95 % \
          (Fieller). A verdict is given if the interval excludes 1; <i>p</i> is the probability of \
          such a difference if both cases are equal, first by that interval, then by ranks (Mann \
-         and Whitney). Cases are compared that differ in one factor only.</p>\n<p>{} comparisons, \
-         {} significant ({} expected by chance); {} are significant when all are considered together \
-         (Benjamini and Hochberg at 5 %), the others have a question mark.</p>\n",
+         and Whitney). Cases are compared that differ in one factor only.</p>\n<p>{} \
+         comparisons, {} significant ({} expected by chance); {} are significant when all are \
+         considered together (Benjamini and Hochberg at 5 %), the others have a question \
+         mark.</p>\n",
         multiplicity.compared,
         multiplicity.called,
         three_digits(multiplicity.expected_by_chance),
