@@ -58,7 +58,11 @@ async function open(width, colorScheme = 'light') {
 
 /** Opens a table that is filled when it is opened: the page hears of that a moment later. */
 async function unfold(details) {
-  await details.locator('summary').click();
+  // Pictures that are drawn meanwhile move the page under the pointer.
+  const isOpen = () => details.evaluate((each) => each.open);
+  for (let tries = 0; tries < 5 && !(await isOpen()); tries += 1) {
+    await details.locator('summary').click();
+  }
   await details.locator('tbody tr').first().waitFor();
 }
 
