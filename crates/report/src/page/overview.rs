@@ -70,7 +70,9 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
         // A pair is refused once in every metric.
         let pair = [comparison.left.as_str(), comparison.right.as_str()];
         match refused.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, pairs)) => drop(pairs.insert(pair)),
+            Some((_, pairs)) => {
+                pairs.insert(pair);
+            }
             None => refused.push((reason, BTreeSet::from([pair]))),
         }
     }
