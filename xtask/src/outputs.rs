@@ -53,7 +53,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
                 continue;
             }
             if !printed.contains_key(&mark.asked) {
-                let output = output(&root.join(&options.weigh), &mark.asked)?;
+                let (weigh, folder) = (root.join(&options.weigh), root.join(FOLDER));
+                let output = output(&weigh, &folder, &mark.asked)?;
                 printed.insert(mark.asked.clone(), output);
             }
             text = written(&text, &mark, &printed[&mark.asked])?;
@@ -169,16 +170,15 @@ fn written(text: &str, mark: &Mark, output: &str) -> Result<String> {
     Ok(format!("{}{block}{}", &text[..begin], &text[end..]))
 }
 
-/// What the command prints on standard output, in a folder of its own.
-fn output(weigh: &Path, asked: &Asked) -> Result<String> {
-    let folder = std::env::temp_dir().join(format!("weigh-outputs-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
+/// What the command prints on standard output, in this folder.
+fn output(weigh: &Path, folder: &Path, asked: &Asked) -> Result<String> {
+    std::fs::create_dir_all(folder)?;
     let program = |command: &str| -> Result<Command> {
         let arguments = STARTS.iter().find_map(|start| command.strip_prefix(start));
         let arguments = arguments.with_context(|| format!("{command}: it is not weigh"))?;
         // A shell reads the quotes; `$0` is the program.
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("exec \"$0\" {arguments}")]).arg(weigh).current_dir(&folder);
+        shell.args(["-c", &format!("exec \"$0\" {arguments}")]).arg(weigh).current_dir(folder);
         Ok(shell)
     };
     let server = match &asked.server {
@@ -233,6 +233,9 @@ fn all_documents(root: &Path) -> Result<Vec<PathBuf>> {
     documents.sort();
     Ok(documents)
 }
+
+/// Folder of the runs, which stay for pictures.
+const FOLDER: &str = "target/outputs";
 
 const OPENING: &str = "<!-- output of ";
 const BEGIN: &str = ": begin -->";

@@ -171,13 +171,7 @@ impl Runner<'_> {
         let watcher = self.watcher();
         patience::warnings(&cases).iter().for_each(|line| watcher.say(line));
         let (privileges, shards) = self.ready(&cases, &cases, self.shards)?;
-        let setup = resumption::setup(
-            shards,
-            self.data.as_deref(),
-            self.commit.as_deref(),
-            secrets,
-            &cases,
-        )?;
+        let setup = self.setup(shards, secrets, &cases)?;
         Ok(Experiment { energy, ..self.experiment(plan, cases, setup, privileges)? })
     }
 
@@ -194,13 +188,7 @@ impl Runner<'_> {
     ) -> Result<Experiment<'_>, Stop> {
         let cases = self.cases(&plan, secrets)?;
         let (privileges, shards) = self.ready(&cases, &examined(&cases), self.shards)?;
-        let setup = resumption::setup(
-            shards,
-            self.data.as_deref(),
-            self.commit.as_deref(),
-            secrets,
-            &cases,
-        )?;
+        let setup = self.setup(shards, secrets, &cases)?;
         self.experiment(plan, cases, setup, privileges)
     }
 
@@ -222,6 +210,12 @@ impl Runner<'_> {
         Build::OWN.check(plan, &cases)?;
         check_user(secrets, &cases)?;
         Ok(cases)
+    }
+
+    /// What the journal records besides the plan.
+    fn setup(&self, shards: u32, secrets: &Secrets, cases: &[Case]) -> Result<Setup, Stop> {
+        let (data, commit) = (self.data.as_deref(), self.commit.as_deref());
+        resumption::setup(shards, data, commit, secrets, cases)
     }
 
     /// Takes the privileges of these cases, and checks that this machine can do the `largest`: with

@@ -87,7 +87,8 @@ impl RunFolder {
         let found = places.iter().find(|place| place.join(JOURNAL).is_file());
         let path = found.ok_or_else(|| {
             let shown = runs.display();
-            let newest = match newest_below(runs) {
+            let known = newest_below(runs);
+            let newest = match &known {
                 Some(id) => format!("type latest, or {id}, the newest run below {shown}"),
                 None if path_or_id == LATEST => {
                     "type weigh compare, or name another folder with --runs".to_owned()
@@ -103,7 +104,7 @@ impl RunFolder {
                     let problem = format!("the folder has no {JOURNAL}, so it is not a run");
                     RecordError::saying(folder, problem, newest)
                 }
-                None if newest_below(runs).is_some() => {
+                None if known.is_some() => {
                     RecordError::saying(&places[0], "there is no such run", newest)
                 }
                 None => {
