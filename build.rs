@@ -39,5 +39,5 @@ fn commit() -> Option<String> {
 }
 
 /// The features that change what the program can do.
-const FEATURES: [&str; 7] =
-    ["index", "library", "parquet", "pipeline", "plots", "tls", "unrecorded"];
+const FEATURES: [&str; 8] =
+    ["index", "library", "parquet", "pictures", "pipeline", "plots", "tls", "unrecorded"];

@@ -126,7 +126,11 @@ const HEADINGS: [(&str, &str); 8] = [
          keep-messages seed shards resume",
     ),
     ("Energy", "device radio battery every cpu meter idle"),
-    ("Output", "fail-if undecided dry yes json quiet name runs save-plan force junit github help"),
+    (
+        "Output",
+        "live open fail-if undecided dry yes json wide quiet name runs save-plan force junit \
+         github help",
+    ),
 ];
 
 /// Commands with more options than a screen has lines, and the options that `-h` shows.
@@ -145,6 +149,7 @@ const ESSENTIAL: [(&str, &[&str]); 3] = [
             "tls",
             "reps",
             "observe",
+            "live",
             "fail-if",
             "dry",
             "json",
@@ -193,7 +198,15 @@ const ESSENTIAL: [(&str, &[&str]); 3] = [
 ];
 
 /// Examples by command.
-const EXAMPLES: [(&str, &str); 12] = [
+const EXAMPLES: [(&str, &str); 13] = [
+    (
+        "watch",
+        "\
+Examples:
+  weigh watch                                     The newest run, in this terminal
+  weigh watch --web                               The same as a page
+  weigh watch RUN --metrics 127.0.0.1:9464        Its figures for Prometheus",
+    ),
     (
         "compare",
         "\

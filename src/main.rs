@@ -41,6 +41,8 @@ enum Command {
     Limit(Box<commands::limit::Limit>),
     /// Replay published studies and check their claims
     Study(commands::study::Study),
+    /// Show a run while it runs: in the terminal, in a browser, for Prometheus
+    Watch(commands::watch::Watch),
     /// Show the table of a finished run
     Report(commands::report::Report),
     /// Compare two runs, cell by cell
@@ -97,6 +99,7 @@ fn main() -> std::process::ExitCode {
         Command::Run(command) => command.run(),
         Command::Limit(command) => command.run(),
         Command::Study(command) => command.run(),
+        Command::Watch(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Diff(command) => command.run(),
         Command::Runs(command) => command.run(),

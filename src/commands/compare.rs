@@ -11,22 +11,26 @@ use crate::planning::conduct::RunOptions;
 use crate::planning::counts::counts;
 use crate::planning::energy::EnergyOptions;
 use crate::planning::lane_options::{LaneOptions, run_name, secrets};
+use crate::planning::main_job;
 use crate::planning::options::LoadOptions;
 use crate::show::terminal::Lines;
 use weigh_runner::case::background_words::with_background;
 use weigh_runner::case::known::Known;
-use weigh_runner::case::lanes;
+use weigh_runner::case::lanes::{self, Lane};
+use weigh_runner::case::main_job as main_case;
 use weigh_runner::case::secrets::Secrets;
 use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::watcher::Watcher;
 
 /// Flags of `weigh compare`.
 #[derive(Args)]
 pub struct Compare {
     /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT)
     ///
-    /// A target may name a profile: mosquitto@no-limits. `pipeline` measures all entries of the
-    /// storage pipeline, `pipeline@http` one. Without arguments: MQTT at QoS 0, 1 and 2, HTTP and
-    /// TCP, and Mosquitto where it is installed.
+    /// A target may name a profile: mosquitto@no-limits. `pipeline` measures every way into the
+    /// storage pipeline; `pipeline@http` measures only the HTTP one. Without arguments: MQTT at QoS
+    /// 0, 1 and 2, HTTP, TCP and gRPC, and Mosquitto where it is installed, all publishing at 2,000
+    /// messages/s.
     #[arg(value_name = "PROTOCOL|TARGET|URL")]
     words: Vec<String>,
     #[command(flatten)]
@@ -91,15 +95,19 @@ impl Compare {
                 words = lanes::brokers(catalogue);
             }
         }
-        let lanes = self.shared.lanes(&words, catalogue, &given, &options)?;
-        let mut drafts: Vec<Case> = Vec::new();
-        for lane in &lanes {
-            let load = options.load(lane.protocol.name(), lane.patterns())?;
-            for draft in self.shared.drafts(lane, &load)? {
-                if !repeats_hold(&drafts, &draft) {
-                    drafts.push(draft);
-                }
-            }
+        let is_main = words.is_empty();
+        let given_load = options.clone();
+        if is_main {
+            (words, options) = (main_case::words(catalogue), main_job::load(&options));
+        }
+        let mut lanes = self.shared.lanes(&words, catalogue, &given, &options)?;
+        if is_main && options.words.pattern == Some(Pattern::Publish) {
+            lanes = main_case::with_connections_per_message(lanes)?;
+        }
+        let mut drafts = self.drafts(lanes.iter(), &options)?;
+        if let Some(delivery) = main_job::delivery(&given_load).filter(|_| is_main) {
+            let delivering = lanes.iter().filter(|lane| main_case::delivers(lane));
+            drafts.extend(self.drafts(delivering, &delivery)?);
         }
         self.shared.check_used(&given, lanes.iter())?;
         options.check_topology(drafts.iter().map(|draft| &draft.load))?;
@@ -111,10 +119,44 @@ impl Compare {
         let repeat = Repeat::exactly(self.reps);
         let mut plan = self.shared.plan(&self.name, &drafts, repeat, catalogue)?;
         plan.observe.messages = self.keep_messages;
+        if is_main {
+            plan.observe.wire |= self.counts_bytes();
+            plan.observe.sys = main_job::counters(plan.observe.sys);
+        }
         plan.energy = self.energy.asked(&self.run_options.devices()?)?;
         let (mut by_url, settings) = secrets(lanes.iter());
         by_url.extend(known.into_credentials());
         Ok((plan, self.run_options.secrets(by_url, settings)?))
+    }
+}
+
+impl Compare {
+    /// Returns the cases of `lanes` under a load, those that would repeat another left out.
+    fn drafts<'l>(
+        &self,
+        lanes: impl Iterator<Item = &'l Lane>,
+        options: &LoadOptions,
+    ) -> Result<Vec<Case>, Stop> {
+        let mut drafts: Vec<Case> = Vec::new();
+        for lane in lanes {
+            let load = options.load(lane.protocol.name(), lane.patterns())?;
+            for draft in self.shared.drafts(lane, &load)? {
+                if !repeats_hold(&drafts, &draft) {
+                    drafts.push(draft);
+                }
+            }
+        }
+        Ok(drafts)
+    }
+
+    /// True if the main job counts bytes without being asked; prints a note if the kernel does not
+    /// permit it. A background load would be on the same wire.
+    fn counts_bytes(&self) -> bool {
+        if self.background.is_some() || self.shared.has_hosts() {
+            return false;
+        }
+        let counted = main_job::can_count_bytes();
+        counted.map_err(|note| Lines.note(&note)).is_ok()
     }
 }
 

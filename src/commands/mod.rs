@@ -33,3 +33,4 @@ mod started;
 pub mod stats;
 pub mod study;
 pub mod targets;
+pub mod watch;

@@ -75,18 +75,18 @@ impl Wrong<'_> {
         }
     }
 
-    /// The option without its value: `--rate` of `--rate <RATE>`. A letter that no help lists is
-    /// named with it, if it was typed: `-z (--duration)`.
+    /// The option without its value: `--rate` of `--rate <RATE>`. A letter is named with it, if it
+    /// was typed: `-z (--duration)`.
     fn flag(&self) -> String {
         let flag = self.text(ContextKind::InvalidArg).split(' ').next().unwrap_or_default();
-        match flag.strip_prefix("--").and_then(|long| self.silent_letter(long)) {
+        match flag.strip_prefix("--").and_then(|long| self.letter(long)) {
             Some(letter) => format!("-{letter} ({flag})"),
             None => flag.to_owned(),
         }
     }
 
-    /// The hidden letter by which the option `--long` was typed, if it was not typed otherwise.
-    fn silent_letter(&self, long: &str) -> Option<char> {
+    /// The letter by which the option `--long` was typed, if it was not typed by its name.
+    fn letter(&self, long: &str) -> Option<char> {
         let command = self.command()?;
         let option = command.get_arguments().find(|own| own.get_long() == Some(long))?;
         let is_typed = |letter: char| {
@@ -94,10 +94,11 @@ impl Wrong<'_> {
         };
         let is_long_typed =
             self.words.iter().any(|word| word.to_string_lossy().starts_with(&format!("--{long}")));
-        if is_long_typed || option.get_short().is_some_and(is_typed) {
+        if is_long_typed {
             return None;
         }
-        option.get_all_short_aliases()?.into_iter().find(|letter| is_typed(*letter))
+        let aliases = option.get_all_short_aliases().unwrap_or_default();
+        option.get_short().into_iter().chain(aliases).find(|letter| is_typed(*letter))
     }
 
     /// The command that was called.
@@ -275,17 +276,13 @@ mod tests {
         for (line, expected) in [
             (
                 "compare tcp -n 1.5",
-                "--messages: 1.5 is not a whole number\nhelp: type a whole number, at least 1",
+                "-n (--messages): 1.5 is not a whole number\nhelp: type a whole number, at least 1",
             ),
             (
                 "compare tcp --sys never",
                 "--sys: unknown value \"never\"\nhelp: type auto, on or off",
             ),
-            (
-                "compare tcp --offload never",
-                "--offload: unknown value \"never\"\nhelp: type off, on or both",
-            ),
-            ("compare tcp -n", "--messages: the value is missing\nhelp: type --messages <N>"),
+            ("compare tcp -n", "-n (--messages): the value is missing\nhelp: type --messages <N>"),
             (
                 "compare tcp --ratte 5/s",
                 "--ratte: weigh compare has no such option\nhelp: type --rate",
@@ -324,7 +321,10 @@ mod tests {
                 "seal xyzzy: unknown command\nhelp: type weigh seal --help, which lists the \
                  commands",
             ),
-            ("compare tcp -x 2 -c 3", "--connections: is given multiple times\nhelp: give it once"),
+            (
+                "compare tcp -x 2 -c 3",
+                "-c (--connections): is given multiple times\nhelp: give it once",
+            ),
             (
                 "run plan.toml --resume latest",
                 "[PLAN.toml]: cannot be used with --resume <RUN>\nhelp: leave one of them out",

@@ -33,6 +33,9 @@ pub struct Report {
     /// Print the table as Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
+    /// Print all columns of the table side by side, however wide
+    #[arg(long, conflicts_with_all = ["json", "markdown"])]
+    wide: bool,
     /// Write report.html, summary.json and the other results again
     #[arg(long)]
     html: bool,
@@ -102,9 +105,12 @@ impl Report {
             output::put_document(&summary.to_json())?;
             return self.conclude(&summary);
         }
-        let style = if self.markdown { Style::markdown() } else { terminal::style() };
+        let style = match self.markdown {
+            true => Style::markdown(),
+            false => terminal::table_style(self.wide),
+        };
         output::put_table(&limits::render(&summary, &style))?;
-        output::put_table(&table::render(&summary, style))?;
+        output::put_table_of(&table::render(&summary, style), style)?;
         output::put_table(&limits::ladders(&summary, style))?;
         self.conclude(&summary)
     }
@@ -142,11 +148,13 @@ impl Report {
     /// Judges the run of a study again from the journals of its runs. Writes `study.json` and the
     /// page unless the run continues at this moment.
     fn study(&self, folder: &StudyFolder) -> Result<Exit, Stop> {
-        if self.markdown {
-            return Err(Stop::usage(
-                "--markdown: applies only to single runs\nhelp: leave it out, or open report.html \
-                 of the study's run",
-            ));
+        for (flag, is_given) in [("--markdown", self.markdown), ("--wide", self.wide)] {
+            if is_given {
+                return Err(Stop::usage(format!(
+                    "{flag}: applies only to single runs\nhelp: leave it out, or open report.html \
+                     of the study's run"
+                )));
+            }
         }
         let texts = study_run::texts(folder)?;
         let data = study_run::document(folder)?.data.map(PathBuf::from);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::planning::conduct::RunOptions;
-use crate::planning::plan_file::PlanFile;
+use crate::planning::plan_file::{PlanFile, another_plan};
 use crate::show::terminal::Lines;
 use weigh_runner::case::known::Known;
 use weigh_runner::exit::{Exit, Stop};
@@ -13,7 +13,7 @@ use weigh_runner::exit::{Exit, Stop};
 /// Flags of `weigh run`.
 #[derive(Args)]
 pub struct Run {
-    /// Plan file (docs/guide/first-plan.md explains it, examples/ has some)
+    /// Plan file; `weigh compare ... --save-plan FILE` makes one (docs/guide/first-plan.md)
     #[arg(value_name = "PLAN.toml")]
     plan: Option<PathBuf>,
     /// Continue an interrupted run, named by its folder, its ID or `latest`
@@ -41,10 +41,11 @@ impl Run {
             return self.run_options.resume(run, &self.sets);
         }
         let plan = self.plan.as_deref().ok_or_else(|| {
-            Stop::usage(
-                "the plan is missing\nhelp: type weigh run PLAN.toml (examples/ has some), or \
-                 weigh run --resume RUN to resume an interrupted run",
-            )
+            Stop::usage(format!(
+                "the plan is missing\nhelp: type weigh run PLAN.toml, or {}; to resume an \
+                 interrupted run, type weigh run --resume RUN",
+                another_plan()
+            ))
         })?;
         self.start(plan)
     }

@@ -18,6 +18,8 @@ use crate::help;
 use crate::output_file;
 use crate::planning::counts::counts;
 use crate::planning::verdicts::{self, Verdicts};
+#[cfg(feature = "watch")]
+use crate::show::live_view::LiveView;
 use crate::show::output;
 use crate::show::terminal::{self, Display, Lines};
 use weigh_runner::case::secrets::Secrets;
@@ -28,6 +30,7 @@ use weigh_runner::preflight::{self, forecast};
 use weigh_runner::run::experiment::Finished;
 use weigh_runner::run::resumption::Begun;
 use weigh_runner::runner::{Checked, Runner};
+use weigh_runner::watcher::Watch;
 
 /// Flags about running any plan.
 #[derive(Args)]
@@ -46,15 +49,24 @@ pub struct RunOptions {
     yes: bool,
     /// Number of generator threads [default: as many as the connections need]
     ///
-    /// Each thread has its own limit of open files.
+    /// The limit of open files applies to each thread, so more threads allow more connections.
     #[arg(long, value_name = "N", value_parser = counts(1..=64_u32))]
     shards: Option<u32>,
     /// Print summary.json instead of the table
     #[arg(long)]
     json: bool,
+    /// Print all columns of the table side by side, however wide
+    #[arg(long, conflicts_with = "json")]
+    wide: bool,
     /// Suppress progress output
     #[arg(long, short = 'Q')]
     quiet: bool,
+    /// Show the run in this terminal while it runs, as `weigh watch` does
+    #[arg(long, conflicts_with_all = ["quiet", "dry", "open"])]
+    live: bool,
+    /// Show the run in a browser while it runs, as `weigh watch --web` does
+    #[arg(long, conflicts_with = "dry")]
+    open: bool,
     /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
@@ -241,8 +253,33 @@ impl RunOptions {
             shards: self.shards,
             may_load: self.i_may_load_this,
             is_quiet: self.quiet,
-            watch: Display::watch,
+            watch: self.watch()?,
         })
+    }
+
+    /// Returns what shows the progress of a run.
+    #[cfg(feature = "watch")]
+    fn watch(&self) -> Result<Watch, Stop> {
+        match (self.live, self.open) {
+            (true, _) if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() => {
+                Err(Stop::usage(
+                    "--live draws in a terminal, and standard input or output is not one\nhelp: \
+                     type --open for a page in a browser, or leave it out",
+                ))
+            }
+            (true, _) => Ok(LiveView::terminal),
+            (_, true) => Ok(LiveView::page),
+            (false, false) => Ok(Display::watch),
+        }
+    }
+
+    /// Returns what shows the progress of a run.
+    #[cfg(not(feature = "watch"))]
+    fn watch(&self) -> Result<Watch, Stop> {
+        match self.live || self.open {
+            true => Err(Stop::unbuilt("live view (--live, --open)")),
+            false => Ok(Display::watch),
+        }
     }
 
     /// Returns the known devices and radios.
@@ -325,16 +362,21 @@ impl RunOptions {
         if self.json {
             output::put_document(&finished.summary.to_json())?;
         } else {
-            let style = terminal::style();
+            let style = terminal::table_style(self.wide);
             let table = match finished.summary.limits.is_empty() {
                 true => {
                     table::render(&finished.summary, style)
                         + &limits::ladders(&finished.summary, style)
                 }
                 // Every load of a search is a cell, so the table would hide the answer.
-                false => limits::render(&finished.summary, &style),
+                false if !self.wide => limits::render(&finished.summary, &style),
+                false => {
+                    limits::render(&finished.summary, &style)
+                        + &table::render(&finished.summary, style)
+                }
             };
-            output::put_table(&format!("{table}run: {}\n", finished.folder.path().display()))?;
+            let run = finished.folder.path().display();
+            output::put_table_of(&format!("{table}run: {run}\n"), style)?;
         }
         self.ended(finished)
     }

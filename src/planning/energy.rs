@@ -25,8 +25,8 @@ pub struct EnergyOptions {
     radio: Option<String>,
     /// Charge and rated voltage of the battery, such as 2000mAh@3.7V
     ///
-    /// 2000mAh@5V is 10 Wh at the socket of a power bank. For a charge rated at the cell, type
-    /// 2000mAh@3.7V (7.4 Wh). Converter losses are deducted if the device needs another voltage.
+    /// Type the voltage that the label's mAh refer to: 3.7V for a cell, 5V for the socket of a
+    /// power bank. Converter losses are deducted if the device needs another voltage.
     #[arg(long, value_name = "CHARGE@VOLTAGE", requires = "device")]
     battery: Option<Battery>,
     /// Time between two messages of the device, for battery life [default: 1m]
@@ -34,8 +34,8 @@ pub struct EnergyOptions {
     every: Option<Nanos>,
     /// Source of the CPU time: scaled or here
     ///
-    /// scaled: the generator's CPU time times cpu_scale of the device. here: the generator runs on
-    /// such a device.
+    /// scaled: CPU time of the generator, multiplied by the device's cpu_scale. here: the generator
+    /// runs on such a device.
     #[arg(
         long,
         value_name = "WHERE",

@@ -61,7 +61,7 @@ pub struct LaneOptions {
     path: Option<String>,
     /// Put a relay that copies bytes between generator and target
     ///
-    /// It is the control for the second hop that a broker adds.
+    /// Use it to see what a second hop costs without a broker.
     #[arg(long)]
     relay: bool,
     /// Number of cores for targets that weigh starts [default: 1]
@@ -73,7 +73,10 @@ pub struct LaneOptions {
     /// Memory limit for targets that weigh starts, such as 3.75GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     target_memory: Option<u64>,
-    /// File of `weigh probe -o`: refuse, before the start, cases that the targets do not support
+    /// Read what the targets support from a file of `weigh probe -o`
+    ///
+    /// Cases that a target does not support are refused before the start. [default: measure all
+    /// cases]
     #[arg(long, value_name = "FILE")]
     abilities: Option<String>,
     /// Count packets and bytes on the wire, by layer
@@ -81,18 +84,18 @@ pub struct LaneOptions {
     wire: bool,
     /// Allow the kernel to split and join packets (TSO, GSO, GRO)
     ///
-    /// With `off`, packets are those that a wire carries. With `on`, a merged packet counts as one.
-    /// `both` measures each.
+    /// off: packets have their real size on the wire. on: the kernel may merge several packets into
+    /// one, which counts as one. both: measure each. [default: off with --path, --wire or --pcap]
     #[arg(long, value_name = "off|on|both", value_parser = ["off", "on", "both"])]
     offload: Option<String>,
     /// Record the packets of every trial in pcap/TRIAL.pcapng of the run
     #[arg(long)]
     pcap: bool,
-    /// Measure CPU and memory of the process behind a URL: port:1883 or pid:N
+    /// Measure CPU and memory of your own server, such as port:1883 or pid:N
     ///
-    /// Also container:NAME, cgroup:PATH, or the address weigh-observe://... that `weigh observe`
-    /// printed on its host. With several targets put URL= in front. Without --observe, CPU and
-    /// memory are absent.
+    /// Name the process of a server that you started. Other names are container:NAME, cgroup:PATH,
+    /// or the address weigh-observe://... that `weigh observe` printed on its host. With several
+    /// targets put URL= in front. Without --observe, CPU and memory of such a server are absent.
     #[arg(long, value_name = "[URL=]WHAT")]
     observe: Vec<String>,
     /// Ask servers given by URL for their own counters: $SYS of a broker, the status page of nginx
@@ -103,9 +106,10 @@ pub struct LaneOptions {
     sys: SysChoice,
     /// Energy meter: auto, none, rapl, ina226, battery, pmic or csv:FILE
     ///
-    /// Other chips have their names too; ina226:hwmon3 picks one of several. csv:FILE is the log of
-    /// an external meter, csv:FILE@5V where it has currents only. `weigh energy meters` lists what
-    /// this machine has. [default: any meter that this machine has, without idle phases]
+    /// Name any other chip directly. With several of one kind, type ina226:hwmon3. csv:FILE reads
+    /// the log of an external meter; add @5V if it has only currents. `weigh energy meters` lists
+    /// what this machine has. [default: any meter of this machine; idle power is measured only if
+    /// you give --meter]
     #[arg(long, value_name = "METER")]
     meter: Option<MeterChoice>,
     /// Measure idle power for this long before and after each trial [default: 60s with --meter]

@@ -6,6 +6,7 @@ pub mod energy;
 pub mod lane_options;
 pub mod limit_goals;
 pub mod limit_load;
+pub mod main_job;
 pub mod metric_names;
 pub mod options;
 pub mod past;

@@ -33,7 +33,7 @@ impl FromArgMatches for LoadOptions {
     fn from_arg_matches(given: &ArgMatches) -> Result<LoadOptions, clap::Error> {
         let said = |(key, flag): (&LoadKey, &Flag)| {
             let value = match flag.switch {
-                Some(word) => given.get_flag(flag.long).then(|| word.into()),
+                Some((word, _)) => given.get_flag(flag.long).then(|| word.into()),
                 None => given.get_one::<Value>(flag.long).cloned(),
             };
             Some((key.name.to_owned(), value?))
@@ -162,7 +162,7 @@ impl LoadOptions {
 const VALUE_MAX: usize = 80;
 
 /// False for arrivals that define their own end.
-fn has_no_end(arrival: &Arrival) -> bool {
+pub fn has_no_end(arrival: &Arrival) -> bool {
     !matches!(arrival, Arrival::Steps(_) | Arrival::Trace(_) | Arrival::Burst)
 }
 
@@ -265,7 +265,7 @@ mod tests {
     fn every_flag_says_what_its_key_says_in_a_plan() {
         command().debug_assert();
         for (key, flag) in of_all() {
-            let word = flag.switch.unwrap_or_else(|| example(key));
+            let word = flag.switch.map_or_else(|| example(key), |(word, _)| word);
             let value = key.kind.read_word(word).unwrap();
             let mut plan = Table::new();
             plan.insert(key.name.to_owned(), value);

@@ -19,6 +19,14 @@ pub struct PlanFile {
     sets: Vec<(String, String)>,
 }
 
+/// Where to get a plan from here: the examples of the sources, or a comparison.
+pub fn another_plan() -> &'static str {
+    match Path::new("examples").is_dir() {
+        true => "name one of examples/",
+        false => "make one: weigh compare mqtt http --dry --save-plan plan.toml",
+    }
+}
+
 impl PlanFile {
     /// Reads the file.
     ///
@@ -28,12 +36,14 @@ impl PlanFile {
         let name = path.display().to_string();
         let bytes = input_file::bytes(path, TEXT_BYTES_MAX).map_err(|error| {
             Stop::usage(format!(
-                "{name}: cannot be read: {error}\nhelp: check the path; examples/ has plans"
+                "{name}: cannot be read: {error}\nhelp: check the path, or {}",
+                another_plan()
             ))
         })?;
         let text = String::from_utf8(bytes).map_err(|_| {
             Stop::usage(format!(
-                "{name}: the file is not text in UTF-8\nhelp: name a plan; examples/ has plans"
+                "{name}: the file is not text in UTF-8\nhelp: name a plan, or {}",
+                another_plan()
             ))
         })?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

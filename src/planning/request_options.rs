@@ -14,7 +14,7 @@ use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
 pub struct RequestOptions {
     /// Header field of every request, "NAME: VALUE", or @FILE with one per line
     ///
-    /// For http1 and http2; metadata for grpc. Fields from a file, Authorization and Cookie are
+    /// For http1 and http2; metadata for grpc. Authorization, Cookie and all fields from @FILE are
     /// never recorded.
     #[arg(short = 'H', long = "header", value_name = "FIELD|@FILE")]
     headers: Vec<String>,

@@ -1,6 +1,8 @@
 //! Output for users: progress, tables, files.
 
 pub mod citation;
+#[cfg(feature = "watch")]
+pub mod live_view;
 pub mod output;
 #[cfg(feature = "plots")]
 pub mod plots;

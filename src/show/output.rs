@@ -3,8 +3,9 @@
 use std::io::{ErrorKind, Write};
 
 use weigh_model::visible::visible;
-use weigh_report::terminal::ascii_signs;
+use weigh_report::Style;
 use weigh_report::terminal::fold::folded;
+use weigh_report::terminal::{Extent, ascii_signs};
 
 use crate::show::terminal::style;
 use weigh_runner::exit::{Exit, Stop};
@@ -25,6 +26,17 @@ pub fn put(text: &str) -> Result<(), Stop> {
 /// Those of [`put`].
 pub fn put_table(text: &str) -> Result<(), Stop> {
     put_bytes(fitting(&visible_in_colour(text)).as_bytes())
+}
+
+/// Writes a table with its notes; one that is meant to be wider than the terminal stays whole.
+///
+/// # Errors
+/// Those of [`put`].
+pub fn put_table_of(text: &str, style: Style) -> Result<(), Stop> {
+    match style.extent {
+        Extent::Wide => put_bytes(visible_in_colour(text).as_bytes()),
+        _ => put_table(text),
+    }
 }
 
 /// The text as the terminal can show it: its width, its characters.

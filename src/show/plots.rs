@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use weigh_report::charts::{Artist, Theme};
+use weigh_report::charts::{Artist, Raster, Theme};
 use weigh_report::pictures::Named;
 use weigh_study::page::Drawn;
 
@@ -16,12 +16,12 @@ use weigh_runner::exit::{Exit, Stop};
 /// If a picture cannot be drawn or written.
 pub fn write(folder: &Path, shared: &Value, pictures: &[Named<'_>]) -> Result<(), Stop> {
     make(folder)?;
-    let artist = Artist::new(shared).map_err(failed)?;
+    let (artist, raster) = (Artist::new(shared).map_err(failed)?, Raster::with_fonts());
     for Named { name, picture, .. } in pictures {
         let option =
             serde_json::to_value(picture).map_err(|error| Stop::new(Exit::Internal, error))?;
         let svg = artist.svg(&option, Theme::Light, WIDTH_PIXELS).map_err(failed)?;
-        pair(folder, name, &svg, artist.png(&svg, DOTS_PER_PIXEL))?;
+        pair(folder, name, &svg, raster.png(&svg, DOTS_PER_PIXEL))?;
     }
     Ok(())
 }
@@ -33,9 +33,9 @@ pub fn write(folder: &Path, shared: &Value, pictures: &[Named<'_>]) -> Result<()
 /// As [`write`].
 pub fn write_drawn(folder: &Path, figures: &[Drawn]) -> Result<(), Stop> {
     make(folder)?;
-    let artist = Artist::new(&Value::Null).map_err(failed)?;
+    let raster = Raster::with_fonts();
     for figure in figures {
-        pair(folder, &figure.name, &figure.svg, artist.png(&figure.svg, DOTS_PER_FIGURE_PIXEL))?;
+        pair(folder, &figure.name, &figure.svg, raster.png(&figure.svg, DOTS_PER_FIGURE_PIXEL))?;
     }
     Ok(())
 }

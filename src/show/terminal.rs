@@ -12,11 +12,12 @@ use weigh_engine::interval_times::IntervalTimes;
 use weigh_model::Pattern;
 use weigh_model::event::Interval;
 use weigh_model::numbers::{count, exact, time};
+use weigh_model::refusal::without_number;
 use weigh_model::units::Nanos;
 use weigh_model::visible::visible;
 use weigh_report::Style;
-use weigh_report::terminal::ascii_signs;
 use weigh_report::terminal::fold::{folded, shortened};
+use weigh_report::terminal::{Extent, ascii_signs};
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::trial::ticks::Tick;
 use weigh_runner::watcher::{Standing, Watcher};
@@ -37,7 +38,8 @@ impl Watcher for Lines {
 /// Writes a line to standard error, as wide as the terminal, with control characters made visible.
 pub fn to_stderr(line: &str) {
     let style = style_of_progress();
-    let line = visible(line);
+    let line = without_number(line);
+    let line = visible(&line);
     let line = if style.is_ascii { ascii_signs(&line) } else { line.into_owned() };
     std::eprintln!("{}", folded(&line, usize::from(style.width)));
 }
@@ -362,6 +364,15 @@ pub fn style() -> Style {
     Style::from_environment(width, |name| std::env::var(name).ok())
 }
 
+/// Returns the style of the table of a run: its key columns, or with `is_wide` all of them, side by
+/// side.
+pub fn table_style(is_wide: bool) -> Style {
+    match is_wide {
+        true => Style { extent: Extent::Wide, ..style() },
+        false => style(),
+    }
+}
+
 /// Returns the style of text on stderr, which shows progress.
 fn style_of_progress() -> Style {
     let stderr = console::Term::stderr();
@@ -382,7 +393,8 @@ mod tests {
     fn pace(planned: (Option<Nanos>, Option<u64>)) -> Pace {
         let (name, of, left) = (String::new(), (1, 1), (Nanos(0), Nanos(0)));
         let (pattern, since) = (Pattern::Request, Instant::now());
-        Pace::new(&Standing { name, number: 1, of, left, planned, pattern, since })
+        let offered_per_s = None;
+        Pace::new(&Standing { name, number: 1, of, left, planned, pattern, offered_per_s, since })
     }
 
     fn tick(sent: u64, acknowledged: u64) -> Tick {

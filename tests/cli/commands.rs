@@ -15,7 +15,12 @@ fn a_report_is_what_was_printed() {
     let file = std::fs::read_to_string(place.run().join("summary.json")).expect("summary.json");
     assert_eq!(json, file);
     let markdown = place.weigh(&["report", &id, "--markdown"]).with(0).stdout;
-    assert!(markdown.starts_with('|') && markdown.contains("**at least once"), "{markdown}");
+    assert!(
+        markdown.starts_with("**")
+            && markdown.contains("\n| ")
+            && markdown.contains("**at least once"),
+        "{markdown}"
+    );
 }
 
 #[test]

@@ -51,7 +51,9 @@ fn a_known_power_becomes_the_energy_of_messages_and_sessions() {
     let mut words = vec!["compare", "tcp", "--idle", "300ms", "--meter", "ina226:hwmon3", "-Q"];
     words.extend(load);
     let table = weigh(&place, &words).with(0).stdout;
-    assert!(table.contains("measured by ina226 at hwmon3") && table.contains("mAh/session"));
+    assert!(table.contains("measured by ina226 at hwmon3"), "{table}");
+    let wide = place.weigh(&["report", "latest", "--wide"]).with(0).stdout;
+    assert!(wide.contains("mAh/session"), "{wide}");
     let summary = place.summary();
     let cell = &cells(&summary)[0];
     let near = |metric: &str, expected: f64| {

@@ -130,9 +130,10 @@ fn tables_have_the_columns_that_are_chosen() {
     let latex = export(&["latex", "--metrics", "p50,lost"]).with(0).stdout;
     assert!(latex.contains("\\begin{tabular}{lrr}") && latex.contains("\\toprule"), "{latex}");
     let markdown = export(&["markdown", "--metrics", "response_time p(50),lost"]).with(0).stdout;
-    assert!(markdown.starts_with("| protocol, target | response p50 | lost |\n"), "{markdown}");
+    assert!(markdown.contains("\n| protocol, target | response p50 | lost |\n"), "{markdown}");
+    assert!(markdown.starts_with("**TCP and HTTP/1.1 compared: "), "{markdown}");
     let whole = export(&["markdown"]).with(0).stdout;
-    assert!(whole.starts_with("| protocol, target | response p50 | response p99 |"), "{whole}");
+    assert!(whole.contains("\n| protocol, target | response p50 | response p99 |"), "{whole}");
     export(&["latex", "--metrics", "nothing"])
         .with(2)
         .saying(&["no cell has this metric", "help: type"]);

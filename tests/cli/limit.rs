@@ -144,7 +144,7 @@ fn bounds_around_a_known_limit() {
     assert!(evidence["ports"]["used"].as_u64() >= Some(2), "{evidence}");
     assert!(evidence["path_drops"].is_u64() && evidence["target_cpu_percent"].is_null());
     let page = std::fs::read_to_string(place.run().join("report.html")).unwrap();
-    assert!(page.contains("Where is the limit, by rate?") && page.contains("search-1-1"));
+    assert!(page.contains("The limit of ") && page.contains("search-1-1"));
     assert!(page.contains("Throughput by load") && page.contains("loads-1"));
     // The answer is that of the journal alone.
     let again = place.weigh(&["report", "latest", "--json"]).with(0).json();
@@ -465,8 +465,8 @@ fn nobody_there_ends_the_search() {
     let place = Place::new("limit-nobody");
     let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port");
     let ended = place.weigh(&["limit", &format!("http://{free}"), "--trial", "200ms"]).with(3);
-    assert!(ended.stdout.contains("no load passed"), "{}", ended.stdout);
     ended.saying(&["refused", "check host and port"]);
+    assert!(place.runs().is_empty(), "a search began");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod library;
 mod limit;
 mod live;
 mod loads;
+mod main_job;
 #[cfg(feature = "parquet")]
 mod messages;
 mod modelled;
@@ -58,7 +59,10 @@ mod terminal;
 mod tls;
 mod tools;
 mod transfers;
+#[cfg(feature = "watch")]
+mod watching;
 mod websocket;
 mod weighing;
+mod widths;
 mod wire;
 mod wrong_input;

@@ -52,6 +52,11 @@ fn every_command_of_the_readme_and_the_guide_works() {
                 let dry: Vec<&str> = words[1..].iter().copied().chain(["--dry"]).collect();
                 drop(place.weigh(&dry).with(0));
             }
+            // It draws in a terminal, in which the tests of watching show it.
+            "watch" => {
+                let ended = place.weigh(&words[1..]).with(2);
+                assert!(ended.stderr.contains("--web") || !cfg!(feature = "watch"));
+            }
             "audit" => {
                 place.write(words[2], WRK);
                 drop(place.weigh(&words[1..]).with(99));

@@ -41,7 +41,7 @@ fn same_report(kind: &str) {
     same(&shown, &run.join("expected.json"));
 }
 
-fn stored(kind: &str) -> PathBuf {
+pub fn stored(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored").join(kind)
 }
 
@@ -59,7 +59,7 @@ fn same(shown: &str, expected: &Path) {
     assert_eq!(shown.len(), expected.len());
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").flatten() {
         let (path, to) = (entry.path(), to.join(entry.file_name()));

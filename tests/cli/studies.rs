@@ -155,7 +155,7 @@ fn what_is_wrong_is_named_and_nothing_starts() {
     let place = Place::tiny("study-wrong");
     for (line, parts) in [
         ("run --data data", &["the study is missing", "tiny", "--all"][..]),
-        ("run tinny --data data", &["unknown study \"tinny\"", "did you mean tiny?"]),
+        ("run tinny --data data", &["study \"tinny\": unknown study", "did you mean tiny?"]),
         ("run tiny --data data --only E9", &["E9", "no experiment", "E1 or E2 or E3"]),
         ("run tiny --data data --as wrong", &["wrong", "published, right or tools"]),
         ("run tiny --data data --scale huge", &["huge", "quick or full"]),

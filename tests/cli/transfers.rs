@@ -48,7 +48,8 @@ fn a_large_object_takes_little_memory() {
         assert!(value(cell, "body_bytes") > 268e6, "{protocol}");
         let target_bytes = value(cell, "target_memory_bytes.max");
         println!("{protocol} {size}: generator {own_bytes} B, server {target_bytes} B");
-        assert!(0 < own_bytes && own_bytes < 24 << 20, "{protocol}: {own_bytes}");
+        // A tenth of the object, and what drawing the pictures of the report takes.
+        assert!(0 < own_bytes && own_bytes < 48 << 20, "{protocol}: {own_bytes}");
         assert!(target_bytes < 32.0 * 1048576.0, "{protocol}: {target_bytes}");
         place.nobody_is_left();
     }

@@ -10,8 +10,14 @@ fn the_main_job_weighs_every_lane_and_accounts_for_every_message() {
     let words = ["mqtt", "http", "tcp"];
     let ended = place.compare(&words).with(0);
     let title = ["at most once, reference", "at least once, reference", "exactly once, reference"];
-    for text in title.iter().chain(&["mqtt deliver qos=2", "http1 request", "tcp request", "run: "])
-    {
+    for text in title.iter().chain(&[
+        "\ndeliver\n",
+        " mqtt qos=2",
+        "\nrequest\n",
+        " http1",
+        " tcp",
+        "run: ",
+    ]) {
         assert!(ended.stdout.contains(text), "{text} is not in\n{}", ended.stdout);
     }
     let summary = place.summary();

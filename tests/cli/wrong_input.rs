@@ -104,7 +104,7 @@ fn a_slip_is_named_where_it_was_made() {
         check(&place, line, 0, &[]);
     }
     for (line, parts) in [
-        ("compare tcp -n 1.5", &["--messages", "not a whole number"][..]),
+        ("compare tcp -n 1.5", &["-n (--messages)", "not a whole number"][..]),
         ("compare tcp -c -1", &["-c -1", "negative", "type -c 1"]),
         ("compare tcp -d -5s", &["-d -5s", "negative", "type -d 5s"]),
         ("compare tcp -n 1e30", &["too large"]),
@@ -122,20 +122,31 @@ fn a_slip_is_named_where_it_was_made() {
             &["--meter", "its folder does not exist"],
         ),
         ("audit /dev/null", &["/dev/null"]),
-        ("compare tcp -q 3", &["--qos", "3 is out of range", "from 0 to 2"]),
+        ("compare tcp -q 3", &["-q (--qos)", "3 is out of range", "from 0 to 2"]),
         (
             "compare tcp --fail-if 'zzz > 5ms'",
             &["unknown figure \"zzz\"", "docs/guide/conditions.md"],
+        ),
+        (
+            "compare tcp --fail-if 'p99 >> 50ms'",
+            &["\">>\" is not a comparison", "help: type \"p99 > 50ms\""],
+        ),
+        (
+            "compare tcp --path lunar",
+            &["\"lunar\" is not a known path", "satellite", "delay=30ms,loss=5%"],
         ),
         ("compare tcp --fail-if 'p99 > 5'", &["--fail-if", "has no unit", "help: type 5ms or 5s"]),
         (
             "compare tcp --sys never",
             &["--sys", "unknown value \"never\"", "help: type auto, on or off"],
         ),
-        ("compare tcp -n", &["--messages", "the value is missing", "help: type --messages <N>"]),
+        (
+            "compare tcp -n",
+            &["-n (--messages)", "the value is missing", "help: type --messages <N>"],
+        ),
         ("compare tcp --radio lte", &["--device", "is missing", "help: add --device"]),
         ("observe --pid 0", &["--pid", "0 is out of range", "from 1 to"]),
-        ("study run flepsi", &["unknown study \"flepsi\"", "did you mean flespi?"]),
+        ("study run flepsi", &["study \"flepsi\": unknown study", "did you mean flespi?"]),
         ("like wrk -c many http://127.0.0.1:1/", &["--connections", "help: type"]),
         ("serve mqtt --listen nowhere.invalid:0", &["type 127.0.0.1:1883"]),
     ] {

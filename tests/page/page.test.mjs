@@ -1,10 +1,10 @@
 // The report as a reader uses it: in Chromium, from the disk, without a network.
 //
 // `REPORT` names the report.html of the synthetic run (crates/report/examples/synthetic.rs), whose
-// figures are known; `CHROMIUM` the browser. Without a browser the tests say SKIPPED, except with
+// figures are known; `EIGHT` that of one with eight cases; `CHROMIUM` the browser. Without a browser the tests say SKIPPED, except with
 // CI=true, where that is a failure.
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -15,6 +15,8 @@ const report = process.env.REPORT;
 const known = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const executablePath = process.env.CHROMIUM ?? known.find(existsSync);
 assert.ok(report && existsSync(report), 'REPORT must name a report.html');
+const eight = process.env.EIGHT;
+assert.ok(eight && existsSync(eight), 'EIGHT must name a report.html of eight cases');
 if (!executablePath) {
   assert.notEqual(process.env.CI, 'true', 'chromium is not installed: apt-get install chromium');
   console.log('SKIPPED: chromium is not installed');
@@ -40,9 +42,12 @@ after(async () => {
   if (folder) rmSync(folder, { recursive: true });
 });
 
-/** The page at a width, with everything that it should never do noted in `faults`. */
-async function open(width, colorScheme = 'light') {
-  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+/**
+ * The page at a width with its sections open, and everything that it should never do noted in `faults`.
+ * Without scripts the browser's own click opens a section.
+ */
+async function open(width, colorScheme = 'light', javaScriptEnabled = true) {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme, javaScriptEnabled });
   const faults = [];
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) faults.push(message.text());
@@ -52,7 +57,10 @@ async function open(width, colorScheme = 'light') {
     if (!/^(file|data|blob):/.test(request.url())) faults.push(`request: ${request.url()}`);
   });
   await page.goto(pathToFileURL(report).href);
-  await page.waitForSelector('html[data-ready]');
+  if (javaScriptEnabled) await page.waitForSelector('html[data-ready]');
+  for (const fold of await page.locator('details.fold').all()) {
+    if (!(await fold.evaluate((each) => each.open))) await fold.locator('> summary').click();
+  }
   return { page, faults };
 }
 
@@ -71,7 +79,7 @@ async function read(page) {
   const pictures = page.locator('[data-picture]');
   for (let index = 0; index < (await pictures.count()); index += 1) {
     await pictures.nth(index).scrollIntoViewIfNeeded();
-    await pictures.nth(index).locator('svg').waitFor();
+    await pictures.nth(index).locator('xpath=self::*[@data-drawn]//*[local-name()="svg"]').first().waitFor();
   }
   return pictures.count();
 }
@@ -97,11 +105,15 @@ for (const [width, scheme] of [[390, 'light'], [390, 'dark'], [1280, 'light'], [
 
 test('the first screen has question, answer, picture and warnings', options, async () => {
   const { page } = await open(1280);
-  assert.match(await page.textContent('h1'), / compared /);
-  const sentences = await page.locator('.answer p').allTextContents();
-  assert.equal(sentences.length, 2);
-  assert.match(sentences[0], /tcp was [0-9.]+ to [0-9.]+ times faster than http1 at all 6 places/);
-  assert.match(sentences[1], /sent messages were lost/);
+  assert.match(await page.textContent('h1'), /^MQTT, HTTP\/1.1 and TCP compared: /);
+  const lines = await page.locator('.answer li').allTextContents();
+  assert.equal(lines.length, 6);
+  assert.match(lines[0], /^All 24 cases are valid/);
+  assert.match(lines[1], /^3 of 24 cases lost messages, .* server dropped/);
+  assert.match(lines[2], /server CPU per message: tcp at all 6 places \(\d+ to \d+ % less than mqtt qos=1\)/);
+  assert.match(lines[4], /^Fastest at p99 \(response time\): tcp at all 6 places/);
+  const answer = await page.locator('.answer').boundingBox();
+  assert.ok(answer.y + answer.height < 500, JSON.stringify(answer));
   assert.match(await page.textContent('section.short'), /lost share/);
   await page.close();
 });
@@ -127,7 +139,7 @@ test('a click on a heading sorts up, then down, and the keyboard does too', opti
 
 test('the table of all cases sorts by what the figures mean, not by their letters', options, async () => {
   const { page } = await open(1280);
-  const table = page.locator('#overview table');
+  const table = page.locator('#overview table').first();
   await table.locator('th', { hasText: 'p50' }).first().locator('button').click();
   const times = await table.locator('tbody tr:not(.group)').evaluateAll((rows) =>
     rows.map((row) => row.cells[1].textContent));
@@ -166,7 +178,7 @@ test('another case changes the flow, and the flow says what was lost', options, 
 
 test('hovering shows the value with its interval', options, async () => {
   const { page } = await open(1280);
-  const place = page.locator('.first [data-picture]');
+  const place = page.locator('.first [data-picture][data-drawn]');
   await place.scrollIntoViewIfNeeded();
   await place.locator('svg').waitFor();
   const box = await place.boundingBox();
@@ -182,9 +194,10 @@ test('how a figure was computed is one click away', options, async () => {
   const details = page.locator('details[data-metric="response_time_ns.p99"]');
   await unfold(details);
   const text = await details.textContent();
-  for (const wanted of ['due', 'Unit: ns', "Student's t", '95 %', 'tcp']) {
+  for (const wanted of ['due', 'Unit: ns', 't over runs', '95 %', 'tcp']) {
     assert.ok(text.includes(wanted), wanted);
   }
+  assert.match(await page.textContent('#computed ul'), /t over runs.*: Student's t/);
   // The interval's own method in each row, or why there is none; the second interval; the median.
   const how = await details.locator('tbody tr').evaluateAll((rows) =>
     rows.map((row) => [...row.cells].slice(6, 9).map((cell) => cell.textContent)));
@@ -198,9 +211,9 @@ test('how a figure was computed is one click away', options, async () => {
 test('verdicts are for cases that differ in one thing, with their probabilities', options, async () => {
   const { page } = await open(1280);
   const verdicts = page.locator('#verdicts');
-  assert.match(await verdicts.textContent(), /\d+ significant \([\d.]+ expected by chance\)/);
+  assert.match(await verdicts.textContent(), /\d+ significant\. Chance alone would give about [\d.]+/);
   for (const title of ['Case against case', 'Along an axis']) {
-    const details = verdicts.locator('details', { hasText: title });
+    const details = verdicts.locator('details:not(.fold)', { hasText: title });
     await unfold(details);
     const rows = await details.locator('tbody tr').evaluateAll((all) =>
       all.map((row) => [...row.cells].map((cell) => cell.textContent)));
@@ -208,7 +221,7 @@ test('verdicts are for cases that differ in one thing, with their probabilities'
     for (const [, left, right, , verdict, p] of rows) {
       const places = [left, right].map((name) => /connections=\d+/.exec(name)[0]);
       assert.equal(places[0] === places[1], title.startsWith('Case'), `${left}, ${right}`);
-      assert.match(verdict, /^(lower|higher|too close to call)( \?)?$/);
+      assert.match(verdict, /^(lower|higher|too close to call|practically equal)( \?)?$/);
       assert.match(p, /^(<0\.001|\d\.\d+)$/);
     }
   }
@@ -252,4 +265,43 @@ test('headings, names and tables are what a screen reader needs', options, async
   const selects = await page.$$eval('select', (all) => all.filter((each) => each.labels.length === 0).length);
   assert.equal(selects, 0);
   await page.close();
+});
+
+test('without scripts every picture and every section is there', options, async () => {
+  const colours = new Set();
+  for (const scheme of ['light', 'dark']) {
+    const { page, faults } = await open(1280, scheme, false);
+    const places = page.locator('[data-picture]');
+    assert.ok((await places.count()) >= 8, `${await places.count()} pictures`);
+    for (const place of await places.all()) {
+      const box = await place.locator('svg').boundingBox();
+      assert.ok(box.width > 1000 && box.height > 60, JSON.stringify(box));
+    }
+    const line = page.locator('.first svg [stroke="var(--c0)"]').first();
+    colours.add(await line.evaluate((each) => getComputedStyle(each).stroke));
+    assert.match(await page.textContent('#metric-table tbody'), /tcp.*µs/);
+    assert.equal(await page.locator('select:visible').count(), 0, 'nothing to choose that would not work');
+    assert.deepEqual(faults, []);
+    await page.close();
+  }
+  assert.equal(colours.size, 2, `another colour in the dark: ${[...colours]}`);
+});
+
+test('no table is wider than a screen of 1280 pixels', options, async () => {
+  for (const javaScriptEnabled of [true, false]) {
+    const { page } = await open(1280, 'light', javaScriptEnabled);
+    if (javaScriptEnabled) {
+      for (const details of await page.locator('details[data-metric]').all()) await details.evaluate((each) => { each.open = true; });
+      await page.locator('details[data-metric] table').last().waitFor();
+    }
+    const wider = await page.$$eval('.wide', (all) => all.filter((each) => each.scrollWidth > each.clientWidth + 1)
+      .map((each) => `${each.getAttribute('aria-label')}: ${each.scrollWidth}`));
+    assert.deepEqual(wider, []);
+    await page.close();
+  }
+});
+
+test('a page of eight cases has at most 400 KB', options, () => {
+  const { size } = statSync(eight);
+  assert.ok(size <= 400 * 1024, `${size} bytes`);
 });

@@ -46,6 +46,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("seal", &["model"]),
     ("pipeline", &["model", "protocols"]),
     ("study", &["model", "stats", "plan", "limit", "report"]),
+    ("watch", &["model", "report"]),
     (
         "runner",
         &[

@@ -13,6 +13,8 @@ use weigh_report::summary::Verdict;
 use weigh_stats::comparison::aa_limit;
 use weigh_stats::share::share_interval;
 
+use crate::watchers::Watchers;
+
 /// Options of `cargo xtask aa`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -35,6 +37,9 @@ pub(crate) struct Options {
     /// A B B A A B ...
     #[arg(long)]
     back_to_back: bool,
+    /// Watch every trial of B in a terminal, by a client of the page and by a scraper at once.
+    #[arg(long)]
+    watched: bool,
 }
 
 /// Runs the pairs and prints how many of them were called different.
@@ -71,7 +76,9 @@ fn weigh_pair(weigh: &Path, folder: &Path, pair: u32, options: &Options) -> anyh
     let mut sides = [Vec::new(), Vec::new()];
     for (side, repetition) in order(options) {
         let seed = pair * options.reps + repetition + 1;
-        let events = trial(weigh, &folder.join(format!("{side}-{repetition}")), seed, options)?;
+        let is_watched = options.watched && side == 1;
+        let runs = folder.join(format!("{side}-{repetition}"));
+        let events = trial(weigh, &runs, (seed, is_watched), options)?;
         append(&mut sides[side], events, repetition);
     }
     let [a, b] = sides.map(|events| Side::from_events(&events));
@@ -90,16 +97,26 @@ fn order(options: &Options) -> Vec<(usize, u32)> {
     (0..options.reps).flat_map(both).collect()
 }
 
-fn trial(weigh: &Path, runs: &Path, seed: u32, options: &Options) -> anyhow::Result<Vec<Event>> {
-    let status = Command::new(weigh)
+fn trial(
+    weigh: &Path,
+    runs: &Path,
+    (seed, is_watched): (u32, bool),
+    options: &Options,
+) -> anyhow::Result<Vec<Event>> {
+    let mut running = Command::new(weigh)
         .args(["compare", &options.lane, "--reps", "1", "--quiet"])
         .args(["--seed", &seed.to_string()])
         .args(options.load.split_whitespace())
         .arg("--runs")
         .arg(runs)
         .stdout(Stdio::null())
-        .status()
+        .spawn()
         .with_context(|| format!("starting {}", weigh.display()))?;
+    let watchers = is_watched.then(|| Watchers::start(weigh, runs)).transpose();
+    let status = running.wait()?;
+    if let Some(watchers) = watchers? {
+        ensure!(watchers.end()? > 0, "the watchers read nothing");
+    }
     ensure!(status.success(), "weigh compare ended with {status}");
     let folders = RunFolder::all_below(runs)?;
     let Some(folder) = folders.first() else { bail!("no run below {}", runs.display()) };

@@ -1,6 +1,6 @@
 //! One static binary for a Raspberry Pi: built for it here, and tried in an emulator.
 //!
-//! Without the plots and the index, which need C libraries for the board; with TLS, whose C code
+//! Without pictures and the index, which need C libraries for the board; with TLS, whose C code
 //! any C compiler for the board builds.
 
 use std::path::{Path, PathBuf};

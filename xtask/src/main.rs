@@ -7,6 +7,8 @@ mod cross;
 mod dataset;
 mod journal;
 mod outputs;
+mod recording;
+mod watchers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,6 +37,8 @@ enum Chore {
     Cross(cross::Options),
     /// Write the outputs that README.md and the guide show: run it on a quiet machine.
     Outputs(outputs::Options),
+    /// Record the live view in a terminal as the picture of the README.
+    Recording(recording::Options),
     /// Run what .ci/run runs, without installing anything.
     Ci(ci::Options),
 }
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         Chore::Journal(options) => journal::run(&options),
         Chore::Cross(options) => cross::run(&root, &options),
         Chore::Outputs(options) => outputs::run(&root, &options),
+        Chore::Recording(options) => recording::run(&root, &options),
         Chore::Ci(options) => ci::run(&root, &options),
     };
     match done {

@@ -3,6 +3,7 @@
 
 use hdrhistogram::Histogram;
 use weigh_model::event::Interval;
+use weigh_model::live::{QUANTILES, Quantiles};
 
 /// Response time and send lag of what happened in one interval, of one shard or of several.
 #[derive(Clone, Debug)]
@@ -47,6 +48,19 @@ impl IntervalTimes {
         interval.response_time_ns_p50 = quantile(&self.response, 0.5, 1);
         interval.response_time_ns_p99 = quantile(&self.response, 0.99, P99_VALUES_MIN);
         interval.send_lag_ns_p99 = quantile(&self.send_lag, 0.99, P99_VALUES_MIN);
+    }
+
+    /// Returns the quantiles that the values carry; `q` needs `1 / (1 - q)` values.
+    pub fn quantiles(&self) -> Quantiles {
+        let of = |times: &Histogram<u32>| {
+            QUANTILES.map(|(q, _)| quantile(times, q, (1.0 / (1.0 - q)).round() as u64))
+        };
+        Quantiles {
+            values: self.response.len(),
+            response_ns: of(&self.response),
+            send_lag_ns: of(&self.send_lag),
+            response_ns_max: (!self.response.is_empty()).then(|| self.response.max()),
+        }
     }
 }
 
@@ -102,6 +116,19 @@ mod tests {
         within(interval.response_time_ns_p50, 500_000);
         within(interval.response_time_ns_p99, 990_000);
         within(interval.send_lag_ns_p99, 9_900);
+    }
+
+    #[test]
+    fn a_quantile_needs_a_value_beyond_it() {
+        let mut times = IntervalTimes::default();
+        (1..=100_u64).for_each(|us| times.responded(us * 1000));
+        let found = times.quantiles();
+        assert_eq!((found.values, found.send_lag_ns), (100, [None; QUANTILES.len()]));
+        let [p50, .., p99, p999] = found.response_ns;
+        assert!(p50.unwrap().abs_diff(50_000) <= 500, "{p50:?}");
+        assert!(p99.unwrap().abs_diff(99_000) <= 1000, "{p99:?}");
+        assert_eq!(p999, None);
+        assert!(found.response_ns_max.unwrap().abs_diff(100_000) <= 1000);
     }
 
     #[test]

@@ -127,7 +127,7 @@ pub fn put_together(
     let mut metrics = outcome.metrics(load);
     add_usage(&mut metrics, observed.usage.as_ref(), &outcome, load.copies());
     warnings.extend(disturbance(&outcome, &observed));
-    add_hold_memory(&mut metrics, &observed, &outcome, trial);
+    add_connection_memory(&mut metrics, &observed, &outcome, (trial, protocol));
     if outcome.shards.recorder.late_ns_max > 0 {
         metrics.insert("late_time_ns.max".to_owned(), outcome.shards.recorder.late_ns_max as f64);
     }
@@ -243,24 +243,39 @@ fn add_usage(
     }
 }
 
-fn add_hold_memory(
+/// Adds the memory of a connection: in the pattern hold of those that are held; under another load
+/// of those that stay open, if they are many enough that the rest of a server does not count.
+fn add_connection_memory(
     metrics: &mut BTreeMap<String, f64>,
     observed: &Observations,
     outcome: &Outcome,
-    trial: &Trial,
+    (trial, protocol): (&Trial, &dyn Protocol),
 ) {
-    if trial.load.pattern != Pattern::Hold || outcome.shards.held == 0 {
+    let load = &trial.load;
+    let is_hold = load.pattern == Pattern::Hold;
+    let are_kept = load.pattern != Pattern::Session && !protocol.renews(&trial.settings);
+    let consumers = if load.delivers() { load.subscribers } else { 0 };
+    let open = match is_hold {
+        true => outcome.shards.held,
+        false if are_kept => u64::from(load.connections + consumers),
+        false => 0,
+    };
+    if open == 0 || (!is_hold && open < CONNECTIONS_MIN) {
         return;
     }
-    let held = outcome.shards.held as f64;
     if let Some((before, end)) = observed.target_bytes {
-        let each = end.saturating_sub(before) as f64 / held;
+        // Below 0 if the kernel took back more: without it, the mean of small growths is too high.
+        let each = (end as f64 - before as f64) / open as f64;
         metrics.insert("target_memory_bytes_per_connection".to_owned(), each);
     }
-    if let Some(grown) = observed.generator_bytes {
-        metrics.insert("generator_memory_bytes_per_connection".to_owned(), grown as f64 / held);
+    if let Some(grown) = observed.generator_bytes.filter(|_| is_hold) {
+        let each = grown as f64 / open as f64;
+        metrics.insert("generator_memory_bytes_per_connection".to_owned(), each);
     }
 }
+
+/// Fewest connections under a load among which a server's growth is divided.
+const CONNECTIONS_MIN: u64 = 100;
 
 /// Adds how long subscribers read nothing, and the memory of the target before that.
 fn add_stall(

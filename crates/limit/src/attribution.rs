@@ -183,7 +183,7 @@ fn finding(resource: Resource, evidence: &Evidence) -> Finding {
         Resource::Descriptors => used_up(evidence.descriptors, "file descriptors", COUNTED),
         Resource::Path => path(evidence),
         Resource::TargetRefusal => {
-            dropped(evidence.refused, evidence.lost, "messages answered with errors:")
+            dropped(evidence.refused, evidence.lost, ("messages answered with errors:", ""))
         }
         Resource::TargetQueue => queue(evidence),
         Resource::TargetCpu => match evidence.target_cpu_percent {
@@ -260,7 +260,7 @@ fn path(evidence: &Evidence) -> Finding {
                 percent(100.0 * full_rate.unwrap_or_default())
             ),
         },
-        _ => dropped(evidence.path_drops, evidence.lost, "packets dropped in transit:"),
+        _ => dropped(evidence.path_drops, evidence.lost, ("packets dropped in transit:", "")),
     }
 }
 
@@ -297,7 +297,7 @@ fn in_flight(evidence: &Evidence) -> Finding {
 /// A queue that drops, or one that grows without dropping although the window does not hold it up.
 fn queue(evidence: &Evidence) -> Finding {
     let counted =
-        dropped(evidence.queue_drops, evidence.lost, "the target reported dropped messages:");
+        dropped(evidence.queue_drops, evidence.lost, ("the target reported", " dropped messages"));
     let is_held_up = matches!(in_flight(evidence), Finding::Ended { .. });
     match evidence.piled_up {
         Some(share)
@@ -337,7 +337,10 @@ fn used_up(usage: Option<Use>, what: &str, class: u8) -> Finding {
 
 /// Drops that account for a considerable part of the losses. If the number of lost messages is
 /// unknown any drop counts, but weakly.
-fn dropped(drops: Option<u64>, lost: Option<u64>, who: &str) -> Finding {
+///
+/// `words` stand before and after the number of drops.
+fn dropped(drops: Option<u64>, lost: Option<u64>, words: (&str, &str)) -> Finding {
+    let (before, after) = words;
     let Some(drops) = drops else { return Finding::NotObserved };
     if drops == 0 {
         return Finding::HadRoom;
@@ -348,12 +351,16 @@ fn dropped(drops: Option<u64>, lost: Option<u64>, who: &str) -> Finding {
         (Some(share), Some(lost)) => Finding::Ended {
             class: COUNTED,
             strength: share,
-            evidence: format!("{who} {}; {} messages were lost", count(drops), count(lost)),
+            evidence: format!(
+                "{before} {}{after}, and {} messages were lost",
+                count(drops),
+                count(lost)
+            ),
         },
         _ => Finding::Ended {
             class: COUNTED,
             strength: DROPS_SHARE_MIN,
-            evidence: format!("{who} {drops}; the number of lost messages is not known"),
+            evidence: format!("{before} {drops}{after}; the number of lost messages is not known"),
         },
     }
 }
@@ -366,7 +373,7 @@ impl fmt::Display for Attribution {
         match self {
             Attribution::Causes(causes) => {
                 for (index, Cause { resource, evidence, .. }) in causes.iter().enumerate() {
-                    let joint = if index == 0 { "" } else { "; then " };
+                    let joint = if index == 0 { "" } else { ". Then by " };
                     write!(f, "{joint}{}: {evidence}", resource.name())?;
                 }
                 Ok(())
@@ -497,7 +504,7 @@ mod tests {
         assert!(expected[0].is_ours() && !expected[1].is_ours());
         let text = attribute(&evidence).to_string();
         assert!(
-            text.contains("; then the target's queue: the target reported dropped messages: 700"),
+            text.contains(". Then by the target's queue: the target reported 700 dropped messages"),
             "{text}"
         );
     }

@@ -45,14 +45,13 @@ impl Calibration {
         let by = library.as_ref().map_or_else(String::new, |name| format!("by {name}, "));
         let disturbed = match self.is_disturbed() {
             true => format!(
-                "; too low, because other programs used {} of a core: the next run measures it \
-                 again",
+                ". Other programs used {} of a core, so it is too low, and the next run repeats it",
                 percent(self.foreign_cpu_percent)
             ),
             false => String::new(),
         };
         format!(
-            "baseline, {load}: reached {} over {} connections, {} of the generator each \
+            "baseline, {load}: {} over {} connections, {} of the generator's CPU time per message \
              ({by}measured {day}){disturbed}",
             rate(*per_s),
             count(u64::from(*connections)),

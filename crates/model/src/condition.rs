@@ -141,6 +141,9 @@ impl FromStr for Condition {
                 limit,
             });
         }
+        if let Some(wrong) = no_comparison(text) {
+            return Err(wrong);
+        }
         let (left, operator, right) = split(text).ok_or_else(|| no_condition(text))?;
         let metric = words::metric(left.trim())?;
         let limit = limits::limit(&metric, right.trim())
@@ -168,6 +171,27 @@ fn split(text: &str) -> Option<(&str, Operator, &str)> {
         .iter()
         .find_map(|(sign, operator)| Some((left, *operator, rest.strip_prefix(sign)?)))
         .filter(|(left, _, right)| !left.trim().is_empty() && !right.trim().is_empty())
+}
+
+/// The error of several signs that together are not a comparison, such as `>>` and `=>`.
+fn no_comparison(text: &str) -> Option<String> {
+    let is_sign = |c: char| "<>=!".contains(c);
+    let (left, rest) = text.split_at(text.find(is_sign)?);
+    let (signs, right) = rest.split_at(rest.find(|c: char| !is_sign(c)).unwrap_or(rest.len()));
+    let is_known = signs.len() < 2 || OPERATORS.iter().any(|(known, _)| *known == signs);
+    if is_known || left.trim().is_empty() || right.trim().is_empty() {
+        return None;
+    }
+    let meant = match (signs.contains('<'), signs.contains('>'), signs.contains('=')) {
+        (true, true, _) => "!=",
+        (true, false, true) => "<=",
+        (true, false, false) => "<",
+        (false, true, true) => ">=",
+        (false, true, false) => ">",
+        (false, false, _) => "==",
+    };
+    let [left, right] = [left, right].map(str::trim);
+    Some(format!("{text:?}: {signs:?} is not a comparison: type \"{left} {meant} {right}\""))
 }
 
 fn no_condition(text: &str) -> String {
@@ -235,6 +259,10 @@ mod tests {
             ("response_time < 5ms", "p(95)"),
             ("response_time min < 5ms", "p99.9"),
             ("loss = 0", "loss == 0"),
+            ("p99 >> 50ms", "\">>\" is not a comparison: type \"p99 > 50ms\""),
+            ("p99 => 50ms", "\"=>\" is not a comparison: type \"p99 >= 50ms\""),
+            ("loss <> 0", "type \"loss != 0\""),
+            ("loss === 0", "type \"loss == 0\""),
             ("p99 < NaN", "finite number"),
             ("p99 < -1ms", "is negative"),
             ("response_time p(95) < 500", "500ms"),

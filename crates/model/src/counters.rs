@@ -14,7 +14,8 @@ pub enum SysChoice {
     Auto,
     /// After every trial; a server that offers none is an error.
     On,
-    /// Never.
+    /// Never. Those of a real server that Weighbridge starts are read, without being asked for,
+    /// after trials that lost messages.
     Off,
 }
 

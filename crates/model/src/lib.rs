@@ -20,6 +20,7 @@ pub mod headroom;
 pub mod hop;
 pub mod join;
 pub mod ledger;
+pub mod live;
 pub mod load;
 pub mod lookout;
 pub mod mark;

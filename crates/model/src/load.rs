@@ -398,6 +398,13 @@ impl Load {
         self.join.is_some() && self.delivers() && self.topology == Topology::Pairs
     }
 
+    /// Messages due per second from all clients together; `None` without a rate.
+    pub fn offered_per_s(&self) -> Option<f64> {
+        let rate = self.rate?;
+        let clients = if rate.per_client { f64::from(self.connections) } else { 1.0 };
+        Some(rate.per_second * clients)
+    }
+
     /// Messages that client `index` sends at the beginning of each second, if the arrival is
     /// [`Arrival::EachSecond`].
     pub fn share_of_second(&self, index: u32) -> Option<u64> {

@@ -180,6 +180,9 @@ impl Scheme {
 pub struct Properties {
     /// True if `compare` measures it by default.
     pub is_compared: bool,
+    /// The setting, as key and value, under which every message has a connection of its own;
+    /// `compare` measures it too without arguments. `None` if its connections are always kept.
+    pub per_message: Option<(&'static str, &'static str)>,
     /// True if its servers are brokers, at which producers and consumers meet.
     pub is_brokered: bool,
     /// Round trips between the transport and the first message: CONNECT and CONNACK are one.

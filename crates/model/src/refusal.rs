@@ -18,12 +18,27 @@ pub fn split(said: &str) -> (&str, Option<&str>) {
 }
 
 /// Returns the message in the form of every error: the fix is a line that begins with `help: `.
-/// Messages of several lines stay as they are.
+/// Messages of several lines stay as they are, and numbers of the system's errors are left out.
 pub fn shaped(said: &str) -> String {
-    match split(said) {
+    let said = without_number(said);
+    match split(&said) {
         (problem, Some(fix)) if !said.contains('\n') => format!("{problem}\nhelp: {fix}"),
-        _ => said.to_owned(),
+        _ => said,
     }
+}
+
+/// Returns the message without the number that the standard library adds to the words of the
+/// system: "Connection refused", not "Connection refused (os error 111)".
+pub fn without_number(said: &str) -> String {
+    let mut parts = said.split(" (os error ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')').filter(|(number, _)| number.parse::<i32>().is_ok()) {
+            Some((_, rest)) => text += rest,
+            None => text = format!("{text} (os error {part}"),
+        }
+    }
+    text
 }
 
 /// Returns the message with the fix `fix` if it has none.
@@ -118,6 +133,10 @@ mod tests {
             assert_eq!(split(said), (problem, fix));
         }
         assert_eq!(shaped("a: type b"), "a\nhelp: type b");
+        assert_eq!(shaped("x: refused (os error 111); type b"), "x: refused\nhelp: type b");
+        for kept in ["(os error x)", "a (os error ", "a (os error 1"] {
+            assert_eq!(without_number(kept), kept);
+        }
         assert_eq!(shaped("a\nhelp: b: type c"), "a\nhelp: b: type c");
         assert_eq!(shaped("é ü"), "é ü");
         assert_eq!(with_fix("a", "b"), "a\nhelp: b");

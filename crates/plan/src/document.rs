@@ -165,8 +165,7 @@ impl Reader<'_> {
     fn value(&mut self, key: &Key, value: &DeValue<'_>, place: &Range<usize>) -> Option<Given> {
         let is_list = matches!(value, DeValue::Array(_)) || range_of(key.kind, value).is_some();
         let read = if is_list && key.is_varied {
-            let fix = format!("write it below [vary]: {} = ...", key.name);
-            Err(Wrong::new("several values are an axis", fix))
+            Err(self.several(key, value))
         } else {
             key.kind.read(value)
         };
@@ -180,6 +179,29 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// The error of a list, or a range, where one value is expected.
+    fn several(&self, key: &Key, value: &DeValue<'_>) -> Wrong {
+        let mut fix = format!("write it below [vary]: {} = ...", key.name);
+        let mut what = "range";
+        if let Some(list) = elements(value) {
+            what = "list";
+            if let [only] = list
+                && let DeValue::String(word) = only.get_ref()
+            {
+                let word = &**word;
+                let mut protocols = self.keys.protocols().iter();
+                let is_protocol =
+                    protocols.any(|own| own.name() == word || own.aliases().contains(&word));
+                if is_protocol && key.name == "target" {
+                    let text = format!("{word:?} is a protocol, not a target");
+                    return Wrong::new(text, format!("type protocol = {word:?}"));
+                }
+                fix = format!("for one value type {} = {word:?}", key.name);
+            }
+        }
+        Wrong::new(format!("a {what} is allowed only below [vary]"), fix)
     }
 
     fn vary(&mut self, table: &DeTable<'_>) -> Vec<(String, Range<usize>, Vec<Given>)> {

@@ -49,8 +49,8 @@ pub struct Flag {
     pub other: Option<(&'static str, char)>,
     /// A letter of another tool that is understood too.
     pub silent: Option<char>,
-    /// The word that it stands for, where it takes no value.
-    pub switch: Option<&'static str>,
+    /// The word that it stands for and its help, where it takes no value.
+    pub switch: Option<(&'static str, &'static str)>,
     /// False for what one command reads in a way of its own.
     pub is_of_all: bool,
 }
@@ -75,6 +75,9 @@ impl LoadKey {
 
     /// The help of its flag in one line: the first sentence, and the default that usually holds.
     pub fn short_help(&self) -> String {
+        if let Some((_, help)) = self.flag.and_then(|flag| flag.switch) {
+            return help.to_owned();
+        }
         let first = self.definition.split(". ").next().unwrap_or_default();
         let usual = self.default.split([';', ',']).next().unwrap_or_default();
         let is_short = usual.len() <= SHORT_DEFAULT;
@@ -83,10 +86,10 @@ impl LoadKey {
 
     /// The whole help of its flag.
     pub fn help(&self) -> String {
-        let mut help = self.definition.to_owned();
-        if let Some(word) = self.flag.and_then(|flag| flag.switch) {
-            help += &format!(". The option sets {word}");
+        if let Some((_, help)) = self.flag.and_then(|flag| flag.switch) {
+            return help.to_owned();
         }
+        let mut help = self.definition.to_owned();
         if let Some((long, short)) = self.flag.and_then(|flag| flag.other) {
             help += &format!(". Also -{short}, --{long}");
         }
@@ -145,7 +148,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "pattern",
         kind: Kind::Pattern,
-        default: "first pattern of the protocol",
+        default: "the usual one of the protocol: deliver for mqtt, request for the others",
         definition: "Operation: request, publish, deliver, poll, batch, session, transfer or hold",
         flag: Flag::long("pattern"),
         ..KEY
@@ -177,11 +180,11 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "topology",
         kind: Kind::Topology,
-        default: "fan-in; fan-out with one publisher and several subscribers, and in poll with \
-                  several consumers; pairs if publishers and subscribers are equal in \
-                  number and more than one",
+        default: "fan-in, if there is at most one subscriber",
         definition: "Who receives from whom in deliver, poll and transfer: fan-in, fan-out, \
-                     pairs or shared",
+                     pairs or shared. With several subscribers the default is fan-out. With \
+                     equal numbers of publishers and subscribers, above one, it is pairs; in \
+                     poll it stays fan-out",
         flag: Flag::long("topology"),
         ..KEY
     },
@@ -189,8 +192,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "messages",
         unit: "messages",
         kind: Kind::Count(1, i64::MAX as u64),
-        definition: "Number of messages in total, in place of a duration, such as 10000, 10k or \
-                     1e4. The warm-up has messages of its own",
+        definition: "Number of messages in total, in place of a duration: 10000, 10k or 1e4. The \
+                     warm-up has messages of its own",
         flag: Flag::short("messages", 'n', Some('a')),
         ..KEY
     },
@@ -206,9 +209,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "rate",
         unit: "messages/s",
         kind: Kind::Rate,
-        definition: "Messages per second in total (1k/s, 600/m) or per client (1/s/client; \
-                     1/60s/client is one a minute). Without a rate each client waits for an \
-                     answer before it sends again",
+        definition: "Messages per second in total (1k/s, 600/m) or per client (1/s/client). \
+                     1/60s/client is one a minute from each client. Without a rate each client \
+                     waits for an answer before it sends again",
         flag: Flag::short("rate", 'R', None),
         source: "decisions/0004-closed-loops-and-the-lag-gate.md",
         ..KEY
@@ -247,8 +250,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         others: &["poll.period"],
         unit: "s",
         default: "1s; none in a long poll",
-        definition: "Time from one request of a polling consumer to its next. In a long poll it \
-                     begins with the answer",
+        definition: "Time from one request of a polling consumer to its next. In a long poll \
+                     the period starts when the answer arrives",
         flag: Flag::long("period"),
         source: "decisions/0022-consumers-that-ask.md",
         ..KEY
@@ -298,9 +301,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "writes",
         kind: Kind::Choice(&["coalesced", "single"]),
         default: "coalesced",
-        definition: "How messages that are due together reach the socket: coalesced (as few \
-                     writes as possible) or single (one write each)",
-        flag: Some(Flag { long: "single-writes", switch: Some("single"), ..FLAG }),
+        definition: "Writes to the socket of messages that are due together: coalesced (as few \
+                     as possible) or single (one for each message)",
+        flag: Some(Flag { long: "single-writes", switch: Some(SINGLE_WRITES), ..FLAG }),
         source: "decisions/0036-emulated-figures.md",
         ..KEY
     },
@@ -316,8 +319,10 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "warmup",
         unit: "s",
-        default: "500ms; none in transfer and hold, for a burst, ramp or trace, or with load.join",
-        definition: "Warm-up time, excluded from the results",
+        default: "500ms",
+        definition: "Warm-up time, excluded from the results. The default is none for the patterns \
+                     transfer and hold, for the arrivals burst, ramp and trace, and with the plan \
+                     key load.join",
         flag: Flag::long("warmup"),
         ..KEY
     },
@@ -345,9 +350,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         default: "readings; filler with a size",
         definition: "Content of every body: readings, filler, text:TEXT, template:TEXT ({seq} \
                      {client} {time}), lines:FILE (CSV or JSON lines) or file:FILE. sealed:BODY \
-                     seals any of these, such as sealed,recipients=3:readings; further options \
-                     before the colon are cipher=NAME, unsigned and policy. File names are \
-                     relative to the current folder",
+                     seals any of these. Options come before the colon, such as \
+                     sealed,recipients=3:readings. The other options are cipher=NAME, unsigned \
+                     and policy. File names are relative to the current folder",
         flag: Flag::long("body"),
         ..KEY
     },
@@ -396,13 +401,22 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "timeout",
         unit: "s",
-        default: "5s; 60s in transfer, two periods in poll if that is longer, 20s more than a \
-                  stall; more on slow paths: 10 x the round trips of a message",
-        definition: "A message delivered this long after its due time, or later, counts as late",
+        default: "5s; 60s in transfer",
+        definition: "A message delivered this long after its due time, or later, counts as late. \
+                     The default is longer in poll (two periods, if that is more), with stalled \
+                     subscribers (20s more than the stall) and on slow paths (10 times the round \
+                     trips of a message)",
         flag: Flag::long("timeout"),
         source: "decisions/0042-slow-paths-and-radios.md",
         ..KEY
     },
 ];
+
+/// The word that `--single-writes` stands for, and its help.
+const SINGLE_WRITES: (&str, &str) = (
+    "single",
+    "Write each message to the socket separately, even if several are due together [default: as \
+     few writes as possible]",
+);
 
 const CHOOSING: &str = "guide/choosing-a-load.md";

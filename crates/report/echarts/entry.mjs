@@ -7,8 +7,7 @@
 import * as echarts from 'echarts/core';
 import { BarChart, CustomChart, LineChart, SankeyChart } from 'echarts/charts';
 import {
-  AriaComponent, GridComponent, LegendComponent, LegendScrollComponent, MarkAreaComponent, TitleComponent,
-  TooltipComponent,
+  GridComponent, LegendPlainComponent, MarkAreaComponent, TitleComponent, TooltipComponent,
 } from 'echarts/components';
 import { SVGRenderer } from 'echarts/renderers';
 import { platformApi } from 'zrender/lib/core/platform.js';
@@ -16,8 +15,8 @@ import { figure, mark, threeDigits, count, time, bytes, octets, share } from './
 import { drawPacket, packetWords } from './sequence.mjs';
 
 echarts.use([
-  BarChart, CustomChart, LineChart, SankeyChart, AriaComponent, GridComponent, LegendComponent,
-  LegendScrollComponent, MarkAreaComponent, TitleComponent, TooltipComponent, SVGRenderer,
+  BarChart, CustomChart, LineChart, SankeyChart, GridComponent, LegendPlainComponent,
+  MarkAreaComponent, TitleComponent, TooltipComponent, SVGRenderer,
 ]);
 
 // M. Okabe and K. Ito, "Color Universal Design" (2008), told apart with every common kind of colour
@@ -212,7 +211,6 @@ function dress(option, palette, width, picture) {
   option.animation = false;
   option.backgroundColor = 'transparent';
   option.textStyle = { fontFamily: FONT, color: palette.ink };
-  option.aria = { enabled: true, label: { description: `${picture.title}. ${picture.note ?? ''}` } };
   for (const axis of [...list(option.xAxis), ...list(option.yAxis)]) {
     axis.axisLabel = { ...label, ...axis.axisLabel };
     axis.nameTextStyle = { color: palette.muted, fontFamily: FONT, fontSize: 12, ...axis.nameTextStyle };
@@ -421,6 +419,85 @@ export function svg(picture, shared, theme, width) {
   const text = chart.renderToSVGString();
   chart.dispose();
   return text;
+}
+
+/** Colours as a page names them: it may be light, dark, or paper. */
+const NAMES = new Map(Object.entries(LIGHT).filter(([, colour]) => colour.startsWith('#')).flatMap(([name, colour]) => {
+  const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return [[colour, `var(--${name})`], [`rgb(${parts.join(',')})`, `var(--${name})`]];
+}));
+
+/** The picture as a part of a page: without its title, in the colours and the font of the page. */
+export function inline(picture, shared, width) {
+  widerTexts();
+  const made = option(picture, shared, 'light', width, false);
+  const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height: made.height });
+  chart.setOption(made.option);
+  const text = chart.renderToSVGString({ useViewBox: true });
+  chart.dispose();
+  return slim(text, picture.name);
+}
+
+/** An SVG document without what the page says once for all: half of its size. */
+function slim(svg, name) {
+  const clips = new Map();
+  const same = new Map();
+  return svg
+    .replace(/<style[^>]*>[^]*?<\/style>/g, '')
+    .replace(/<(path|rect)[^>]*fill-opacity="0"[^>]*><\/\1>\n?|<rect[^>]*fill="none"><\/rect>\n?|<path d="[^"]*"(?: transform="[^"]*")? fill="none"><\/path>\n?/g, '')
+    .replace(/#[0-9a-f]{6}\b|rgb\(\d+,\d+,\d+\)/gi, (colour) => NAMES.get(colour.toLowerCase()) ?? colour)
+    .replace(/font-family:[^;"]*;?/g, '')
+    .replace(/ (?:class|ecmeta_\w+|xml:\w+|xmlns(?::\w+)?|version|baseProfile|pointer-events|stroke-linejoin)="[^"]*"/g, '')
+    .replace(/ dominant-baseline="central"| style="font-size:12px;"/g, '')
+    .replace(/(\d+\.\d)\d+/g, '$1')
+    .replace(/d="M([\d.]+) ([\d.]+)((?:L[\d.]+ [\d.]+){6,})"([^>]*)/g, steps)
+    // Series of one panel are cut off at the same edge, which is written once.
+    .replace(/<clipPath id="([^"]+)">\s*([^]*?)\s*<\/clipPath>\n?/g, (whole, id, shape) => {
+      if (!clips.has(shape)) clips.set(shape, `${name}-${clips.size}`.replace(/[^a-z0-9-]+/gi, '-'));
+      const isFirst = ![...same.values()].includes(clips.get(shape));
+      same.set(id, clips.get(shape));
+      return isFirst ? `<clipPath id="${clips.get(shape)}">${shape}</clipPath>` : '';
+    })
+    .replace(/url\(#([^)]+)\)/g, (whole, id) => `url(#${same.get(id) ?? id})`)
+    .replace(/(?:<path d="M[^"]*" fill="none"([^>]*)><\/path>\n){2,}/g, together)
+    .replace(/<text([^>]*?) transform="translate\(([-\d.]+) ([-\d.]+)\)"/g, placed)
+    .replace(/(<text[^>]*) fill="var\(--muted\)"/g, '$1')
+    .replace(/<\/(path|rect|circle|polygon|polyline|line|ellipse)>/g, '')
+    .replace(/<(path|rect|circle|polygon|polyline|line|ellipse)([^>]*)>/g, '<$1$2/>')
+    .replace(/>\n+/g, '>');
+}
+
+/** A line through many points as steps from one to the next, which are shorter; a thin one in whole pixels. */
+function steps(whole, x, y, rest, look) {
+  const parts = /stroke-width="0\.\d/.test(look) ? 1 : 10;
+  const at = (text) => Math.round(text * parts);
+  let [left, top] = [at(x), at(y)];
+  const start = `${left / parts} ${top / parts}`;
+  const ways = rest.slice(1).split('L').map((point) => {
+    const [right, bottom] = point.split(' ').map(at);
+    const way = `${(right - left) / parts}${bottom < top ? '' : ' '}${(bottom - top) / parts}`;
+    [left, top] = [right, bottom];
+    return way;
+  });
+  return `d="M${start}l${ways.join(' ')}"${look}`;
+}
+
+/** A text at the place to which it was moved. */
+function placed(whole, look, left, top) {
+  const own = (name) => Number(new RegExp(` ${name}="([-\\d.]+)"`).exec(look)?.[1] ?? 0);
+  const [x, y] = [own('x') + Number(left), own('y') + Number(top)].map((each) => Math.round(each * 10) / 10);
+  return `<text${look.replace(/ [xy]="[-\d.]+"/g, '')} x="${x}" y="${y}"`;
+}
+
+/** Lines one after another that look the same are one path. */
+function together(lines) {
+  const groups = [];
+  for (const [, path, look] of lines.matchAll(/<path d="(M[^"]*)" fill="none"([^>]*)><\/path>\n/g)) {
+    const last = groups[groups.length - 1];
+    if (last?.look === look) last.paths.push(path);
+    else groups.push({ look, paths: [path] });
+  }
+  return groups.map(({ look, paths }) => `<path d="${paths.join('')}" fill="none"${look}></path>\n`).join('');
 }
 
 export { figure, threeDigits, count, time, bytes, octets, share };

@@ -10,15 +10,17 @@
 //!     │           ├──► diff ────► checks      two runs compared; results for programs
 //!     │           ├──► exports                CSV, LaTeX, JTL, OpenMetrics, Parquet, HDR
 //!     │           ├──► pictures ──┐           options of the chart library
+//!     │           ├──► answer ────┤           a title and at most six lines
 //!     │           └──► view ──────┼──► page   rows and sentences that table and page share
 //!     │                   └───────┴──► table
 //!     ▼
-//!  results ──► summary.json, report.html, cells.csv, hdr/ in the folder of the run
+//!  results ──► summary.json, report.html, cells.csv, histograms/ in the folder of the run
 //! ```
 //!
 //! The modules share only [`Summary`]. Below all of them are `figures` (numbers as text) and
 //! `terminal` (width, colours, ruled tables), which are independent of runs.
 
+pub mod answer;
 pub mod charts;
 pub mod checks;
 pub mod diff;

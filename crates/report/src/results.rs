@@ -1,16 +1,19 @@
 //! The files made from the journal of a run in its folder: summary, page, cells as CSV and recorded
 //! times. They can be made again at any time.
 
+use std::fs;
+
 use weigh_model::event::Event;
 
+use crate::exports::recorded_times::HISTOGRAMS;
 use crate::exports::{cells, recorded_times};
 use crate::journal::{JOURNAL, RecordError, RunFolder, attempts};
 use crate::page::{Provenance, page};
 use crate::summary::Summary;
 
 impl RunFolder {
-    /// Writes `summary.json`, `report.html`, `cells.csv` and the recorded times of a run, finished
-    /// or not, and returns the summary. Each file is replaced as a whole.
+    /// Writes `summary.json`, `report.html`, `cells.csv` and, in a folder, the recorded times of a
+    /// run, finished or not, and returns the summary. Each file is replaced as a whole.
     ///
     /// # Errors
     /// If the events are not those of a run, or a file cannot be written.
@@ -22,8 +25,15 @@ impl RunFolder {
         let page = page(&summary, events, &provenance);
         self.write_file("report.html", page.as_bytes())?;
         self.write_file("cells.csv", &cells::csv(&summary))?;
-        for file in recorded_times::files(&summary, events) {
-            self.write_file(&file.name, &file.content)?;
+        let files = recorded_times::files(&summary, events);
+        if !files.is_empty() {
+            let folder = self.path().join(HISTOGRAMS);
+            fs::create_dir_all(&folder).map_err(|problem| RecordError::new(&folder, problem))?;
+        }
+        for file in files {
+            self.write_file(&format!("{HISTOGRAMS}/{}", file.name), &file.content)?;
+            // An earlier version wrote it here.
+            let _ = fs::remove_file(self.path().join(&file.name));
         }
         Ok(summary)
     }

@@ -1,5 +1,6 @@
 //! Interface for progress of a run, such as a terminal. The library itself prints nothing.
 
+use std::path::Path;
 use std::time::Instant;
 use weigh_model::numbers::count;
 
@@ -33,6 +34,8 @@ use crate::trial::ticks::Tick;
 /// # Ok::<(), weigh_runner::exit::Stop>(())
 /// ```
 pub trait Watcher: Send + Sync {
+    /// A run begins to record in `_folder`.
+    fn begun(&self, _folder: &Path) {}
     /// Shows a line that the user must see now.
     fn say(&self, text: &str);
     /// Shows a line that may interest a waiting user.
@@ -97,6 +100,8 @@ pub struct Standing {
     pub planned: (Option<Nanos>, Option<u64>),
     /// Pattern of its load.
     pub pattern: Pattern,
+    /// Messages due per second, if its load has a rate.
+    pub offered_per_s: Option<f64>,
     /// Its start.
     pub since: Instant,
 }
@@ -119,6 +124,7 @@ impl Standing {
             left: (in_budget(left.time_least), in_budget(left.time_most)),
             planned: (load.duration.map(|time| time + load.warmup), load.messages),
             pattern: load.pattern,
+            offered_per_s: load.offered_per_s(),
             since: Instant::now(),
         }
     }
@@ -132,6 +138,7 @@ impl Standing {
             left: (Nanos(0), Nanos(0)),
             planned: (load.duration.map(|time| time + load.warmup), load.messages),
             pattern: load.pattern,
+            offered_per_s: load.offered_per_s(),
             since: Instant::now(),
         }
     }
@@ -171,6 +178,7 @@ mod tests {
             left: (Nanos(0), Nanos(0)),
             planned: (None, None),
             pattern: Pattern::Request,
+            offered_per_s: None,
             since: Instant::now(),
         };
         assert_eq!(standing.text(), "trial 3 of 12 to 20");

@@ -10,8 +10,8 @@ pub enum Refusal {
     FewValues,
     /// The right mean is not significantly different from 0, so the ratio has no bounds.
     #[error(
-        "too noisy to compute a ratio: the right side is not significantly different from 0; \
-             repeat more often"
+        "too noisy for a ratio, because the interval of the second case includes 0; repeat more \
+             often"
     )]
     UnboundedRatio,
     /// A sample is empty or holds a value that is not finite.

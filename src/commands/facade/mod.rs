@@ -94,14 +94,22 @@ impl Words {
         let run_options = run_options.with_shards(asked.shards).quieter(asked.is_quiet);
         let catalogue = run_options.catalogue()?;
         let (plan, secrets) = tool.planned(&asked, &run_options, &catalogue)?;
-        let Some(finished) = run_options.weigh(&catalogue, plan, &secrets)? else {
+        let offer = || {
+            let serve = format!("weigh serve {}", tool.serves);
+            eprintln!("weigh: to start a server, type {serve}, which prints its address");
+        };
+        let weighed = run_options.weigh(&catalogue, plan, &secrets).inspect_err(|stop| {
+            if stop.exit() == Exit::Target {
+                offer();
+            }
+        });
+        let Some(finished) = weighed? else {
             return Ok(Exit::Done);
         };
         if run_options.is_json() || finished.summary.cells.is_empty() {
             let ended = run_options.show(finished);
             if let Ok(Exit::Target) = ended {
-                let serve = format!("weigh serve {}", tool.serves);
-                eprintln!("weigh: to start a server, type {serve}, which prints its address");
+                offer();
             }
             return ended;
         }

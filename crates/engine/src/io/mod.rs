@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use weigh_model::Nanos;
 use weigh_model::connection::Frames;
+use weigh_model::refusal::without_number;
 
 /// Names a socket of one `Io` while it is open; numbers are used again after
 /// [`Io::close`].
@@ -43,7 +44,7 @@ pub enum IoFault {
     #[error("the address is in use")]
     AddressInUse,
     /// Anything else, by its errno.
-    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
+    #[error("{}", without_number(&std::io::Error::from_raw_os_error(*.0).to_string()))]
     Other(i32),
 }
 

@@ -96,13 +96,12 @@ pub const METRICS: &[Metric] = metrics! {
          after it."
         ("last arrival - end of the window");
     "backlog_messages" Lower
-        "Open loops: messages that were sent within the measured window and arrived after it; \
-         where producers are answered, also those that were never answered."
+        "Open loops: messages that were sent within the measured window and arrived after it. If \
+         the server answers producers, messages without an answer count too."
         ("a message that never arrived at a subscriber is in the ledger");
     "settled_messages" Neither
-        "Arrivals from the beginning of the measured window until all messages are settled, in \
-         time or late: the divisor of CPU time and energy. Messages sent, if arrivals are not \
-         seen."
+        "Messages that arrived, in time or late, after the measured window began. If arrivals are \
+         not seen: messages sent. CPU time and energy are divided by it."
         ("count");
     "answers_per_wakeup" Neither
         "Answers and arrivals that the generator found when it woke, on average."
@@ -149,9 +148,11 @@ pub const METRICS: &[Metric] = metrics! {
         "Memory that the target held before the first connection of a repetition in which \
          subscribers stalled."
         ("as target_memory_bytes.max");
-    "target_memory_bytes_per_connection" Lower
-        "Growth of the target's memory, divided by the connections held."
-        ("kernel memory for sockets is excluded");
+    "target_memory_bytes_per_connection" Lower ["memory/\nconnection"]
+        "Growth of the target's memory from before the first connection to the end of the window, \
+         divided by the connections that are open."
+        ("in the pattern hold; under load with 100 kept connections or more, buffers in use \
+          included; kernel memory for sockets is excluded");
     "host_cpu_percent.{mean|max}" Lower
         "Processor time of the whole machine, of all processes, in percent of all its cores: the \
          figure that htop shows."

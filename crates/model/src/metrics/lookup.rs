@@ -19,7 +19,7 @@ pub fn definition(name: &str) -> String {
     let mut text = metric.what.to_owned();
     for (slot, value) in slots {
         if is_statistic(slot) {
-            text = format!("{text} {}", statistic(value));
+            text = format!("{text} {}", statistic(name, value));
         }
         if slot == "place" {
             text = text.replace("{both}", if is_one_way(value) { "" } else { BOTH });
@@ -67,8 +67,14 @@ fn fit<'n>(pattern: &'static str, name: &'n str) -> Option<Vec<(&'static str, &'
     )
 }
 
-/// Describes a statistic, after the definition of its quantity.
-fn statistic(part: &str) -> String {
+/// Describes a statistic of the metric `name`, after the definition of its quantity.
+fn statistic(name: &str, part: &str) -> String {
+    let (whose, lost) = match name.split('.').next().unwrap_or_default() {
+        "connect_time_ns" | "tls_handshake_time_ns" => ("connections", ""),
+        "session_time_ns" => ("sessions", ""),
+        "batch_time_ns" => ("batches", ""),
+        _ => ("messages", "; lost messages count as infinite"),
+    };
     match part {
         "mean" => "Here the arithmetic mean of a repetition.".to_owned(),
         "max" => "Here the largest of a repetition.".to_owned(),
@@ -78,10 +84,7 @@ fn statistic(part: &str) -> String {
                 0..=2 => digits.to_owned(),
                 _ => format!("{}.{}", &digits[..2], &digits[2..]),
             };
-            format!(
-                "Here the time that {percent} % of the messages of a repetition do not exceed; \
-                 lost messages count as infinite."
-            )
+            format!("{percent} % of the {whose} of a repetition took at most this long{lost}.")
         }
     }
 }
@@ -130,7 +133,12 @@ mod tests {
             (
                 "response_time_ns.p999",
                 "From the moment",
-                "do not exceed; lost messages count as infinite.",
+                "took at most this long; lost messages count as infinite.",
+            ),
+            (
+                "connect_time_ns.p50",
+                "From",
+                " 50 % of the connections of a repetition took at most this long.",
             ),
             ("send_lag_ns.max", "From the moment", "Here the largest of a repetition."),
             ("throughput_out_per_s", "Different messages", "are excluded."),

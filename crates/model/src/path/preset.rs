@@ -25,7 +25,8 @@ pub fn preset(name: &str) -> Result<Path, PathError> {
         None => {
             let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
             let error = format!(
-                "there is no path of this name: type {}, or the name of a file ending in .toml",
+                "there is no path of this name: type {}, numbers such as delay=30ms,loss=5%, or \
+                 the name of a file ending in .toml",
                 names.join(", ")
             );
             Err(PathError { file: format!("--path {name}"), error })

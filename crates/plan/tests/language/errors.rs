@@ -70,6 +70,8 @@ fn values() {
             "protocol = \"mqtt\"\n[load]\nconnections = 5000000000",
             "protocol = \"mqtt\"\n[load]\nconnections = [1, 2]",
             "protocol = \"mqtt\"\n[load]\nconnections = \"1..5 step 1\"",
+            "target = [\"mqtt\"]",
+            "protocol = \"mqtt\"\ntarget = [\"mosquitto\"]",
             "protocol = \"mqtt\"\n[load]\npattern = \"dance\"",
             "protocol = \"mqtt\"\n[load]\npattern = 5",
             "protocol = \"mqtt\"\n[load]\narrival = \"often\"",

@@ -47,7 +47,12 @@ impl Protocol for Http1 {
     }
 
     fn properties(&self) -> Properties {
-        Properties { is_compared: true, counters: CountersBy::Page, ..Properties::default() }
+        Properties {
+            is_compared: true,
+            per_message: Some(("keep_alive", "false")),
+            counters: CountersBy::Page,
+            ..Properties::default()
+        }
     }
 
     fn renews(&self, settings: &Settings) -> bool {

@@ -60,6 +60,7 @@ impl Protocol for Mqtt {
     fn properties(&self) -> Properties {
         Properties {
             is_compared: true,
+            per_message: None,
             is_brokered: true,
             greeting_round_trips: 1,
             ping_bytes: Some(2),

@@ -1,10 +1,5 @@
-//! Draws charts without a browser: the bundle runs in QuickJS and returns SVG, and resvg converts
-//! it to pixels with an embedded font, so that text is visible on a machine without fonts.
+//! Draws charts without a browser: the bundle runs in QuickJS and returns SVG.
 
-use std::sync::Arc;
-
-use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{self, fontdb};
 use rquickjs::{CatchResultExt, Context, Function, Object, Runtime};
 use serde_json::Value;
 
@@ -13,7 +8,6 @@ use crate::charts::{BUNDLE, Theme};
 /// Draws pictures that share data: bundle and data are read once.
 pub struct Artist {
     context: Context,
-    fonts: Arc<fontdb::Database>,
 }
 
 /// A picture that could not be drawn.
@@ -37,14 +31,7 @@ impl Artist {
             let shared = ctx.json_parse(shared.to_string()).catch(&ctx).map_err(failed)?;
             ctx.globals().set("shared", shared).catch(&ctx).map_err(failed)
         })?;
-        let mut fonts = fontdb::Database::new();
-        for font in FONTS {
-            fonts.load_font_data(font.to_vec());
-        }
-        fonts.set_serif_family(FONT_FAMILY);
-        fonts.set_sans_serif_family(FONT_FAMILY);
-        fonts.set_monospace_family(FONT_FAMILY);
-        Ok(Artist { context, fonts: Arc::new(fonts) })
+        Ok(Artist { context })
     }
 
     /// `picture` as an SVG document of `width` pixels; its height follows from its content.
@@ -63,27 +50,25 @@ impl Artist {
         })
     }
 
-    /// An SVG document as a PNG of `scale` dots for each of its pixels.
+    /// `picture` as a part of a page: SVG of `width` pixels without title, in the page's font and
+    /// in colours that it names (`var(--ink)`), so that it follows light, dark and print.
     ///
     /// # Errors
-    /// If the document cannot be read, its size is 0, or there is too little memory.
-    pub fn png(&self, svg: &str, scale: f32) -> Result<Vec<u8>, Failed> {
-        let options = usvg::Options {
-            font_family: FONT_FAMILY.to_owned(),
-            fontdb: Arc::clone(&self.fonts),
-            ..usvg::Options::default()
-        };
-        let tree = usvg::Tree::from_str(svg, &options).map_err(failed)?;
-        let size = tree.size().to_int_size().scale_by(scale);
-        let size = size.ok_or_else(|| Failed("its size is 0".to_owned()))?;
-        let mut pixels = Pixmap::new(size.width(), size.height())
-            .ok_or_else(|| Failed("there is no memory for its dots".to_owned()))?;
-        resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
-        pixels.encode_png().map_err(failed)
+    /// If the chart library fails.
+    pub fn inline(&self, picture: &Value, width: u32) -> Result<String, Failed> {
+        self.context.with(|ctx| {
+            let draw = || -> rquickjs::Result<String> {
+                let charts: Object<'_> = ctx.globals().get("WeighCharts")?;
+                let inline: Function<'_> = charts.get("inline")?;
+                let shared: rquickjs::Value<'_> = ctx.globals().get("shared")?;
+                inline.call((ctx.json_parse(picture.to_string())?, shared, width))
+            };
+            draw().catch(&ctx).map_err(failed)
+        })
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> Failed {
+pub(super) fn failed(error: impl std::fmt::Display) -> Failed {
     Failed(error.to_string())
 }
 
@@ -96,16 +81,6 @@ globalThis.setTimeout ??= () => 0;
 globalThis.clearTimeout ??= () => {};
 globalThis.requestAnimationFrame ??= () => 0;
 ";
-
-/// The family in [`FONTS`]; usvg uses it for every family that it does not find.
-const FONT_FAMILY: &str = "Inter";
-
-/// Inter 4 by R. Andersson, SIL Open Font License 1.1 (`fonts/OFL.txt`), only the characters of
-/// European languages, arrows and mathematics.
-const FONTS: [&[u8]; 2] = [
-    include_bytes!("../../fonts/Inter-Regular.ttf"),
-    include_bytes!("../../fonts/Inter-SemiBold.ttf"),
-];
 
 /// More than any picture needs: a fault in the bundle ends with an error and does not exhaust
 /// memory.
@@ -177,18 +152,50 @@ mod tests {
         assert!(shown.len() > 8 && shown.iter().all(|letters| *letters <= 100), "{shown:?}");
     }
 
-    /// The machine's fonts are never asked, so the dots below the title come from our own.
+    /// A page decides on its colours; nothing else may differ between light, dark and paper.
     #[test]
-    fn text_is_seen_without_fonts_on_the_machine() {
+    fn a_picture_of_a_page_names_its_colours_and_has_no_title() {
         let artist = Artist::new(&json!({})).unwrap();
-        let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='100' height='40'>\
-                   <text x='5' y='30' font-size='30' font-family='Nowhere'>µ ≤ ∞</text></svg>";
-        let png = artist.png(svg, 2.0).unwrap();
-        assert_eq!(&png[1..4], b"PNG");
-        let dots = Pixmap::decode_png(&png).unwrap();
-        let dark = dots.pixels().iter().filter(|dot| dot.alpha() > 200).count();
-        assert_eq!((dots.width(), dots.height()), (200, 80));
-        assert!(dark > 300, "{dark} dots of text");
+        let svg = artist.inline(&picture(), 600).unwrap();
+        assert!(svg.contains("fill=\"var(--c1)\"") && svg.contains("1 ms"), "{svg}");
+        for absent in ["One bar", "#d55e00", "font-family", "<style", "class="] {
+            assert!(!svg.contains(absent), "{absent}: {svg}");
+        }
+        assert!(svg.starts_with("<svg width=\"600\" height="), "{svg}");
+        let own = artist.svg(&picture(), Theme::Light, 600).unwrap();
+        assert!(svg.len() < own.len(), "{} and {}", svg.len(), own.len());
+    }
+
+    /// Twenty points at even distances: a line as steps whose rounding does not add up.
+    #[test]
+    fn a_long_line_goes_through_its_points() {
+        let artist = Artist::new(&json!({})).unwrap();
+        let data: Vec<[f64; 2]> = (0..20).map(|x| [f64::from(x), f64::from(x * x % 7)]).collect();
+        let line = json!({
+            "name": "line", "title": "Line", "note": "", "height": 120, "about": {},
+            "option": {
+                "grid": { "top": 0, "bottom": 20, "left": 0, "right": 0 },
+                "xAxis": { "type": "value", "min": 0, "max": 19 }, "yAxis": { "type": "value" },
+                "series": [{ "type": "line", "color": "$c0", "showSymbol": false, "data": data }],
+            }
+        });
+        let svg = artist.inline(&line, 600).unwrap();
+        let path = svg.split("d=\"M").filter_map(|path| path.split_once('l'));
+        let path = path.max_by_key(|(_, steps)| steps.find('"')).unwrap();
+        let start: f64 = path.0.split(' ').next().unwrap().parse().unwrap();
+        let steps = path.1.split('"').next().unwrap().replace('-', " -");
+        let numbers: Vec<f64> = steps.split_whitespace().map(|n| n.parse().unwrap()).collect();
+        assert_eq!(numbers.len(), 2 * 19, "{steps}");
+        let mut places = vec![start];
+        places.extend(numbers.iter().step_by(2).scan(start, |x, step| {
+            *x += step;
+            Some(*x)
+        }));
+        let width = (places[19] - start) / 19.0;
+        assert!(width > 25.0, "{places:?}");
+        for (number, x) in places.iter().enumerate() {
+            assert!((x - start - width * number as f64).abs() < 0.15, "{number}: {places:?}");
+        }
     }
 
     #[test]
@@ -196,7 +203,6 @@ mod tests {
         let artist = Artist::new(&json!({})).unwrap();
         let broken = json!({ "title": "x", "option": { "series": [{ "$rows": ["none", 0, 1] }] } });
         assert!(artist.svg(&broken, Theme::Light, 600).is_err());
-        assert!(artist.png("no picture", 1.0).is_err());
     }
 
     /// The page and the table must show the same number for the same figure.

@@ -1,13 +1,20 @@
-//! The table of a run in Markdown (GitHub Flavored Markdown, tables extension): one table, the
-//! titles of groups as rows of their own, the cases of a group indented.
+//! The answer and the table of a run in Markdown (GitHub Flavored Markdown, tables extension): one
+//! table, the titles of groups as rows of their own, the cases of a group indented.
 
 use super::paper_table::PaperTable;
+use crate::answer;
 use crate::summary::Summary;
 
-/// The table with these metrics as columns; none for those of the terminal's table.
+/// The answer of the run, and the table with these metrics as columns; none for those of the
+/// terminal's table.
 pub fn table(summary: &Summary, metrics: &[String]) -> String {
     let PaperTable { headings, groups, notes } = PaperTable::new(summary, metrics);
-    let mut text = row(headings.iter().map(|heading| escaped(heading)));
+    let mut text = format!("**{}**\n\n", escaped(&answer::question(summary)));
+    for line in answer::lines(summary) {
+        text += &format!("- {}\n", escaped(&line.text));
+    }
+    text.push('\n');
+    text += &row(headings.iter().map(|heading| escaped(heading)));
     let alignment = |(index, _)| if index == 0 { ":---" } else { "---:" }.to_owned();
     text += &row(headings.iter().enumerate().map(alignment));
     for group in groups {

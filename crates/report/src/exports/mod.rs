@@ -17,6 +17,7 @@ mod message_unbuilt;
 mod message_writer;
 pub mod openmetrics;
 mod openmetrics_names;
+pub mod openmetrics_text;
 pub mod packets;
 mod paper_table;
 pub(crate) mod recorded_times;

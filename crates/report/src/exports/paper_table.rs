@@ -133,10 +133,9 @@ fn repetitions(summary: &Summary) -> String {
 }
 
 /// Figures in Unicode, without the limits of a terminal.
-const STYLE: Style =
-    Style { width: u16::MAX, is_ascii: false, has_colour: false, is_markdown: false };
+const STYLE: Style = Style::plain(u16::MAX);
 
 const FIRST: &str = "protocol, target";
 
-const INTERVAL: &str = "±: the longer side of the mean's interval at 95 %, +a/-b if one is far \
-                        longer.";
+const INTERVAL: &str = "±: 95 % interval of the mean; if its sides differ much, both are given: \
+                        +a/-b.";

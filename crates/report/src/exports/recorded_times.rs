@@ -15,9 +15,13 @@ use crate::journal::files::plain_name;
 use crate::summary::trials::trials_by_cell;
 use crate::summary::{Cell, Summary};
 
+/// The folder of these files in the folder of a run. Earlier versions wrote them next to the
+/// journal.
+pub(crate) const HISTOGRAMS: &str = "histograms";
+
 /// A file to be written.
 pub(crate) struct RecordedFile {
-    /// Its name in the run's folder.
+    /// Its name in the folder [`HISTOGRAMS`] of the run.
     pub(crate) name: String,
     /// Its content.
     pub(crate) content: Vec<u8>,

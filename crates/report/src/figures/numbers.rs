@@ -31,6 +31,63 @@ pub fn time_with_lag(nanoseconds: f64, lag: f64, is_ascii: bool) -> String {
     format!("{low} to {high} {unit}, up to {} generator lag", time(lag, is_ascii))
 }
 
+/// A time with its interval in one unit, both formatted by `between`.
+pub fn time_in(
+    nanoseconds: f64,
+    ends: Option<(f64, f64)>,
+    is_ascii: bool,
+    between: fn(f64, Option<(f64, f64)>) -> String,
+) -> String {
+    let Some((low, high)) = ends else { return time(nanoseconds, is_ascii) };
+    let (divisor, unit) = unit_of_time(nanoseconds, 3, is_ascii);
+    let [value, low, high] = [nanoseconds, low, high].map(|number| number / divisor);
+    format!("{} {unit}", between(value, Some((low, high))))
+}
+
+/// A number with its interval as a table shows it: three significant digits, and the interval to
+/// the same place, or to its first digit if that is further right: `28,100 ± 9,900`, `200 ± 0.3`.
+pub fn between_short(value: f64, ends: Option<(f64, f64)>) -> String {
+    shortened(value, ends, false)
+}
+
+/// As [`between_short`], always with the longer side of the interval: never too narrow, and shorter
+/// than both sides.
+pub fn between_longer(value: f64, ends: Option<(f64, f64)>) -> String {
+    shortened(value, ends, true)
+}
+
+fn shortened(value: f64, ends: Option<(f64, f64)>, is_longer_enough: bool) -> String {
+    let Some((low, high)) = ends else { return three_digits(value) };
+    let place_of = |number: f64, digits: i32| match number == 0.0 {
+        true => 0,
+        false => digits - number.abs().log10().floor() as i32,
+    };
+    let place = place_of(value, 2).min(DECIMALS_MAX);
+    let side = |number: f64| {
+        let own = if number == 0.0 { place } else { place_of(number, 0) };
+        let decimals = own.clamp(place, place.max(0) + 2);
+        rounded(number, if number == 0.0 { decimals } else { decimals.min(place_of(number, 2)) })
+    };
+    let value_text = three_digits(value);
+    let longer = match is_longer_enough {
+        true => Some((value - low).max(high - value)),
+        false => longer_side(value, low, high),
+    };
+    match longer {
+        Some(longer) => format!("{value_text} ± {}", side(longer)),
+        None => format!("{value_text} +{}/-{}", side(high - value), side(value - low)),
+    }
+}
+
+/// A number with this many decimals; below 0 they are tens, hundreds and so on.
+fn rounded(number: f64, decimals: i32) -> String {
+    if decimals >= 0 {
+        return fixed(number, decimals as usize);
+    }
+    let unit = 10f64.powi(-decimals);
+    fixed((number / unit).round() * unit, 0)
+}
+
 /// A plain number with its interval: `1,000 ± 12`, `21.3 +4.1/-0.8`.
 pub fn between(value: f64, ends: Option<(f64, f64)>) -> String {
     let Some((low, high)) = ends else { return three_digits(value) };
@@ -113,6 +170,27 @@ mod tests {
         assert_eq!(between(0.0, Some((0.0, 0.0))), "0 ± 0");
         assert_eq!(between(2.95, Some((0.0, 5.97))), "2.95 +3.02/-2.95");
         assert_eq!(between(1.0, Some((0.999_999, 1.000_001))), "1.0000 ± 0.0000");
+    }
+
+    #[test]
+    fn a_table_shows_three_digits_and_the_interval_to_the_same_place() {
+        let short = |value, low, high| between_short(value, Some((low, high)));
+        assert_eq!(short(28_139.0, 18_278.0, 38_000.0), "28,100 ± 9,900");
+        assert_eq!(short(12_345.0, 12_333.0, 12_357.0), "12,300 ± 10");
+        assert_eq!(short(200.0, 199.7, 200.3), "200 ± 0.3");
+        assert_eq!(short(84.84, 55.6, 114.0), "84.8 ± 29.2");
+        assert_eq!(short(2_000.0, 2_000.0, 2_000.0), "2,000 ± 0");
+        assert_eq!(short(8.5, 8.5, 8.5), "8.50 ± 0.00");
+        assert_eq!(short(0.0, 0.0, 0.0), "0 ± 0");
+        assert_eq!(short(2.95, 0.0, 5.97), "2.95 +3.02/-2.95");
+        assert_eq!(short(1.0, 0.999_999, 1.000_001), "1.00 ± 0.0000");
+        assert_eq!(between_short(1_234.0, None), "1,230");
+        let time = |value, low, high| time_in(value, Some((low, high)), false, between_short);
+        assert_eq!(time(1.234e6, 1.194e6, 1.274e6), "1.23 ± 0.04 ms");
+        assert_eq!(time(200_000.0, 199_700.0, 200_300.0), "200 ± 0.3 µs");
+        assert_eq!(between_longer(2.95, Some((0.0, 5.97))), "2.95 ± 3.02");
+        assert_eq!(between_longer(451.0, Some((0.0, 1_573.0))), "451 ± 1,120");
+        assert_eq!(between_longer(9.79, Some((0.0, 25.79))), "9.79 ± 16.0");
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Lists runs: unchanged ones are taken from the index, the others are read.
 
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use crate::journal::JOURNAL;
+use crate::journal::is_being_written;
 use crate::{RecordError, RunFolder};
 
 use crate::history::entry::Listing;
@@ -74,11 +73,4 @@ fn without_index(stamped: &[(RunFolder, Stamp)], metric: Option<&str>) -> Listin
         listing.take(folder, read.entry);
     }
     listing
-}
-
-/// True if a process holds the lock of a journal's writer. The lock ends with the process, however
-/// that ends.
-fn is_being_written(folder: &Path) -> bool {
-    let Ok(journal) = File::open(folder.join(JOURNAL)) else { return false };
-    matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock))
 }

@@ -1,15 +1,16 @@
 //! The report as one page of HTML.
 
-mod answer;
 pub mod document;
-mod ends;
 mod facts;
 mod limits;
 mod methods;
+mod metric;
 mod modelled;
 mod overview;
+mod packed;
 mod render;
 mod stages;
+mod stills;
 mod thresholds;
 mod warnings;
 mod wire;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::document::{escape, figure};
+use super::document::{self, escape};
 use crate::pictures::{Gallery, Kind};
 use crate::summary::modelled::Modelled;
 use crate::summary::{Matrix, Summary};
@@ -15,7 +15,7 @@ pub(crate) fn section(summary: &Summary, matrix: &Matrix, gallery: &Gallery) -> 
         format!("<p><strong>Modelled, not measured.</strong> {}</p>\n", escape(&modelled.title));
     html += &figures(summary, modelled, matrix);
     let pictures = gallery.pictures.iter().filter(|picture| picture.kind == Kind::Modelled);
-    html.extend(pictures.map(|picture| figure(&picture.name, &picture.title, &picture.note)));
+    html += &document::figures(pictures);
     html += "<ul>\n";
     for line in lines(modelled) {
         let _ = writeln!(html, "<li>{}</li>", escape(line.trim_start()));

@@ -7,42 +7,58 @@ use super::document::escape;
 use crate::figures::three_digits;
 use crate::summary::pairs::{BACKGROUND, LANE};
 use crate::summary::{Cell, Comparison, Matrix, Multiplicity, Ratio, Summary, Verdict};
-use crate::view::columns::{INVALID_MARK, Row, headings, rows};
+use crate::terminal::Style;
+use crate::view::columns::{Column, INVALID_MARK, Part, columns, groups, title as group_title};
 
-/// The table of the terminal, sortable.
+/// The figures of the terminal's table, sortable: in several tables, so that none is wider than a
+/// screen.
 pub(crate) fn table(summary: &Summary) -> String {
     if summary.cells.is_empty() {
         return "<p>Nothing was measured.</p>\n".to_owned();
     }
-    let mut html = "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All cases\">\
-                    <table class=\"sortable\">\n<thead><tr>"
-        .to_owned();
-    for heading in headings(summary) {
+    let mut html = String::new();
+    for (title, parts) in TABLES {
+        let is_own = |column: &&Column| parts.contains(&column.part);
+        let own: Vec<&Column> = columns(summary).filter(is_own).collect();
+        if !own.is_empty() {
+            let names = columns(summary).filter(|column| column.part == Part::All);
+            html += &part(summary, title, &names.chain(own).collect::<Vec<_>>());
+        }
+    }
+    html + "<p class=\"note\">Rows are sorted within each delivery \
+            guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
+            confirmed. <b>s</b> service time, if the generator was too late to measure from the \
+            due time. <b>∞</b> too many messages were lost: this percentile has no finite time. \
+            <b>generator lag</b> part of the time is the generator's delay: the real time is \
+            within the range. <b>–</b> not measured.</p>\n"
+}
+
+/// One table with these columns.
+fn part(summary: &Summary, title: &str, columns: &[&Column]) -> String {
+    let mut html = format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All cases: {title}\">\
+         <table class=\"sortable\">\n<thead><tr>"
+    );
+    for column in columns {
+        let heading = column.heading().replace('\n', " ");
         let _ = write!(html, "<th scope=\"col\">{}</th>", escape(&heading));
     }
     html.push_str("</tr></thead>\n");
-    let mut is_open = false;
-    for row in rows(summary) {
-        match row {
-            Row::Title(title) => {
-                html.push_str(if is_open { "</tbody>\n<tbody>" } else { "<tbody>" });
-                is_open = true;
-                let span = headings(summary).count();
-                let title = escape(&title);
-                let _ = write!(
-                    html,
-                    "<tr class=\"group\"><th colspan=\"{span}\" scope=\"rowgroup\">{title}</th>\
-                     </tr>"
-                );
-            }
-            Row::Figures(cell, figures) => html.push_str(&figures_row(cell, &figures)),
+    let span = columns.len();
+    for (guarantee, is_reference, cells) in groups(summary) {
+        let title = escape(&group_title(guarantee, is_reference));
+        let _ = write!(
+            html,
+            "<tbody><tr class=\"group\"><th colspan=\"{span}\" scope=\"rowgroup\">{title}</th></tr>"
+        );
+        for cell in cells {
+            let figures: Vec<String> =
+                columns.iter().map(|column| column.show(cell, Style::markdown())).collect();
+            html.push_str(&figures_row(cell, &figures));
         }
+        html.push_str("</tbody>\n");
     }
-    html + "</tbody></table></div>\n<p class=\"note\">Rows are sorted within each delivery \
-            guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
-            confirmed. <b>s</b> service time, if the generator was too late to measure from the \
-            due time. <b>∞</b> the percentile is among lost messages, \
-            whose time is infinite. <b>–</b> not measured.</p>\n"
+    html + "</table></div>\n"
 }
 
 fn figures_row(cell: &Cell, figures: &[String]) -> String {
@@ -106,13 +122,13 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
 /// Explains the table, and the effect of many verdicts on each of them.
 fn together(multiplicity: &Multiplicity) -> String {
     format!(
-        "<p>The left case divided by the right one, with the interval of the ratio at 95 % \
-         (Fieller). A verdict is given if the interval excludes 1; <i>p</i> is the probability of \
-         such a difference if both cases are equal, first by that interval, then by ranks (Mann \
-         and Whitney). Cases are compared that differ in one factor only.</p>\n<p>{} \
-         comparisons, {} significant ({} expected by chance); {} are significant when all are \
-         considered together (Benjamini and Hochberg at 5 %), the others have a question \
-         mark.</p>\n",
+        "<p>The left case divided by the right one, with the 95 % interval of that ratio \
+         (Fieller). A verdict is given if the interval excludes 1. <i>p</i>: probability of such a \
+         difference between equal cases, from the interval. <i>p of ranks</i>: the same from ranks \
+         (Mann and Whitney). Only cases that differ in one factor are compared.</p>\n<p>{} \
+         comparisons, {} significant. Chance alone would give about {} on average. Corrected for \
+         several comparisons (Benjamini and Hochberg at 5 %), {} stay significant. A question mark \
+         marks those that do not.</p>\n",
         multiplicity.compared,
         multiplicity.called,
         three_digits(multiplicity.expected_by_chance),
@@ -132,8 +148,8 @@ fn verdict_table(title: &str, all: &[&Comparison], label: impl Fn(&str) -> Strin
         let chance = |p: Option<f64>| p.map_or_else(|| "–".to_owned(), probability);
         let _ = writeln!(
             rows,
-            "<tr><th scope=\"row\">{}</th><td class=\"text\">{left}</td><td class=\"text\">\
-             {right}</td><td>{}</td><td class=\"text\">{}{warning}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><th scope=\"row\">{}</th><td>{left}</td><td>{right}</td><td>{}</td>\
+             <td>{}{warning}</td><td>{}</td><td>{}</td></tr>",
             escape(&comparison.metric),
             comparison.ratio.map_or_else(|| "–".to_owned(), ratio),
             comparison.verdict.name(),
@@ -144,7 +160,7 @@ fn verdict_table(title: &str, all: &[&Comparison], label: impl Fn(&str) -> Strin
     let open = if all.len() <= ROWS_OPEN { " open" } else { "" };
     let mut html = format!(
         "<details{open}><summary>{title}: {}</summary><div class=\"wide\" tabindex=\"0\" \
-         role=\"region\" aria-label=\"Verdicts\"><table class=\"sortable\">\n<thead><tr>",
+         role=\"region\" aria-label=\"Verdicts\"><table class=\"sortable verdicts\">\n<thead><tr>",
         if all.len() == 1 { "1 pair".to_owned() } else { format!("{} pairs", all.len()) }
     );
     for (heading, is_text) in HEADINGS {
@@ -197,6 +213,15 @@ fn ratio(ratio: Ratio) -> String {
         _ => value,
     }
 }
+
+/// The tables, and the parts of the terminal's table in each.
+const TABLES: [(&str, &[Part]); 5] = [
+    ("times and rates", &[Part::Time, Part::Rate]),
+    ("messages and cost", &[Part::Ledger, Part::Cost]),
+    ("polling", &[Part::Polls]),
+    ("on the wire", &[Part::Wire]),
+    ("energy", &[Part::Energy]),
+];
 
 /// The columns of the verdicts, and whether they are text.
 const HEADINGS: [(&str, bool); 7] = [

@@ -2,20 +2,21 @@
 //! figure with its interval, and how it was computed. It loads nothing and forbids the browser to,
 //! so it can be mailed and archived.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use weigh_model::event::Event;
 
-use super::document::{Document, escape, figure, section};
+use super::document::{Document, escape, figure, figures, fold};
 use super::facts::Provenance;
 use super::{
-    answer, facts, limits, methods, modelled, overview, stages, thresholds, warnings, wire,
+    facts, limits, methods, metric, modelled, overview, stages, stills, thresholds, warnings, wire,
 };
-use crate::pictures::{Gallery, Kind};
+use crate::answer;
+use crate::pictures::{Gallery, Kind, Picture};
 use crate::summary::headlines::metrics;
-use crate::summary::{Matrix, Summary};
+use crate::summary::{AnswerLine, Matrix, Summary};
 use crate::view::{interference, stalled};
 use weigh_model::metrics::{definition, unit_of};
 
@@ -23,29 +24,22 @@ use weigh_model::metrics::{definition, unit_of};
 pub fn page(summary: &Summary, events: &[Event], provenance: &Provenance) -> String {
     let matrix = Matrix::new(&summary.cells);
     let gallery = Gallery::new(summary, events);
-    let question = answer::question(summary, &matrix);
-    let mut body = first_screen(summary, &matrix, &gallery, &question);
+    let question = answer::question(summary);
+    let mut body = first_screen(summary, &gallery, &question);
     body.push_str("<main id=\"main\">\n");
     for section in sections(summary, &matrix, &gallery, provenance) {
         body.push_str(&section);
     }
     body.push_str("</main>\n");
     let data = data(summary, &gallery);
+    let body = stills::filled(&body, &data);
     Document { title: &question, body: &body, without_scripts: WITHOUT_SCRIPTS, data }.to_html()
 }
 
-fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question: &str) -> String {
+fn first_screen(summary: &Summary, gallery: &Gallery, question: &str) -> String {
     let run = &summary.run;
-    let sentences = answer::answer(summary, matrix).into_iter();
-    let sentences: Vec<String> =
-        sentences.map(|text| format!("<p>{}</p>", escape(&text))).collect();
-    let outcome = match run.outcome.as_str() {
-        "done" => String::new(),
-        outcome => format!(
-            "<p class=\"warning\" role=\"note\">The run is {}: these are its results so far.</p>",
-            escape(outcome)
-        ),
-    };
+    let line = |line: &AnswerLine| format!("<li>{}</li>", escape(&line.text));
+    let lines: Vec<String> = answer::lines(summary).iter().map(line).collect();
     let picture = match gallery.headline(summary) {
         Some(picture) => figure(&picture.name, &picture.title, &picture.note)
             .replace("<h3>", "<h2>")
@@ -55,13 +49,13 @@ fn first_screen(summary: &Summary, matrix: &Matrix, gallery: &Gallery, question:
     format!(
         "<a class=\"skip\" href=\"#main\">Skip to the figures</a>\n<header>\n\
          <p class=\"run\"><b>Weighbridge</b> {} · {} · {}</p>\n<h1>{}</h1>\n\
-         <div class=\"answer\">{}</div>\n{outcome}</header>\n\
+         <ul class=\"answer\">\n{}\n</ul>\n</header>\n\
          <section class=\"first\" aria-label=\"In one picture\">{picture}</section>\n{}",
         escape(&run.version),
         escape(&run.started),
         cases(summary.cells.len()),
         escape(question),
-        sentences.join("\n"),
+        lines.join("\n"),
         thresholds::list(summary) + &warnings::short(summary),
     )
 }
@@ -76,67 +70,75 @@ fn sections(
     gallery: &Gallery,
     provenance: &Provenance,
 ) -> Vec<String> {
-    let has = |kind: Kind| gallery.pictures.iter().any(|picture| picture.kind == kind);
+    let of = |kind: Kind| gallery.pictures.iter().filter(move |picture| picture.kind == kind);
+    let has = |kind: Kind| of(kind).next().is_some();
     let mut sections = Vec::new();
-    let figures = |kind: Kind| -> String {
-        let own = gallery.pictures.iter().filter(|picture| picture.kind == kind);
-        own.map(|picture| figure(&picture.name, &picture.title, &picture.note)).collect()
+    let mut open = |id: &str, title: &str, content: &str| {
+        sections.push(fold(id, title, true, content));
     };
     if has(Kind::Search) {
         let answers = limits::table(summary);
-        let content = answers + &figures(Kind::Search);
-        sections.push(section("limits", "Where the limit is", &content));
+        open("limits", "Where the limit is", &(answers + &figures(of(Kind::Search))));
     }
     if has(Kind::Loads) {
-        sections.push(section("loads", "Throughput by load", &figures(Kind::Loads)));
+        open("loads", "Throughput by load", &figures(of(Kind::Loads)));
     }
-    sections.push(section("overview", "All cases", &overview::table(summary)));
-    let said = stalled::lines(summary, false);
-    if !said.is_empty() {
-        let said = said.iter().map(|line| format!("<p>{}.</p>\n", escape(line)));
-        sections.push(section("stalled", "Stalled subscribers", &said.collect::<String>()));
-    }
-    if !summary.cells.is_empty() {
-        sections.push(section("metric", "One metric in detail", &metric_section(summary)));
-    }
+    open("overview", "All cases", &overview::table(summary));
     if has(Kind::Curve) {
-        let place = choice_section("group", "Cases", "curve");
-        sections.push(section("curves", "Times by percentile", &place));
+        let first = group_of(of(Kind::Curve).next());
+        let own = of(Kind::Curve).filter(|picture| group_of(Some(picture)) == first);
+        let place = choice_section("group", "Cases", "curve", &figures(own));
+        open("curves", "Times by percentile", &place);
     }
     if has(Kind::Cost) {
-        sections.push(section("cost", "What a message costs", &figures(Kind::Cost)));
+        open("cost", "What a message costs", &figures(of(Kind::Cost)));
     }
-    if let Some(stages) = stages::section(summary, matrix, gallery) {
-        sections.push(section("stages", "Stage by stage", &stages));
-    }
-    if let Some(wire) = wire::section(summary, matrix, gallery) {
-        sections.push(section("wire", "On the wire", &wire));
-    }
-    if let Some(modelled) = modelled::section(summary, matrix, gallery) {
-        sections.push(section("modelled", "Energy, modelled", &modelled));
-    }
-    if has(Kind::Flow) || has(Kind::OverTime) || has(Kind::Histogram) {
-        let place = choice_section("cell", "Case", "cell");
-        sections.push(section("case", "One case in detail", &place));
+    sections.extend(folded(summary, matrix, gallery, provenance));
+    sections
+}
+
+/// The sections that are closed until the reader opens them.
+fn folded(
+    summary: &Summary,
+    matrix: &Matrix,
+    gallery: &Gallery,
+    provenance: &Provenance,
+) -> Vec<String> {
+    let mut sections = Vec::new();
+    let mut add = |id: &str, title: &str, content: Option<String>| {
+        sections.extend(content.map(|content| fold(id, title, false, &content)));
+    };
+    let some = |content: String| (!content.is_empty()).then_some(content);
+    let said = stalled::lines(summary, false);
+    let said: String = said.iter().map(|line| format!("<p>{}.</p>\n", escape(line))).collect();
+    add("stalled", "Stalled subscribers", some(said));
+    add("metric", "One metric in detail", some(metric::section(summary, matrix, gallery)));
+    add("stages", "Stage by stage", stages::section(summary, matrix, gallery));
+    add("wire", "On the wire", wire::section(summary, matrix, gallery));
+    add("modelled", "Energy, modelled", modelled::section(summary, matrix, gallery));
+    let is_single = |picture: &&Picture| SINGLE.contains(&picture.kind);
+    if gallery.pictures.iter().any(|picture| is_single(&picture)) {
+        let first = most_lossy(summary).to_string();
+        let own = gallery.pictures.iter().filter(is_single).filter(|own| own.subject == first);
+        let place = choice_section("cell", "Case", "cell", &figures(own));
+        add("case", "One case in detail", Some(place));
     }
     if !summary.interference.is_empty() {
-        sections.push(section("backgrounds", "Under a background", &backgrounds(summary)));
+        add("backgrounds", "Under a background", Some(backgrounds(summary)));
     }
     if !summary.comparisons.is_empty() {
-        sections.push(section("verdicts", "Verdicts", &overview::verdicts(summary, matrix)));
+        add("verdicts", "Verdicts", Some(overview::verdicts(summary, matrix)));
     }
-    sections.push(section("computed", "How every figure was computed", &computed(summary)));
-    sections.push(section(
-        "warnings",
-        "Warnings, and what to do about them",
-        &warnings::full(summary),
-    ));
-    sections.push(section(
-        "facts",
-        "Machine, versions, plan",
-        &facts::section(summary, provenance),
-    ));
+    add("computed", "How every figure was computed", Some(computed(summary)));
+    add("warnings", "Warnings, and what to do about them", Some(warnings::full(summary)));
+    add("facts", "Machine, versions, plan", Some(facts::section(summary, provenance)));
     sections
+}
+
+/// What the reader chooses percentile curves by, as the script does.
+fn group_of(picture: Option<&Picture>) -> Option<[&str; 2]> {
+    let picture = picture?;
+    Some([picture.about["group"].as_str().unwrap_or_default(), &picture.part])
 }
 
 /// Effect of backgrounds on the cases.
@@ -152,34 +154,24 @@ fn backgrounds(summary: &Summary) -> String {
     html
 }
 
-/// The table and the pictures of one metric, which the reader chooses.
-fn metric_section(summary: &Summary) -> String {
-    let first = crate::summary::headlines::headline_metric(summary);
-    let mut options = String::new();
-    for name in metrics(summary) {
-        let selected = if Some(name) == first { " selected" } else { "" };
-        let name = escape(name);
-        let _ = write!(options, "<option value=\"{name}\"{selected}>{name}</option>");
-    }
+/// Pictures of a subject that the reader chooses; those of the first one are there.
+fn choice_section(id: &str, label: &str, pictures: &str, first: &str) -> String {
     format!(
-        "<p class=\"choice\"><label for=\"metric-choice\">Metric</label> \
-         <select id=\"metric-choice\">{options}</select></p>\n<p id=\"metric-what\"></p>\n\
-         <div id=\"metric-pictures\"></div>\n<div class=\"wide\" id=\"metric-table\" \
-         tabindex=\"0\" role=\"region\" aria-label=\"The metric of every case\"></div>\n"
-    )
-}
-
-/// Pictures of a subject that the reader chooses.
-fn choice_section(id: &str, label: &str, pictures: &str) -> String {
-    format!(
-        "<p class=\"choice\"><label for=\"{id}-choice\">{label}</label> \
-         <select id=\"{id}-choice\"></select></p>\n<div id=\"{pictures}-pictures\"></div>\n"
+        "<p class=\"choice\" hidden><label for=\"{id}-choice\">{label}</label> \
+         <select id=\"{id}-choice\"></select></p>\n<div id=\"{pictures}-pictures\">{first}</div>\n"
     )
 }
 
 /// For every metric: definition, unit, interval; the script adds the values when it is opened.
 fn computed(summary: &Summary) -> String {
     let mut html = format!("<p>{}</p>\n", escape(INTERVALS));
+    let used = summary.cells.iter().flat_map(|cell| cell.metrics.values());
+    let used: BTreeSet<&str> = used.filter_map(|metric| metric.method.as_deref()).collect();
+    let methods = used.into_iter().map(|words| format!("{words}: {}", methods::method(words)));
+    let methods: String = methods.map(|text| format!("<li>{}</li>", escape(&text))).collect();
+    if !methods.is_empty() {
+        let _ = writeln!(html, "<ul>{methods}</ul>");
+    }
     for name in metrics(summary) {
         let unit = match unit_of(name) {
             "1" if name.contains("ratio") => "a ratio; 1 is 100 %",
@@ -194,15 +186,13 @@ fn computed(summary: &Summary) -> String {
         let _ = write!(
             html,
             "<details data-metric=\"{}\"><summary><code>{}</code></summary><p>{}</p>\
-             <p>Unit: {}. Cases: {}. Repetitions (n): {n}. {}</p><div class=\"wide\" \
-             tabindex=\"0\" role=\"region\" aria-label=\"Values of {}\"></div></details>",
+             <p>Unit: {}. Cases: {}. Repetitions (n): {n}. {}</p></details>",
             escape(name),
             escape(name),
             escape(&definition(name)),
             escape(unit),
             repetitions.len(),
             escape(&intervals(summary, name)),
-            escape(name),
         );
     }
     html
@@ -220,8 +210,8 @@ fn intervals(summary: &Summary, name: &str) -> String {
     for ((is_refused, words), number) in counts {
         let cases = cases(number);
         text += &match is_refused {
-            true => format!("None in {cases}: {words}. "),
-            false => format!("In {cases} {words}: {} ", methods::method(words)),
+            true => format!("No interval for {cases}: {words}. "),
+            false => format!("Interval for {cases}: {words}. "),
         };
     }
     text
@@ -248,9 +238,11 @@ fn most_lossy(summary: &Summary) -> usize {
     most.map_or(0, |(index, _)| index)
 }
 
-const WITHOUT_SCRIPTS: &str = "Without scripts the pictures and the tables of single metrics are \
-    not shown; summary.json and cells.csv hold the figures.";
+/// Pictures of single cases.
+const SINGLE: [Kind; 3] = [Kind::Flow, Kind::OverTime, Kind::Histogram];
 
-const INTERVALS: &str = "Every figure is the mean over repetitions, each of which gives one value: \
-    messages of one repetition are never pooled with those of another, because what varies from \
-    run to run does not average out within one (T. Kalibera and R. Jones, 2013).";
+const WITHOUT_SCRIPTS: &str = "Without scripts other metrics and other cases cannot be chosen; \
+    summary.json and cells.csv hold all figures.";
+
+const INTERVALS: &str = "Each repetition gives one value; the figure is their mean. Messages of \
+    different repetitions are never pooled, because runs differ (T. Kalibera and R. Jones, 2013).";

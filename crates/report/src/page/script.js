@@ -1,8 +1,29 @@
 'use strict';
 (async () => {
-  const packed = Uint8Array.from(atob(document.getElementById('run').textContent), (each) => each.charCodeAt(0));
-  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  const run = JSON.parse(await new Response(unpacked).text());
+  // Five characters are four bytes: packed.rs.
+  function bytes(text) {
+    const digit = (place) => {
+      const code = place < text.length ? text.charCodeAt(place) : 122;
+      return code - 35 - (code > 38) - (code > 60) - (code > 92);
+    };
+    const made = new Uint8Array(Math.ceil(text.length / 5) * 4);
+    const view = new DataView(made.buffer);
+    for (let place = 0; place < text.length; place += 5) {
+      let number = 0;
+      for (let at = place; at < place + 5; at += 1) number = number * 85 + digit(at);
+      view.setUint32((place / 5) * 4, number);
+    }
+    return made.subarray(0, Math.floor((text.length * 4) / 5));
+  }
+  const unpacked = (id) => new Response(new Blob([bytes(document.getElementById(id).textContent)])
+    .stream().pipeThrough(new DecompressionStream('gzip'))).text();
+  const { nonce } = document.currentScript;
+  const [library, data] = await Promise.all([unpacked('library'), unpacked('run')]);
+  const code = document.createElement('script');
+  code.nonce = nonce;
+  code.textContent = library;
+  document.body.append(code);
+  const run = JSON.parse(data);
   const { shared, pictures } = run;
   const what = new Map(run.what);
   const byName = new Map(pictures.map((picture) => [picture.name, picture]));
@@ -22,6 +43,7 @@
   function draw(place) {
     charts.get(place)?.dispose();
     const picture = byName.get(place.dataset.picture);
+    place.replaceChildren();
     charts.set(place, WeighCharts.draw(place, picture, shared, theme()));
     place.dataset.drawn = 'yes';
   }
@@ -34,7 +56,7 @@
   function watch(root) {
     for (const place of root.querySelectorAll('[data-picture]')) {
       // What is not drawn yet takes its room, so that nothing jumps when it is.
-      place.style.height = `${byName.get(place.dataset.picture).height}px`;
+      if (!place.querySelector('svg')) place.style.height = `${byName.get(place.dataset.picture).height}px`;
       near.observe(place);
     }
   }
@@ -154,7 +176,7 @@
     choice.addEventListener('change', update);
     if (id === 'cell') choice.value = String(run.lossy);
     choice.closest('p').hidden = options.length < 2;
-    update();
+    if (!root.hasChildNodes()) update();
   }
   const curves = pictures.filter(({ kind }) => kind === 'curve');
   const groupOf = ({ about, part }) => [about.group, part].filter(Boolean).join(', cases ') || 'all';
@@ -165,8 +187,12 @@
   for (const table of document.querySelectorAll('table.sortable')) makeSortable(table);
   watch(document);
   if (metricChoice) {
+    // A browser may remember what was chosen before.
+    metricChoice.value = metricChoice.querySelector('[selected]')?.value ?? metricChoice.value;
     metricChoice.addEventListener('change', showMetric);
-    showMetric();
+    metricChoice.closest('p').hidden = false;
+    // The same table, with values to sort by that are not rounded.
+    document.getElementById('metric-table').replaceChildren(metricTable(metricChoice.value, false));
   }
   choose('group', [...new Set(curves.map(groupOf))].map((group) => [group, group]),
     (group) => curves.filter((picture) => groupOf(picture) === group));
@@ -176,8 +202,9 @@
   choose('session', sessions.map(({ subject }) => [subject, shared.cells[subject].label]),
     (cell) => sessions.filter(({ subject }) => subject === cell));
   function fill(details) {
-    const place = details.querySelector('.wide');
-    if (details.open && !place.hasChildNodes()) place.append(metricTable(details.dataset.metric, true));
+    const name = details.dataset.metric;
+    if (!details.open || details.querySelector('.wide')) return;
+    details.append(element('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': `Values of ${name}` }, metricTable(name, true)));
   }
   const computed = [...document.querySelectorAll('details[data-metric]')];
   for (const details of computed) details.addEventListener('toggle', () => fill(details));
@@ -189,7 +216,7 @@
   const CELLS_ON_PAPER = 30;
   addEventListener('beforeprint', () => {
     isPrinting = true;
-    for (const details of document.querySelectorAll('details.plan')) details.open = true;
+    for (const details of document.querySelectorAll('details.plan, details.fold')) details.open = true;
     if (shared.cells.length <= CELLS_ON_PAPER) {
       for (const details of computed.slice(0, HEADLINES)) {
         details.open = true;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::document::{escape, figure};
+use super::document::{escape, figures};
 use crate::pictures::{Gallery, Kind};
 use crate::summary::{Cell, Matrix, Summary};
 use crate::view::stages;
@@ -18,7 +18,7 @@ pub(crate) fn section(summary: &Summary, matrix: &Matrix, gallery: &Gallery) -> 
         let subject = index.to_string();
         let is_own = |kind: Kind, of: &str| kind == Kind::Way && of == subject;
         let own = gallery.pictures.iter().filter(|p| is_own(p.kind, &p.subject));
-        html.extend(own.map(|picture| figure(&picture.name, &picture.title, &picture.note)));
+        html += &figures(own);
         html += &table(cell, &matrix.labels[index]);
     }
     (!html.is_empty()).then(|| format!("<p>{}</p>\n{html}", escape(LEGEND)))

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use weigh_model::metrics::{LAYERS, PHASES};
 
-use super::document::{escape, figure};
+use super::document::{escape, figures};
 use crate::figures::three_digits;
 use crate::pictures::{Gallery, Kind, Picture};
 use crate::summary::wire_bytes::{CellBytes, Whole, exact, present, scenes};
@@ -28,13 +28,16 @@ pub(crate) fn section(summary: &Summary, matrix: &Matrix, gallery: &Gallery) -> 
     let of = |kind: Kind| gallery.pictures.iter().filter(move |picture| picture.kind == kind);
     for whole in [Whole::Message, Whole::Session] {
         let is_of = |picture: &&Picture| picture.subject == whole.word();
-        html.extend(of(Kind::Wire).filter(is_of).map(|p| figure(&p.name, &p.title, &p.note)));
+        html += &figures(of(Kind::Wire).filter(is_of));
         html += &table(summary, matrix, whole);
     }
-    if of(Kind::Session).next().is_some() {
-        html += "<p class=\"choice\"><label for=\"session-choice\">One session of</label> \
+    if let Some(first) = of(Kind::Session).next() {
+        let own = of(Kind::Session).filter(|picture| picture.subject == first.subject);
+        html += "<p class=\"choice\" hidden><label for=\"session-choice\">One session of</label> \
                  <select id=\"session-choice\"></select></p>\n\
-                 <div id=\"session-pictures\"></div>\n";
+                 <div id=\"session-pictures\">";
+        html += &figures(own);
+        html += "</div>\n";
     }
     Some(html)
 }

@@ -68,7 +68,7 @@ fn note(part: &str, missing: usize, repetitions: &str) -> String {
     };
     let cases = if part.is_empty() { String::new() } else { format!(" Cases {part}.") };
     format!(
-        "Every dot is a repetition, the stroke their mean, the line its interval at 95 % \
+        "Dot: one repetition. Short bar: mean. Long line: the mean's 95 % interval \
          ({repetitions}).{cases}{without}"
     )
 }

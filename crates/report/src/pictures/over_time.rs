@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use weigh_model::event::{Event, Interval, TrialFinished};
 
-use super::picture::{Kind, Picture, lean};
+use super::picture::{Kind, Picture, lean, rounded};
 use super::tcp_looks;
 use super::tcp_looks::Look;
 use crate::summary::{Cell, Matrix};
@@ -352,7 +352,7 @@ fn points(moments: &[(f64, Option<f64>)], detail: Detail) -> Value {
     let point = |chunk: &[(f64, Option<f64>)]| {
         let values: Vec<f64> = chunk.iter().filter_map(|(_, value)| *value).collect();
         let at_s = chunk.last().map_or(0.0, |(at_ns, _)| at_ns / 1e9);
-        (at_s, lean(values.iter().sum::<f64>() / values.len() as f64))
+        (at_s, rounded(values.iter().sum::<f64>() / values.len() as f64, DIGITS))
     };
     let points: Vec<(f64, Value)> = chunks.map(point).collect();
     let step = points.first().map_or(1.0, |point| point.0);
@@ -365,6 +365,9 @@ fn points(moments: &[(f64, Option<f64>)], detail: Detail) -> Value {
     }
     points.into_iter().map(|(at_s, value)| json!([lean(at_s), value])).collect()
 }
+
+/// Significant digits of a value: those that a reader sees.
+const DIGITS: i32 = 3;
 
 /// The panels, from top to bottom.
 const PANELS: [Panel; 8] = [

@@ -86,10 +86,15 @@ pub(crate) fn part(first: usize, end: usize, all: usize) -> String {
 /// `value` with five significant digits: more than any picture or table shows, and less than half
 /// of the full length.
 pub fn lean(value: f64) -> Value {
+    rounded(value, 5)
+}
+
+/// `value` with this number of significant digits.
+pub(crate) fn rounded(value: f64, digits: i32) -> Value {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { Value::from(0) } else { Value::Null };
     }
-    let scale = 10f64.powi(4 - value.abs().log10().floor() as i32);
+    let scale = 10f64.powi(digits - 1 - value.abs().log10().floor() as i32);
     let rounded = (value * scale).round() / scale;
     let is_whole = rounded.fract() == 0.0 && rounded.abs() < WHOLE_MAX;
     if is_whole { Value::from(rounded as i64) } else { Value::from(rounded) }

@@ -13,6 +13,7 @@ use super::trials::finished_trials;
 use super::{
     cells, comparisons, decisions, energy, interference, ladder, limits, modelled, thresholds,
 };
+use crate::answer;
 
 /// A stream of events without its first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,9 +66,10 @@ impl Summary {
             true => thresholds::judge_search(&started.plan, (&cells, &limits), &trials),
             false => thresholds::judge(&started.plan, &cells, &failures),
         };
-        Ok(Summary {
+        let mut summary = Summary {
             schema: SUMMARY_SCHEMA.to_owned(),
             run: run(started, events),
+            answer: Vec::new(),
             cells,
             comparisons,
             multiplicity,
@@ -78,7 +80,9 @@ impl Summary {
             modelled,
             claims: Vec::new(),
             failures,
-        })
+        };
+        summary.answer = answer::lines(&summary);
+        Ok(summary)
     }
 
     /// The result of all thresholds of the plan: a failed one takes precedence over an undecided

@@ -12,13 +12,21 @@ pub(crate) fn varied_keys<'a>(points: &[&'a Point]) -> BTreeSet<&'a str> {
         points.iter().flat_map(|point| point.keys().map(String::as_str)).collect();
     let is_varied = |key: &&str| {
         let mut first: BTreeMap<String, Option<&Value>> = BTreeMap::new();
-        points.iter().any(|point| {
+        // Only some patterns have subscribers, and the pattern is in the name.
+        let has_it = |point: &&&Point| *key != SUBSCRIBERS || point.contains_key(*key);
+        points.iter().filter(has_it).any(|point| {
             let among = if *key == PATTERN { None } else { point.get("protocol") };
             let value = point.get(*key);
             *first.entry(among.map_or_else(String::new, plain)).or_insert(value) != value
         })
     };
     keys.into_iter().filter(is_varied).collect()
+}
+
+/// Names of the cells at `points`, in their order, as in tables and pages.
+pub fn cell_names(points: &[&Point]) -> Vec<String> {
+    let varied = varied_keys(points);
+    points.iter().map(|point| name(point, &varied)).collect()
 }
 
 /// A point's name outside the table: `mqtt qos=1 on reference`.
@@ -44,6 +52,8 @@ pub(crate) fn name(point: &Point, varied: &BTreeSet<&str>) -> String {
     }
     name + " on " + &point.get("target").map_or_else(|| "reference".to_owned(), plain)
 }
+
+const SUBSCRIBERS: &str = "load.subscribers";
 
 /// The key whose value is clear without its name.
 const PATTERN: &str = "load.pattern";

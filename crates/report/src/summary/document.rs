@@ -7,6 +7,7 @@ use weigh_model::energy::MeterChosen;
 use weigh_model::event::HostFacts;
 use weigh_model::plan::Plan;
 
+use super::answer_line::AnswerLine;
 use super::cell::{Cell, Failure};
 use super::comparison::{Comparison, Multiplicity};
 use super::interference::Interference;
@@ -26,6 +27,10 @@ pub struct Summary {
     pub schema: String,
     /// What was run, when, and where.
     pub run: Run,
+    /// The answer to the question of the run, at most six lines, made from the rest of this
+    /// document; absent in documents of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answer: Vec<AnswerLine>,
     /// One entry per point of the matrix that has a result, in the order of the plan.
     pub cells: Vec<Cell>,
     /// Pairs of cells that differ in one factor only, metric by metric.

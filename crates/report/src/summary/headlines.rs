@@ -14,6 +14,7 @@ pub const HEADLINES: &[&str] = &[
     "delivery_time_ns.p99",
     "throughput_out_per_s",
     "target_cpu_us_per_message",
+    "wire.bytes_per_message",
     "energy_j_per_message",
     "energy_above_idle_j_per_message",
     "energy_mah_per_session",

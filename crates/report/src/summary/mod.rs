@@ -1,6 +1,7 @@
 //! From the events of a run to its [`Summary`]: cells with estimates, comparisons, thresholds,
 //! limits and broken rules. All output is made from it.
 
+mod answer_line;
 mod build;
 pub mod cell;
 pub(crate) mod cell_name;
@@ -35,8 +36,10 @@ pub(crate) mod trials;
 pub mod unmeasured;
 pub(crate) mod wire_bytes;
 
+pub use answer_line::{AnswerKind, AnswerLine};
 pub use build::NotARun;
 pub use cell::{COUNTERS_ASKED, Cell, Failure, REPETITIONS_MIN};
+pub use cell_name::cell_names;
 pub use comparison::{Comparison, Difference, Multiplicity, Ratio, Shift, Verdict};
 pub use document::{Run, SUMMARY_SCHEMA, Summary};
 pub use headlines::HEADLINES;

@@ -371,7 +371,12 @@ fn battery(basis: &EnergyBasis) -> Option<String> {
             converter.uncertainty
         ),
         None if (battery.rated_v - volts).abs() < 0.05 => {
-            format!("all of it at the device's {volts} V; if the label rates a cell, say so")
+            let charge = battery.to_string();
+            let charge = charge.split('@').next().unwrap_or_default();
+            format!(
+                "all of it at the device's {volts} V; if the label's charge is at another voltage, \
+                 type that: --battery {charge}@5V"
+            )
         }
         None => format!("all of it, although the device was measured at {volts} V"),
     };

@@ -79,22 +79,38 @@ fn is_background_key(key: &str) -> bool {
     key == BACKGROUND || key.starts_with("background.")
 }
 
-/// The cells of one place: all pairs, or, if there are many, each with the first of its guarantee.
+/// The cells of one place: all pairs; or, if there are many, those of each guarantee apart, and of
+/// many of one guarantee each with the first.
 fn lanes(cells: &[Cell], place: &[usize]) -> Vec<Pair> {
-    let pair = |left: usize, right: usize| Pair { left, right, factor: LANE.to_owned() };
     if place.len() <= LANES_MAX {
-        let from = |(index, left): (usize, &usize)| {
-            let left = *left;
-            place[index + 1..].iter().map(move |right| (left, *right))
-        };
-        let all = place.iter().enumerate().flat_map(from);
-        return all.map(|(left, right)| pair(left, right)).collect();
+        return all_pairs(place);
     }
-    let first = |of: &usize| {
-        place.iter().copied().find(|other| cells[*other].guarantee == cells[*of].guarantee)
+    let mut apart: Vec<Vec<usize>> = Vec::new();
+    for own in place {
+        let guarantee = cells[*own].guarantee;
+        match apart.iter_mut().find(|group| cells[group[0]].guarantee == guarantee) {
+            Some(group) => group.push(*own),
+            None => apart.push(vec![*own]),
+        }
+    }
+    let of_group = |group: Vec<usize>| match group.len() <= LANES_MAX {
+        true => all_pairs(&group),
+        false => group[1..].iter().map(|right| lane_pair(group[0], *right)).collect(),
     };
-    let with_first = place.iter().filter_map(|right| Some((first(right)?, *right)));
-    with_first.filter(|(left, right)| left != right).map(|(l, r)| pair(l, r)).collect()
+    apart.into_iter().flat_map(of_group).collect()
+}
+
+/// Each of these cells with each after it.
+fn all_pairs(place: &[usize]) -> Vec<Pair> {
+    let from = |(index, left): (usize, &usize)| {
+        let left = *left;
+        place[index + 1..].iter().map(move |right| lane_pair(left, *right))
+    };
+    place.iter().enumerate().flat_map(from).collect()
+}
+
+fn lane_pair(left: usize, right: usize) -> Pair {
+    Pair { left, right, factor: LANE.to_owned() }
 }
 
 /// Cells with the same key, in their order.
@@ -174,7 +190,8 @@ fn along_all_axes(cells: &[Cell], axes: &BTreeSet<&str>) -> Vec<Pair> {
     pairs
 }
 
-/// More lanes than this at one place are compared with the first of their guarantee only.
+/// More lanes than this at one place are compared within their guarantee only; more of one
+/// guarantee, with its first only.
 const LANES_MAX: usize = 12;
 
 #[cfg(test)]
@@ -253,7 +270,7 @@ mod tests {
         cells[0].guarantee = Guarantee::AtMostOnce;
         cells[13].guarantee = Guarantee::AtMostOnce;
         let pairs = pairs(&cells);
-        assert_eq!(pairs.len(), 12, "those of another guarantee have a first one of their own");
+        assert_eq!(pairs.len(), 66 + 1, "all pairs of twelve, and of two of another guarantee");
         assert!(pairs.iter().any(|pair| (pair.left, pair.right) == (0, 13)));
     }
 

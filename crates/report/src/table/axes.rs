@@ -8,6 +8,7 @@ use crate::summary::cell::is_reference;
 use crate::summary::lateness::{Lateness, is_withheld};
 use crate::summary::metric::ends;
 use crate::summary::{Cell, Matrix, Metric, Summary, cell_name};
+use crate::terminal::fold::shown_width;
 use crate::terminal::{Style, drawn, ruled};
 use crate::view::columns::{ELSEWHERE, INVALID_MARK, LAG_MARK, title};
 
@@ -108,7 +109,7 @@ impl<'a> Grid<'a> {
             let mut number = self.lanes.len() - first;
             let table = loop {
                 let table = self.part(first..first + number, figure, style);
-                let fits = |line: &str| line.chars().count() <= usize::from(style.width);
+                let fits = |line: &str| shown_width(line) <= usize::from(style.width);
                 if number == 1 || table.lines().all(fits) {
                     break table;
                 }

@@ -40,10 +40,10 @@ fn interval(table: &str) -> Option<String> {
     let has_two = table.contains("/-");
     let sign = match (has_one, has_two) {
         (false, false) => return None,
-        (true, false) => "± the longer side of the mean's interval at 95 %",
-        (false, true) => "+a/-b both sides of the mean's interval at 95 %",
+        (true, false) => "±  95 % interval of the mean (the longer side)",
+        (false, true) => "+a/-b  95 % interval of the mean (both sides)",
         (true, true) => {
-            "± the longer side of the mean's interval at 95 %, +a/-b both if one is far longer"
+            "±  95 % interval of the mean; if its sides differ much, both are given: +a/-b"
         }
     };
     Some(format!("{sign}; the methods are in summary.json and report.html"))
@@ -86,10 +86,10 @@ mod tests {
             (" mqtt  1.23 ms d   2\n", "d  delivery time"),
             (" mqtt  2.50 s s\n", "s  service time"),
             (" mqtt  1.23 ± 0.04 µs o  2\n", "o  one-way time"),
-            (" mqtt  ∞\n", "∞  in the lost share"),
+            (" mqtt  ∞\n", "∞  too many messages were lost"),
             (" mqtt  0 (≤ 0.3 %)\n", "0 (≤ x)  none of n lost"),
-            (" mqtt  1.23 ± 0.04 ms\n", "± the longer side"),
-            (" mqtt  1.23 +0.37/-0.12 ms\n", "+a/-b both sides"),
+            (" mqtt  1.23 ± 0.04 ms\n", "±  95 % interval of the mean"),
+            (" mqtt  1.23 +0.37/-0.12 ms\n", "+a/-b  95 % interval of the mean"),
         ] {
             let lines = of(sign, Style::plain(80));
             assert!(lines.iter().any(|own| own.starts_with(line)), "{sign}: {lines:?}");
@@ -99,7 +99,7 @@ mod tests {
         let only = "at least once, reference\n mqtt  1.23 ms\n";
         assert_eq!(of(only, Style::plain(80)), [""; 0]);
         let both = of("1.0 ± 0.1 ms  1.0 +0.2/-0.1 ms", Style::plain(80));
-        assert!(both[0].contains("+a/-b both if one is far longer"), "{both:?}");
+        assert!(both[0].contains("if its sides differ much, both are given: +a/-b"), "{both:?}");
         let ascii = Style { is_ascii: true, ..Style::plain(80) };
         assert!(of(" mqtt   inf  0 (<= 0.3 %)\n", ascii).len() == 2);
     }

@@ -27,7 +27,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
     for (index, goal) in limit.goals.iter().enumerate() {
         let _ = writeln!(text, "  {}", goal.sentence);
         if let Some(per_s) = goal.conditional_throughput_per_s {
-            let _ = writeln!(text, "    conditional throughput {} at the lower bound", rate(per_s));
+            let _ = writeln!(text, "    at the lower bound {} arrived", rate(per_s));
         }
         if let Some(why) = goal.missed_by.as_ref().filter(|_| goal.outcome != "never-met") {
             let _ = writeln!(text, "    missed at the upper bound by: {why}");

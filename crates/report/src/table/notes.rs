@@ -1,12 +1,14 @@
 //! Notes below the table: losses, warnings and what to do about them, failed trials, and the
 //! meaning of the signs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 use weigh_model::Rule;
 use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::legend;
-use crate::figures::{count, share};
+use crate::figures::{count, share, spoken};
 use crate::summary::cell_name::point_name;
 use crate::summary::headlines::HEADLINES;
 use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
@@ -89,13 +91,7 @@ fn scenes(summary: &Summary) -> Vec<String> {
     let mut lines: Vec<String> = wire_bytes::scenes(summary).into_iter().map(line).collect();
     let has = |cell: &Cell| cell.metrics.contains_key("wire.bytes_per_message");
     if summary.cells.iter().any(has) {
-        lines.push(
-            "wire: all bytes at the clients' interfaces from Ethernet up, both directions; a \
-             message's share of set-up and tear-down is in its bytes; content: what the streams \
-             carried, bodies and protocol; a session is one connection; packets again: \
-             retransmissions in a repetition"
-                .to_owned(),
-        );
+        lines.extend(WIRE_WORDS.map(str::to_owned));
     }
     lines.extend(radio::lines(summary));
     lines.extend(too_early::lines(summary));
@@ -186,36 +182,57 @@ fn differences(summary: &Summary) -> Vec<String> {
         return lines;
     }
     let interval = match lines.iter().any(|own| own.contains('±')) {
-        true => ", ± its interval at 95 % over repetitions",
-        false => " over repetitions",
+        true => ", ± that ratio's 95 % interval over repetitions",
+        false => "",
     };
-    let mut block = vec![format!("compared by the ratio of means{interval}:")];
+    let mut block = vec![format!("compared by the ratio of two means{interval}:")];
     block.extend(lines);
     block
 }
 
-/// Pairs without a ratio, and why: each reason once. Different guarantees are already visible as
-/// groups of the table.
+/// Pairs that were not compared for the same reason.
+struct Refused<'s> {
+    reason: &'s str,
+    pairs: Vec<[&'s str; 2]>,
+    /// Metrics concerned, if a pair was compared in others.
+    metrics: Vec<String>,
+}
+
+/// Pairs without a ratio, and why: each reason once, with its metrics if the pair has a ratio in
+/// others. Different guarantees are already visible as groups of the table.
 fn not_compared(summary: &Summary) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<[&str; 2]>)> = Vec::new();
+    let mut answers: BTreeMap<[&str; 2], BTreeSet<Option<&str>>> = BTreeMap::new();
+    for own in &summary.comparisons {
+        let pair = [own.left.as_str(), own.right.as_str()];
+        answers.entry(pair).or_default().insert(own.reason.as_deref());
+    }
+    let mut reasons: Vec<Refused<'_>> = Vec::new();
     for comparison in &summary.comparisons {
         let reason = comparison.reason.as_deref();
         let reason = reason.filter(|_| comparison.verdict == Verdict::Refused);
         let Some(reason) = reason.filter(|text| !text.ends_with("(L08)")) else { continue };
         let pair = [comparison.left.as_str(), comparison.right.as_str()];
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, pairs)) if pairs.contains(&pair) => {}
-            Some((_, pairs)) => pairs.push(pair),
-            None => reasons.push((reason, vec![pair])),
+        let at = reasons.iter().position(|own| own.reason == reason).unwrap_or_else(|| {
+            reasons.push(Refused { reason, pairs: Vec::new(), metrics: Vec::new() });
+            reasons.len() - 1
+        });
+        let Refused { pairs, metrics, .. } = &mut reasons[at];
+        let metric = spoken(&comparison.metric);
+        if answers[&pair].len() > 1 && !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
         }
     }
-    let line = |(reason, pairs): (&str, Vec<[&str; 2]>)| {
+    let line = |Refused { reason, pairs, metrics }: Refused<'_>| {
         let about = match &pairs[..] {
             [[left, right]] => format!("{left} and {right}"),
             many => format!("{} pairs", many.len()),
         };
         let fix = if reason.starts_with("patterns differ") { ALIKE } else { "" };
-        format!("{about}: {reason}{fix}")
+        let of = if metrics.is_empty() { String::new() } else { metrics.join(", ") + ": " };
+        format!("{about}: {of}{reason}{fix}")
     };
     titled("not compared", capped(reasons.into_iter().map(line).collect(), REASONS_MAX))
 }
@@ -342,8 +359,10 @@ fn failures(summary: &Summary) -> Vec<String> {
     titled("not done", capped(summary.failures.iter().map(line).collect(), LINES_MAX))
 }
 
+/// How a search ended; after other runs the answer says it.
 fn outcome(summary: &Summary) -> Vec<String> {
     match summary.run.outcome.as_str() {
+        _ if summary.limits.is_empty() => Vec::new(),
         "done" => Vec::new(),
         outcome => vec![format!("the run is {outcome}: these are its results so far")],
     }
@@ -357,6 +376,15 @@ fn titled(title: &str, lines: Vec<String>) -> Vec<String> {
     block.extend(lines.into_iter().map(|line| format!("  {line}")));
     block
 }
+
+/// Headings of figures of the wire.
+const WIRE_WORDS: [&str; 4] = [
+    "wire: all bytes at the clients' interfaces from Ethernet up, both directions; per message, \
+     with its share of set-up and tear-down",
+    "content: bytes of the streams, both bodies and protocol",
+    "session: one connection",
+    "packets again: retransmissions per repetition",
+];
 
 const TICK: &str = "✓";
 

@@ -11,6 +11,20 @@ pub struct Style {
     pub has_colour: bool,
     /// As a table of Markdown.
     pub is_markdown: bool,
+    /// Columns of the table of a run.
+    pub extent: Extent,
+}
+
+/// Columns of the table of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// Those that answer most questions, in at most [`WIDTH_MAX`] columns of the terminal.
+    Key,
+    /// All, in as many tables as the width needs.
+    #[default]
+    All,
+    /// All in one table, whatever its width.
+    Wide,
 }
 
 impl Style {
@@ -32,17 +46,19 @@ impl Style {
             is_ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
             has_colour: terminal_width.is_some() && set("NO_COLOR").is_none() && !is_dumb,
             is_markdown: false,
+            extent: Extent::Key,
         }
     }
 
     /// Plain text of this width: for files and tests.
-    pub fn plain(width: u16) -> Style {
-        Style { width, is_ascii: false, has_colour: false, is_markdown: false }
+    pub const fn plain(width: u16) -> Style {
+        let extent = Extent::All;
+        Style { width, is_ascii: false, has_colour: false, is_markdown: false, extent }
     }
 
     /// Markdown, for a README or an issue.
     pub fn markdown() -> Style {
-        Style { width: u16::MAX, is_ascii: false, has_colour: false, is_markdown: true }
+        Style { is_markdown: true, ..Style::plain(u16::MAX) }
     }
 }
 
@@ -63,5 +79,8 @@ pub(crate) const RED: &str = "\x1b[31m";
 pub(crate) const RESET: &str = "\x1b[0m";
 
 const WIDTH_WITHOUT_TERMINAL: u16 = 100;
+
+/// Columns of the widest table that is shown without being asked for.
+pub const WIDTH_MAX: u16 = 100;
 
 const WIDTH_MIN: u16 = 60;

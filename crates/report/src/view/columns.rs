@@ -4,40 +4,15 @@ use weigh_model::{Guarantee, metrics};
 
 use super::late;
 use crate::figures::{
-    between, bytes, capital, count, lost, three_digits, time, time_between, time_with_lag,
+    between, between_longer, between_short, bytes, capital, count, lost, three_digits, time,
+    time_in, time_with_lag,
 };
 use crate::summary::cell::is_reference;
 use crate::summary::comparisons::polls;
 use crate::summary::lateness::{Lateness, instead, is_withheld};
 use crate::summary::metric::ends;
 use crate::summary::{Cell, Metric, Summary};
-use crate::terminal::Style;
-
-/// A row of the table, independent of its drawing.
-pub(crate) enum Row<'a> {
-    /// The title of the group that follows.
-    Title(String),
-    /// A cell and its figures, one for every heading.
-    Figures(&'a Cell, Vec<String>),
-}
-
-/// The headings of all columns.
-pub(crate) fn headings(summary: &Summary) -> impl Iterator<Item = String> {
-    columns(summary).map(|column| column.heading().replace('\n', " "))
-}
-
-/// All rows with all columns.
-pub(crate) fn rows(summary: &Summary) -> Vec<Row<'_>> {
-    let figures = |cell: &Cell| -> Vec<String> {
-        columns(summary).map(|column| column.show(cell, Style::markdown())).collect()
-    };
-    let mut rows = Vec::new();
-    for (guarantee, is_reference, cells) in groups(summary) {
-        rows.push(Row::Title(title(guarantee, is_reference)));
-        rows.extend(cells.into_iter().map(|cell| Row::Figures(cell, figures(cell))));
-    }
-    rows
-}
+use crate::terminal::{Extent, Style};
 
 /// The title of a group.
 pub(crate) fn title(guarantee: Guarantee, is_reference: bool) -> String {
@@ -76,7 +51,9 @@ pub(crate) struct Column {
     /// The metric, or the heading if it shows none.
     name: &'static str,
     pub(crate) part: Part,
-    show: fn(&Cell, &str, Style) -> String,
+    /// True if it is shown without `--wide`.
+    is_key: bool,
+    show: Show,
 }
 
 impl Column {
@@ -97,8 +74,15 @@ impl Column {
     }
 }
 
-const fn column(name: &'static str, part: Part, show: fn(&Cell, &str, Style) -> String) -> Column {
-    Column { name, part, show }
+type Show = fn(&Cell, &str, Style) -> String;
+
+const fn column(name: &'static str, part: Part, show: Show) -> Column {
+    Column { name, part, is_key: false, show }
+}
+
+/// A column that is shown without `--wide`.
+const fn key(name: &'static str, part: Part, show: Show) -> Column {
+    Column { name, part, is_key: true, show }
 }
 
 /// The heading of the column `name`: that of the table, or the metric in words with its unit.
@@ -157,43 +141,66 @@ pub(crate) fn columns(summary: &Summary) -> impl Iterator<Item = &'static Column
         Part::Polls => is_asked,
         Part::Wire => is_heard,
         Part::Energy => has(column.name),
+        _ if column.name == CONNECTION_MEMORY => has(CONNECTION_MEMORY),
         _ => is_late || column.name != LATE,
     })
 }
 
+/// The columns that answer most questions: those with a figure in any cell. A rate that was set
+/// and the memory of a whole server say less than what is shown instead.
+pub(crate) fn key_columns(summary: &Summary) -> Vec<&'static Column> {
+    let has_rate = |cell: &Cell| {
+        cell.point.get("load.rate").is_some_and(|rate| !rate.is_null())
+            || summary.run.plan.load.rate.is_some()
+    };
+    let are_paced = summary.cells.iter().all(has_rate);
+    let has_each = summary.cells.iter().any(|cell| cell.metrics.contains_key(CONNECTION_MEMORY));
+    let is_needed = |column: &&Column| match column.name {
+        "throughput_out_per_s" => !are_paced,
+        "target_memory_bytes.max" => !has_each,
+        _ => true,
+    };
+    let is_known = |column: &&Column| {
+        let plain = Style::plain(0);
+        summary.cells.iter().any(|cell| column.show(cell, plain) != ABSENT)
+    };
+    columns(summary).filter(|own| own.is_key).filter(is_needed).filter(is_known).collect()
+}
+
 const COLUMNS: &[Column] = &[
-    column("protocol, target", Part::All, |cell, _, _| row_name(cell)),
-    column("response_time_ns.p50", Part::Time, latency),
-    column("response_time_ns.p99", Part::Time, latency),
+    key("protocol, target", Part::All, |cell, _, _| row_name(cell)),
+    key("response_time_ns.p50", Part::Time, latency),
+    key("response_time_ns.p99", Part::Time, latency),
     column("response_time_ns.max", Part::Time, latency),
     column("throughput_in_per_s", Part::Rate, rate),
-    column("throughput_out_per_s", Part::Rate, rate),
+    key("throughput_out_per_s", Part::Rate, rate),
     column("send_lag_ns.p99", Part::Rate, send_lag),
     column("scheduled", Part::Ledger, |cell, _, _| count(cell.ledger.scheduled)),
     column("delivered", Part::Ledger, |cell, _, _| known(cell.ledger.delivered)),
-    column(LATE, Part::Ledger, |cell, _, _| count(cell.ledger.late)),
-    column("lost", Part::Ledger, |cell, _, style| lost_of(cell, style)),
+    key(LATE, Part::Ledger, |cell, _, _| count(cell.ledger.late)),
+    key("lost", Part::Ledger, |cell, _, style| lost_of(cell, style)),
     column("dup", Part::Ledger, |cell, _, _| count(cell.ledger.duplicates)),
     column("target_cpu_percent.mean", Part::Cost, rate),
-    column("target_cpu_us_per_message", Part::Cost, rate),
-    column("target_memory_bytes.max", Part::Cost, |cell, name, _| plain(cell, name, bytes)),
+    key("target_cpu_us_per_message", Part::Cost, rate),
+    key("target_memory_bytes.max", Part::Cost, |cell, name, _| plain(cell, name, bytes)),
+    key(CONNECTION_MEMORY, Part::Cost, memory_each),
     column("generator_cpu_percent.max", Part::Cost, whole),
-    column("delivery_time_ns.p50", Part::Polls, delivery),
-    column("delivery_time_ns.p99", Part::Polls, delivery),
+    key("delivery_time_ns.p50", Part::Polls, delivery),
+    key("delivery_time_ns.p99", Part::Polls, delivery),
     column("poll_wait_time_ns.mean", Part::Polls, poll_wait),
     column("poll_round_trip_time_ns.mean", Part::Polls, part),
     column("handling_time_ns.mean", Part::Polls, part),
     column("polls", Part::Polls, rate),
     column("empty_polls", Part::Polls, rate),
     column("messages_per_poll", Part::Polls, rate),
-    column(WIRE_BYTES, Part::Wire, rate),
+    key(WIRE_BYTES, Part::Wire, wire_bytes),
     column("wire.transport.bytes_per_message", Part::Wire, rate),
     column("wire.application.bytes_per_message", Part::Wire, rate),
     column("wire.bytes_per_session", Part::Wire, rate),
     column("wire.phases.set_up.bytes_per_session", Part::Wire, rate),
     column("wire.phases.tear_down.bytes_per_session", Part::Wire, rate),
     column("wire.retransmitted_packets", Part::Wire, whole),
-    column("energy_j_per_message", Part::Energy, rate),
+    key("energy_j_per_message", Part::Energy, rate),
     column("energy_above_idle_j_per_message", Part::Energy, rate),
     column("energy_j_per_session", Part::Energy, rate),
     column("energy_mah_per_session", Part::Energy, rate),
@@ -280,7 +287,9 @@ pub(crate) fn part(cell: &Cell, name: &str, style: Style) -> String {
         Some(Metric { value: None, .. }) => INFINITE.to_owned(),
         Some(metric) => {
             let ends = ends(metric).filter(|_| !name.ends_with(".max"));
-            metric.value.map_or(ABSENT.into(), |v| time_between(v, ends, style.is_ascii))
+            metric
+                .value
+                .map_or(ABSENT.into(), |v| time_in(v, ends, style.is_ascii, interval_of(style)))
         }
         None => ABSENT.to_owned(),
     }
@@ -290,10 +299,34 @@ fn send_lag(cell: &Cell, name: &str, style: Style) -> String {
     plain(cell, name, |lag| time(lag, style.is_ascii))
 }
 
-fn rate(cell: &Cell, name: &str, _: Style) -> String {
+/// How a table shows an interval: that of key columns by its longer side.
+fn interval_of(style: Style) -> fn(f64, Option<(f64, f64)>) -> String {
+    if style.extent == Extent::Key { between_longer } else { between_short }
+}
+
+fn rate(cell: &Cell, name: &str, style: Style) -> String {
     let metric = cell.metrics.get(name);
+    let between = interval_of(style);
     let figure = metric.and_then(|metric| Some(between(metric.value?, ends(metric))));
     figure.unwrap_or_else(|| ABSENT.to_owned())
+}
+
+/// Bytes of a message; among the key columns without their interval, which is narrow.
+fn wire_bytes(cell: &Cell, name: &str, style: Style) -> String {
+    if style.extent == Extent::Key { whole(cell, name, style) } else { rate(cell, name, style) }
+}
+
+/// The largest loss rate that the cells without losses leave open, as `0 (≤ 0.05 %)`, and the
+/// fewest messages of one of them; `None` if each lost some.
+pub(crate) fn loss_bound(summary: &Summary, style: Style) -> Option<(String, u64)> {
+    let none = summary.cells.iter().filter(|cell| cell.ledger.lost == Some(0));
+    let fewest = none.map(|cell| cell.ledger.sent).filter(|sent| *sent > 0).min()?;
+    Some((lost(0, fewest, style.is_ascii), fewest))
+}
+
+/// Memory of a connection; 0 if the server's did not grow measurably.
+fn memory_each(cell: &Cell, name: &str, _: Style) -> String {
+    plain(cell, name, |each| bytes(each.max(0.0)))
 }
 
 /// A mean over the repetitions without its interval.
@@ -315,6 +348,10 @@ fn known(number: Option<u64>) -> String {
 
 fn lost_of(cell: &Cell, style: Style) -> String {
     let number = cell.ledger.lost;
+    // A line below the table has the bound of all cases without losses.
+    if style.extent == Extent::Key {
+        return known(number);
+    }
     number.map_or("unknown".into(), |number| lost(number, cell.ledger.sent, style.is_ascii))
 }
 
@@ -323,6 +360,8 @@ const LATE: &str = "late";
 
 /// Files with everything that does not fit into the terminal.
 pub(crate) const ELSEWHERE: &str = "report.html, cells.csv and summary.json have them";
+
+const CONNECTION_MEMORY: &str = "target_memory_bytes_per_connection";
 
 const WIRE_BYTES: &str = "wire.bytes_per_message";
 

@@ -42,15 +42,15 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
             .to_owned(),
     );
     lines.push(format!(
-        "  one each {}: the device sleeps, sends one message, and sleeps again; on a kept \
-         connection (with the keep-alives that it needs), or on a new one if each message has \
-         its own; J/message is above sleeping; producers only",
+        "  one each {}: the device sleeps, sends one message, and sleeps again. It keeps its \
+         connection with keep-alives, or opens a new one if each message has its own. J/message \
+         leaves out the energy of sleeping. Only producers are modelled",
         span(modelled.every_s)
     ));
     lines.push(format!(
         "  \u{b1} at 95 %: {} draws of the coefficients (seed {}) and the spread from run to \
-         run; the interval does not cover effects missing from the model, and a ratio uses one \
-         model; for the sources type weigh energy devices",
+         run. Both sides of a ratio share the model's errors, so it is more certain. Effects \
+         missing from the model are not covered. For the sources type weigh energy devices",
         crate::figures::count(modelled.draws),
         modelled.seed
     ));
@@ -61,7 +61,8 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
             .take(NAMED)
             .map(contribution)
             .collect();
-        (!first.is_empty()).then(|| format!("  {cell}, {title} depends on: {}", first.join(", ")))
+        (!first.is_empty())
+            .then(|| format!("  {cell}, {title}: the uncertainty is {}", first.join(", ")))
     };
     for cell in &modelled.cells {
         lines.extend(cell.keep_alives.iter().map(|text| format!("  {}: {text}", cell.cell)));
@@ -98,7 +99,7 @@ fn ratio(own: &ModelledRatio) -> String {
 }
 
 fn contribution(own: &Contribution) -> String {
-    format!("{} {}", own.name, percent(own.share * 100.0))
+    format!("{} from {}", percent(own.share * 100.0), own.name)
 }
 
 /// A span as people say it: `1 min`, `12.9 h`.

@@ -11,8 +11,8 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
         let (message, session) = (of(MESSAGE)?, of(SESSION)?);
         let link = cell.scene.get("path.link").map_or("its link layer", String::as_str);
         Some(format!(
-            "{}: on the air {} B/msg, {} B/session, with the radio's link layer ({link}); the wire \
-             columns and the capture have the 14 B per packet of the emulated Ethernet",
+            "{}: on the air {} B/msg, {} B/session, with the radio's headers ({link}). The wire \
+             columns and the capture have 14 B of Ethernet per packet instead",
             cell.name,
             three_digits(message),
             three_digits(session)

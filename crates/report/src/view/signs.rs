@@ -16,11 +16,13 @@ pub(crate) const ONE_WAY: &str = "o  one-way time (sent to delivered): more than
                                   delivery time was the generator's lateness";
 
 /// A quantile among the lost messages.
-pub(crate) const INFINITE: &str = "∞  in the lost share: the time of a lost message is infinite";
+pub(crate) const INFINITE: &str =
+    "∞  too many messages were lost: this percentile has no finite time";
 
 /// The bound of a loss that was not seen.
 pub(crate) const NO_LOSS: &str = "0 (≤ x)  none of n lost (≤ 3/n at 95 %): the true loss rate is \
                                   below x with 95 % confidence";
 
 /// A time of which a part is the generator's lateness.
-pub(crate) const LATE: &str = "l  a part of it is the generator's lateness";
+pub(crate) const LATE: &str = "l  part of this time is the generator's delay; the real time is \
+                               within the range";

@@ -45,6 +45,39 @@ fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
     text
 }
 
+/// Whether they hold, as in the answer, with the conditions that do not; `None` if the plan has
+/// none.
+pub(crate) fn verdict(summary: &Summary) -> Option<String> {
+    let open = summary.thresholds.iter().filter(|threshold| !threshold.holds);
+    let open: Vec<&str> = open.map(|threshold| threshold.condition.as_str()).collect();
+    let which = if open.is_empty() { String::new() } else { format!(": {}", open.join("; ")) };
+    (!summary.thresholds.is_empty()).then(|| held(summary) + &which)
+}
+
+/// How many of them hold, in words.
+pub(crate) fn held(summary: &Summary) -> String {
+    let count = |wanted: Answer| {
+        summary.thresholds.iter().filter(|threshold| threshold.answer() == wanted).count()
+    };
+    let all = summary.thresholds.len();
+    let together = |number: usize, word: &str, plural: &str| match (number, all) {
+        (1, 1) => format!("The threshold {word}"),
+        (2, 2) => format!("Both thresholds {plural}"),
+        (number, all) if number == all => format!("All {all} thresholds {plural}"),
+        (number, all) => format!("{number} of {all} thresholds {plural}"),
+    };
+    let parts = [
+        (count(Answer::Failed), "failed", "failed"),
+        (count(Answer::Undecided), "could not be decided", "could not be decided"),
+    ];
+    let open: Vec<String> = parts
+        .into_iter()
+        .filter(|(number, ..)| *number > 0)
+        .map(|(number, word, plural)| together(number, word, plural))
+        .collect();
+    if open.is_empty() { together(all, "holds", "hold") } else { open.join(", ") }
+}
+
 /// Cells that a sentence names.
 const NAMES_MAX: usize = 3;
 

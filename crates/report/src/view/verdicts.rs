@@ -58,15 +58,16 @@ fn together(summary: &Summary, has_sign: bool) -> String {
         return String::new();
     }
     let mut text = format!(
-        "  {} comparisons, {} significant ({} expected by chance)",
+        "  {} comparisons, {} significant. Chance alone would give about {} on average",
         count(of.compared.into()),
         count(of.called.into()),
         exact((of.expected_by_chance * 10.0).round() / 10.0),
     );
     if of.standing < of.called {
         let standing = count(of.standing.into());
-        let others = if has_sign { ", ? marks the others" } else { "" };
-        text += &format!("; {standing} are significant when all are considered together{others}");
+        let others = if has_sign { "; ? marks the others" } else { "" };
+        text +=
+            &format!(". Corrected for several comparisons, {standing} stay significant{others}");
     }
     text
 }

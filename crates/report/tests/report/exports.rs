@@ -115,7 +115,11 @@ fn depth(text: &str) -> i32 {
 #[test]
 fn the_markdown_table_is_whole_and_its_groups_are_seen() {
     let text = markdown::table(&summary(), &names(&["response_time_ns.p50", "lost"]));
-    let (table, notes) = text.split_once("\n\n").unwrap();
+    let [title, answer, table, notes] = text.split("\n\n").collect::<Vec<_>>()[..] else {
+        panic!("title, answer, table and notes: {text}")
+    };
+    assert!(title.starts_with("**HTTP/1.1 and MQTT compared: "), "{title}");
+    assert!((2..=6).contains(&answer.lines().count()), "{answer}");
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines[0], "| protocol, target | response p50 | lost |");
     assert_eq!(lines[1], "| :--- | ---: | ---: |");

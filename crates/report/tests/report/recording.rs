@@ -54,12 +54,31 @@ fn a_run_is_read_back_as_it_was_and_its_folder_is_complete() {
         .collect();
     names.sort();
     insta::assert_snapshot!("folder", names.join("\n"));
-    let table = text("01-http1-on-reference.response_time_ns.hgrm");
+    let names = || fs::read_dir(folder.path().join("histograms")).unwrap();
+    let mut names: Vec<String> =
+        names().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    insta::assert_snapshot!("histograms", names.join("\n"));
+    let table = text("histograms/01-http1-on-reference.response_time_ns.hgrm");
     assert!(table.contains("Total count    =          500]"), "{table}");
-    let log = text("01-http1-on-reference.response_time_ns.hlog");
+    let log = text("histograms/01-http1-on-reference.response_time_ns.hlog");
     let lines = log.lines().filter(|line| line.starts_with("Tag=response_time_ns,"));
     assert_eq!(lines.count(), 5);
     assert!(log.contains("Tag=response_time_ns,1.000,1.000,1.000,HISTFAAA"), "{log}");
+}
+
+/// An earlier version wrote recorded times next to the journal: they are not kept twice.
+#[test]
+fn results_that_are_written_again_leave_the_old_place() {
+    let events = run();
+    let (folder, read) = replayed("moved", &events);
+    let name = "01-http1-on-reference.response_time_ns.hgrm";
+    for own in [name, "mine.hgrm"] {
+        fs::write(folder.path().join(own), "old").unwrap();
+    }
+    folder.write_results(&read).unwrap();
+    assert!(!folder.path().join(name).exists() && folder.path().join("mine.hgrm").is_file());
+    assert_ne!(fs::read_to_string(folder.path().join("histograms").join(name)).unwrap(), "old");
 }
 
 #[test]

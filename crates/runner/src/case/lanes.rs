@@ -235,7 +235,7 @@ fn protocols() -> Vec<&'static str> {
     registry::PROTOCOLS.iter().map(|own| own.name()).collect()
 }
 
-/// Resolves words to lanes; without words, those of the main job.
+/// Resolves words to lanes; without words, the default protocols.
 ///
 /// # Errors
 /// An unknown word, and settings that a lane does not accept.
@@ -350,18 +350,18 @@ fn staged(
     make(protocol, Against::Pipeline(Box::new(pipeline)), &usual, &own)
 }
 
-/// Words of the main job: the default protocols with their reference servers, and Mosquitto if it
-/// is installed.
+/// Words that stand for none: the default protocols with their reference servers, and Mosquitto if
+/// it is installed.
 fn default_words(catalogue: &Catalogue) -> Vec<String> {
     let compared = registry::PROTOCOLS.iter().filter(|own| own.properties().is_compared);
-    let mut words: Vec<String> = compared.map(|own| own.name().to_owned()).collect();
-    let is_installed = catalogue
-        .choose("mosquitto")
-        .is_ok_and(|choice| weigh_testbed::find::find(choice.target).is_some());
-    if is_installed {
-        words.push("mosquitto".to_owned());
-    }
-    words
+    let words = compared.map(|own| own.name().to_owned());
+    words.chain(mosquitto(catalogue)).collect()
+}
+
+/// Returns the word for Mosquitto, if it is installed.
+pub fn mosquitto(catalogue: &Catalogue) -> Option<String> {
+    let choice = catalogue.choose("mosquitto").ok()?;
+    weigh_testbed::find::find(choice.target).map(|_| "mosquitto".to_owned())
 }
 
 /// Returns the reference brokers, and every installed target whose first protocol one of them

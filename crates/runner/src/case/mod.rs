@@ -8,6 +8,7 @@ pub mod check;
 pub mod fetched;
 pub mod known;
 pub mod lanes;
+pub mod main_job;
 pub mod material;
 pub mod paths;
 pub mod patience;

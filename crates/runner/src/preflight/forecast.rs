@@ -131,8 +131,7 @@ impl<'f> Forecast<'f> {
 
 /// Number and duration of the trials of a plan with these cases.
 pub fn times(plan: &Plan, cases: &[Case], catalogue: &Catalogue) -> time::Forecast {
-    let is_heard = plan.observe.wire || plan.observe.pcap;
-    let expected = |case| overhead::expected(case, is_heard, catalogue);
+    let expected = |case| overhead::expected(case, &plan.observe, catalogue);
     let expected: Vec<time::Expected<'_>> = cases.iter().map(expected).collect();
     time::forecast(plan, &expected)
 }

@@ -5,6 +5,7 @@ pub mod due;
 pub mod forecast;
 pub mod overhead;
 pub mod patience;
+pub mod reach;
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, ToSocketAddrs};

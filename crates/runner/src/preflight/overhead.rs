@@ -2,7 +2,9 @@
 //! studies on a quiet machine of two cores, in a release build.
 
 use weigh_limit::{Goal, Search};
+use weigh_model::counters::SysChoice;
 use weigh_model::hop::HopStage;
+use weigh_model::plan::Observe;
 use weigh_model::{Nanos, tls};
 use weigh_plan::forecast::{Expected, round_trip};
 use weigh_testbed::catalogue::Catalogue;
@@ -10,11 +12,13 @@ use weigh_testbed::catalogue::Catalogue;
 use crate::case::Case;
 use crate::case::lanes::Against;
 
-/// A case with the time of its trial besides the load. `is_heard` is true if its wire, if any, is
-/// captured.
-pub fn expected<'c>(case: &'c Case, is_heard: bool, catalogue: &Catalogue) -> Expected<'c> {
-    let path = case.path.as_ref();
-    Expected { load: &case.load, path, overhead: of_trial(case, is_heard, catalogue, COUNTED) }
+/// A case with the time of its trial besides the load, in a plan that observes this. A wire, if
+/// there is any, is captured if the plan says so.
+pub fn expected<'c>(case: &'c Case, observe: &Observe, catalogue: &Catalogue) -> Expected<'c> {
+    let is_heard = observe.wire || observe.pcap;
+    let counted = if observe.sys == SysChoice::Off { MANAGED } else { COUNTED };
+    let overhead = of_trial(case, is_heard, catalogue, counted);
+    Expected { load: &case.load, path: case.path.as_ref(), overhead }
 }
 
 /// Time of a trial of a search besides its load, warm-up included. Counters are awaited only after

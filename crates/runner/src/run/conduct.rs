@@ -13,12 +13,14 @@ use weigh_report::{RunFolder, Summary};
 use crate::case::check::check_trial;
 use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
+use crate::preflight::reach;
 use crate::probe::Probes;
 use crate::probes::metering::Metering;
 use crate::probes::{PROBES, alignment_load, external_meter};
 use crate::run::baseline::{Baselines, Bench, Kind};
 use crate::run::experiment::{Experiment, Finished, Place};
 use crate::run::history::{RunHistory, not_recorded};
+use crate::run::live_file::LiveFile;
 use crate::run::resumption::Begun;
 use crate::run::run_record::RunRecord;
 use crate::run::session::Session;
@@ -26,6 +28,7 @@ use crate::search::trials;
 use crate::targets::hosts::Privileges;
 use crate::targets::observers::Observers;
 use crate::trial::identity::Trials;
+use crate::watcher::Silent;
 
 /// Runs the trials of a run and records them; returns the first failure of a trial.
 pub trait Work:
@@ -69,6 +72,10 @@ impl Experiment<'_> {
         self.check()?;
         self.metering = Metering::open(&self.plan.observe)?;
         self.lookouts = Observers::open(&self.plan.observe.target, &self.cases)?;
+        if matches!(self.place, Place::Below(_)) {
+            // Experiments of a study report a server that is gone one by one.
+            reach::check(&self.cases)?;
+        }
         let interrupts = Arc::clone(&self.interrupts);
         let started = SystemTime::now();
         let folder = match self.place {
@@ -78,6 +85,7 @@ impl Experiment<'_> {
         let folder = folder.map_err(not_recorded)?;
         folder.write_plan(&self.plan).map_err(not_recorded)?;
         let journal = folder.create_journal().map_err(not_recorded)?;
+        self.show_live(&folder);
         let mut chronicle =
             RunHistory::new(RunRecord::new(journal, &[]), Sequence::new(&self.plan));
         self.baselines = Baselines::new(self.calibrate(&interrupts));
@@ -143,6 +151,7 @@ impl Experiment<'_> {
         }
         self.metering = Metering::open(&self.plan.observe)?;
         self.lookouts = Observers::open(&self.plan.observe.target, &self.cases)?;
+        self.show_live(&folder);
         let mut chronicle = RunHistory::new(RunRecord::new(journal, &events), sequence);
         chronicle.put_down(Event::RunResumed(Box::new(RunResumed {
             at: rfc3339(SystemTime::now()),
@@ -157,6 +166,13 @@ impl Experiment<'_> {
             true => self.carry_out(folder, chronicle, &interrupts, trials::go_on),
             false => self.carry_out(folder, chronicle, &interrupts, follow_the_plan),
         }
+    }
+
+    /// Writes every second of the run to its live file from now on.
+    fn show_live(&mut self, folder: &RunFolder) {
+        let shown = std::mem::replace(&mut self.watcher, Box::new(Silent));
+        shown.begun(folder.path());
+        self.watcher = Box::new(LiveFile::begin(folder.path(), shown));
     }
 
     fn check(&self) -> Result<(), Stop> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use weigh_model::counters::SysChoice;
 use weigh_model::event::Setup;
 use weigh_model::modelled::EnergyBasis;
 use weigh_model::plan::Plan;
@@ -16,6 +17,7 @@ use crate::exit::{Exit, Stop};
 use crate::interrupts::Interrupts;
 use crate::probes::metering::Metering;
 use crate::run::baseline::Baselines;
+use crate::targets::external_counters::Await;
 use crate::targets::hosts::Privileges;
 use crate::targets::observers::Observers;
 use crate::targets::pool::Targets;
@@ -204,7 +206,12 @@ impl<'e> Experiment<'e> {
     /// The targets of its trials, with their files in `folder`.
     pub fn targets(&self, folder: &RunFolder) -> Targets {
         let (plan, logs) = (&self.plan, folder.path().join("targets"));
-        Targets::new(plan.repeat.target, self.catalogue, self.shards, logs, &self.program)
-            .asking(plan.observe.sys)
+        let targets =
+            Targets::new(plan.repeat.target, self.catalogue, self.shards, logs, &self.program);
+        let mut targets = targets.asking(plan.observe.sys);
+        if plan.observe.sys == SysChoice::Off {
+            targets.await_counters(Await::LossAbove(0.0));
+        }
+        targets
     }
 }

@@ -63,7 +63,7 @@ impl Studies {
                 true => "name a folder with studies: --data DIR".to_owned(),
                 false => format!("type {}", all.join(", ")),
             };
-            Stop::usage(format!("unknown study {name:?}\nhelp: {near}{fix}"))
+            Stop::usage(format!("study {name:?}: unknown study\nhelp: {near}{fix}"))
         })
     }
 }

@@ -3,6 +3,7 @@
 //! other client used it.
 
 use std::collections::BTreeMap;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 use weigh_model::numbers::exact;
 use weigh_protocols::urls;
@@ -316,7 +317,11 @@ fn topics(asking: &Asking<'_>, catalogue: &Catalogue) -> (Offers, BTreeMap<Strin
     let all = counters.filter_map(|own| own.topic.clone().map(|topic| (topic.clone(), topic)));
     let mut watch = Watch::new(all.collect(), None, 1);
     if listen(asking, &mut watch, (LOOK_WITHIN, &|| {})).is_none() {
-        return (Offers::Nothing("the server denied access"), BTreeMap::new());
+        let address = asking.trial.endpoint.as_ref().and_then(|endpoint| endpoint.address);
+        let listens =
+            address.is_some_and(|own| TcpStream::connect_timeout(&own, LOOK_WITHIN).is_ok());
+        let why = if listens { DENIED } else { "the server does not accept connections" };
+        return (Offers::Nothing(why), BTreeMap::new());
     }
     let shows = |own: &&Counter| own.topic.as_ref().is_some_and(|t| watch.values.contains_key(t));
     let count = |target: &&Target| target.counters.iter().filter(shows).count();
@@ -395,6 +400,9 @@ fn key(asking: &Asking<'_>) -> Option<String> {
     let at = Endpoint { path: String::new(), credentials: None, ..endpoint.clone() };
     Some(at.to_string())
 }
+
+/// The words for a server that accepts connections, but does not let this client read counters.
+const DENIED: &str = "the server did not let this client read them ($SYS)";
 
 /// The words for a server without counters.
 const NONE: &str = "the server offers none";

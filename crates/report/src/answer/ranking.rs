@@ -1,0 +1,267 @@
+//! Who is lowest in a figure: server CPU, bytes and time, one line each.
+
+use weigh_model::Guarantee;
+
+use super::contests::{Contest, Standing, contests};
+use super::words::{counted, less, listed, short};
+use crate::figures::{three_digits, time};
+use crate::summary::{AnswerKind, Summary};
+use crate::view::meeting::{Lanes, everywhere};
+
+/// The line about one figure; `None` if no two cases were compared in it.
+pub(super) fn line(summary: &Summary, lanes: &Lanes, kind: AnswerKind) -> Option<String> {
+    match kind {
+        AnswerKind::Cpu => {
+            let said = said(&of(summary, lanes, CPU), summary, lanes);
+            (!said.is_empty()).then(|| format!("Least server CPU per message: {}", said.join("; ")))
+        }
+        AnswerKind::Bytes => {
+            let said = said(&of(summary, lanes, BYTES), summary, lanes);
+            (!said.is_empty())
+                .then(|| format!("Fewest bytes on the wire per message: {}", said.join("; ")))
+        }
+        _ => ["p99", "p50"].into_iter().find_map(|part| fastest(summary, lanes, part)),
+    }
+}
+
+/// The figures that the lines are about.
+pub(super) fn metrics() -> impl Iterator<Item = String> {
+    let times =
+        TIMES.into_iter().flat_map(|family| ["p99", "p50"].map(|p| format!("{family}.{p}")));
+    [CPU, BYTES].into_iter().map(str::to_owned).chain(times)
+}
+
+/// Within each guarantee the first time of [`TIMES`] in which cases were compared.
+fn fastest(summary: &Summary, lanes: &Lanes, part: &str) -> Option<String> {
+    let mut groups: Vec<Group> = Vec::new();
+    for family in TIMES {
+        let found = of(summary, lanes, &format!("{family}.{part}"));
+        let is_new = |group: &Group| !groups.iter().any(|own| own.guarantee == group.guarantee);
+        let found: Vec<Group> = found.into_iter().filter(is_new).collect();
+        groups.extend(found);
+    }
+    groups.sort_by_key(|group| group.guarantee);
+    let word = |group: &Group| time_word(group.metric.split('.').next().unwrap_or_default());
+    let first = word(groups.first()?);
+    let at = if part == "p50" { "at the median" } else { "at p99" };
+    let said = said(&groups, summary, lanes);
+    if groups.iter().all(|group| word(group) == first) {
+        return Some(format!("Fastest {at} ({first}): {}", said.join("; ")));
+    }
+    let named = groups.iter().zip(&said).map(|(group, text)| format!("{text}, {}", word(group)));
+    Some(format!("Fastest {at}: {}", named.collect::<Vec<_>>().join("; ")))
+}
+
+/// Lanes of one guarantee that were compared, at all their places.
+struct Group<'s> {
+    guarantee: Guarantee,
+    metric: String,
+    contests: Vec<Contest<'s>>,
+    lanes: Vec<String>,
+}
+
+fn of<'s>(summary: &'s Summary, lanes: &Lanes, metric: &str) -> Vec<Group<'s>> {
+    let mut groups: Vec<Group> = Vec::new();
+    for contest in contests(summary, metric) {
+        let names: Vec<String> =
+            contest.cells.iter().map(|cell| lanes.name(cell).to_owned()).collect();
+        let first = summary.cells.iter().find(|cell| contest.cells.contains(&cell.name.as_str()));
+        let Some(guarantee) = first.map(|cell| cell.guarantee) else { continue };
+        let is_same = |group: &&mut Group| {
+            group.guarantee == guarantee && group.lanes.iter().any(|lane| names.contains(lane))
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => {
+                group.lanes.extend(names);
+                group.contests.push(contest);
+            }
+            None => groups.push(Group {
+                guarantee,
+                metric: metric.to_owned(),
+                contests: vec![contest],
+                lanes: names,
+            }),
+        }
+    }
+    for group in &mut groups {
+        group.lanes.sort();
+        group.lanes.dedup();
+    }
+    groups.sort_by_key(|group| group.guarantee);
+    groups
+}
+
+/// A part of the line for each group, with its guarantee if the run has several.
+fn said(groups: &[Group], summary: &Summary, lanes: &Lanes) -> Vec<String> {
+    let has_several = summary.cells.iter().any(|cell| cell.guarantee != summary.cells[0].guarantee);
+    let one = |group: &Group| {
+        let text = group.text(summary, lanes) + &group.missing(summary, lanes);
+        if has_several { format!("{} {text}", group.guarantee) } else { text }
+    };
+    let (decided, open): (Vec<&Group>, Vec<&Group>) =
+        groups.iter().partition(|group| group.is_decided());
+    let mut said: Vec<String> = decided.iter().take(GROUPS_MAX).copied().map(one).collect();
+    if decided.len() > GROUPS_MAX {
+        said.push(format!("{} below", counted(decided.len() - GROUPS_MAX, "more group")));
+    }
+    match &open[..] {
+        [] => {}
+        [group] => said.push(one(group)),
+        several => {
+            let name = |group: &&Group| {
+                let is_partly = decided.iter().any(|own| own.guarantee == group.guarantee);
+                format!("{}{}", if is_partly { "others " } else { "" }, group.guarantee)
+            };
+            let mut names: Vec<String> = several.iter().map(name).collect();
+            names.dedup();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            said.push(format!("too close to call: {}", listed(&names)));
+        }
+    }
+    said
+}
+
+impl Group<'_> {
+    /// True if a case is named as lowest, or several as equal, at a place.
+    fn is_decided(&self) -> bool {
+        let is_decided = |contest: &Contest<'_>| {
+            matches!(contest.result, Standing::Lowest { .. } | Standing::Equal(_))
+        };
+        self.contests.iter().any(is_decided)
+    }
+
+    fn text(&self, summary: &Summary, lanes: &Lanes) -> String {
+        if let [contest] = &self.contests[..] {
+            return self.at_one_place(&contest.result, summary, lanes);
+        }
+        let all = self.contests.len();
+        let mut winners: Vec<(&str, Vec<(&str, f64)>)> = Vec::new();
+        let mut open: Vec<&str> = Vec::new();
+        for contest in &self.contests {
+            match &contest.result {
+                Standing::Lowest { cell, next, ratio } => {
+                    let (lane, next) = (short(lanes.name(cell)), (short(lanes.name(next)), *ratio));
+                    match winners.iter_mut().find(|(known, _)| *known == lane) {
+                        Some((_, places)) => places.push(next),
+                        None => winners.push((lane, vec![next])),
+                    }
+                }
+                Standing::Equal(cells)
+                | Standing::TooClose(cells)
+                | Standing::Incomplete(cells) => {
+                    open.extend(cells.iter().map(|cell| short(lanes.name(cell))));
+                }
+            }
+        }
+        let undecided = all - winners.iter().map(|(_, places)| places.len()).sum::<usize>();
+        winners.sort_by_key(|(_, places)| std::cmp::Reverse(places.len()));
+        match &winners[..] {
+            [] => {
+                open.sort_unstable();
+                open.dedup();
+                format!("too close to call {}{}", between(&open), everywhere(all))
+            }
+            [(lane, places)] if places.len() == all => {
+                let ratios: Vec<f64> = places.iter().map(|(_, ratio)| *ratio).collect();
+                let next = match places.iter().all(|(next, _)| *next == places[0].0) {
+                    true => places[0].0,
+                    false => "the next",
+                };
+                format!("{lane}{} ({} less than {next})", everywhere(all), less(&ratios))
+            }
+            several => {
+                let mut parts: Vec<String> = Vec::new();
+                for (number, (lane, places)) in several.iter().enumerate() {
+                    let of = if number == 0 { format!(" of {all} places") } else { String::new() };
+                    parts.push(format!("{lane} at {}{of}", places.len()));
+                }
+                if undecided > 0 {
+                    parts.push(format!("too close to call at {undecided}"));
+                }
+                parts.join(", ")
+            }
+        }
+    }
+
+    fn at_one_place(&self, result: &Standing, summary: &Summary, lanes: &Lanes) -> String {
+        let names = |cells: &[&str]| -> Vec<String> {
+            cells.iter().map(|cell| short(lanes.name(cell)).to_owned()).collect()
+        };
+        match result {
+            Standing::Lowest { cell, next, ratio } => {
+                let own = summary.cells.iter().find(|own| own.name == *cell);
+                let value = own.and_then(|own| own.metrics.get(&self.metric)?.value);
+                let value = value.map_or(String::new(), |value| figure(&self.metric, value) + ", ");
+                let (lane, next) = (short(lanes.name(cell)), short(lanes.name(next)));
+                format!("{lane} ({value}{} less than {next})", less(&[*ratio]))
+            }
+            Standing::Equal(cells) => format!("{} are practically equal", few(&names(cells))),
+            Standing::TooClose(cells) => format!("too close to call {}", between(&names(cells))),
+            Standing::Incomplete(cells) => format!("not decided {}", between(&names(cells))),
+        }
+    }
+
+    /// Lanes of the guarantee that have the figure and were not compared with these.
+    fn missing(&self, summary: &Summary, lanes: &Lanes) -> String {
+        let mut others: Vec<&str> = summary
+            .cells
+            .iter()
+            .filter(|cell| cell.guarantee == self.guarantee && cell.shown(&self.metric).is_some())
+            .map(|cell| lanes.name(&cell.name))
+            .filter(|lane| !self.lanes.iter().any(|own| own == lane))
+            .collect();
+        others.sort_unstable();
+        others.dedup();
+        match others[..] {
+            [] => String::new(),
+            [one] => format!(", {} not compared", short(one)),
+            _ => format!(", {} others not compared", others.len()),
+        }
+    }
+}
+
+/// `between a and b`, `among 7 cases`.
+fn between(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match &names[..] {
+        [one, other] => format!("between {one} and {other}"),
+        names if names.len() <= NAMES_MAX => format!("among {}", listed(names)),
+        names => format!("among {} cases", names.len()),
+    }
+}
+
+fn few(names: &[String]) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if names.len() <= NAMES_MAX { listed(&names) } else { format!("{} cases", names.len()) }
+}
+
+/// A figure of a line in its unit.
+pub(super) fn figure(metric: &str, value: f64) -> String {
+    match metric {
+        CPU => format!("{} µs", three_digits(value)),
+        BYTES => format!("{} B", three_digits(value)),
+        _ => time(value, false),
+    }
+}
+
+/// `response_time_ns` in words.
+pub(super) fn time_word(family: &str) -> &'static str {
+    match family {
+        "delivery_time_ns" => "delivery time",
+        "service_time_ns" => "service time",
+        _ => "response time",
+    }
+}
+
+/// Times in which cases are compared, the preferred one first.
+pub(super) const TIMES: [&str; 3] = ["response_time_ns", "service_time_ns", "delivery_time_ns"];
+
+const CPU: &str = "target_cpu_us_per_message";
+
+const BYTES: &str = "wire.bytes_per_message";
+
+/// Names in a line.
+const NAMES_MAX: usize = 4;
+
+/// Groups in a line.
+const GROUPS_MAX: usize = 3;

@@ -1,0 +1,112 @@
+//! What is too close to call and what was not compared, with the reason and the option to type.
+
+use std::collections::BTreeSet;
+
+use super::ranking::metrics;
+use super::words::counted;
+use crate::summary::pairs::LANE;
+use crate::summary::{Comparison, Summary, Verdict};
+use crate::view::meeting::Lanes;
+
+/// Comparisons without a verdict; `None` if there are none.
+pub(super) fn line(summary: &Summary, lanes: &Lanes) -> Option<String> {
+    let own: BTreeSet<String> = metrics().collect();
+    let is_meant = |c: &&Comparison| c.factor == LANE && own.contains(&c.metric);
+    let all: Vec<&Comparison> = summary.comparisons.iter().filter(is_meant).collect();
+    let parts = [close(summary, &all), refused(&all, lanes)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(". "))
+}
+
+/// Comparisons that more repetitions may decide.
+fn close(summary: &Summary, all: &[&Comparison]) -> Option<String> {
+    let compared = all.iter().filter(|own| own.verdict != Verdict::Refused).count();
+    let is_open = |own: &&&Comparison| match own.verdict {
+        Verdict::TooClose => true,
+        Verdict::Lower | Verdict::Higher => !own.stands,
+        Verdict::PracticallyEqual | Verdict::Refused => false,
+    };
+    let open = all.iter().filter(is_open).count();
+    let most = summary.cells.iter().map(|cell| cell.repetitions).max().unwrap_or(1);
+    (open > 0).then(|| {
+        format!(
+            "Too close to call: {open} of {}; --reps {} may decide",
+            counted(compared, "comparison"),
+            2 * most
+        )
+    })
+}
+
+/// Pairs that must not or cannot be compared, by reason; those with a fix first.
+fn refused(all: &[&Comparison], lanes: &Lanes) -> Option<String> {
+    let mut reasons: Vec<(Reason, BTreeSet<[&str; 2]>)> = Vec::new();
+    for comparison in all.iter().filter(|own| own.verdict == Verdict::Refused) {
+        let reason = Reason::of(comparison.reason.as_deref().unwrap_or_default());
+        let pair = [lanes.name(&comparison.left), lanes.name(&comparison.right)];
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, pairs)) => {
+                pairs.insert(pair);
+            }
+            None => reasons.push((reason, BTreeSet::from([pair]))),
+        }
+    }
+    reasons.sort_by_key(|(reason, pairs)| (reason.fix.is_empty(), std::cmp::Reverse(pairs.len())));
+    let text = |(reason, pairs): &(Reason, BTreeSet<[&str; 2]>)| {
+        let about = match (reason.is_general, pairs.iter().next()) {
+            (true, _) | (_, None) => reason.text.clone(),
+            (false, Some([left, right])) if pairs.len() == 1 => {
+                format!("{left} and {right}: {}", reason.text)
+            }
+            (false, Some(_)) => format!("{}: {}", counted(pairs.len(), "pair"), reason.text),
+        };
+        if reason.fix.is_empty() { about } else { format!("{about} ({})", reason.fix) }
+    };
+    let mut texts: Vec<String> = reasons.iter().take(REASONS_MAX).map(text).collect();
+    if reasons.len() > REASONS_MAX {
+        texts.push(format!("{} more below", reasons.len() - REASONS_MAX));
+    }
+    (!texts.is_empty()).then(|| format!("Not compared: {}", texts.join("; ")))
+}
+
+/// A reason in few words.
+#[derive(PartialEq)]
+struct Reason {
+    text: String,
+    /// What to type; empty if nothing changes it.
+    fix: &'static str,
+    /// True if it needs no names.
+    is_general: bool,
+}
+
+impl Reason {
+    fn of(reason: &str) -> Reason {
+        let known = |text: &str, fix| Reason { text: text.to_owned(), fix, is_general: true };
+        match reason {
+            own if own.starts_with("guarantees differ") => {
+                known("cases with different guarantees", "")
+            }
+            own if own.starts_with("patterns differ: ") => {
+                let patterns = own.trim_start_matches("patterns differ: ");
+                let patterns = patterns.split(" (").next().unwrap_or_default();
+                let text = format!("the patterns {patterns}");
+                Reason { text, fix: "type --pattern publish", is_general: true }
+            }
+            own if own.contains("repetitions") => known("too few repetitions", "type --reps 5"),
+            own if own.contains(" is invalid (") => known("invalid cases", ""),
+            own if own.starts_with("the quantile ") => {
+                known("percentiles of too few messages", "send more messages")
+            }
+            own if own.starts_with("different shares did not arrive") => {
+                known("costs of cases that lost different shares", "")
+            }
+            own if own.contains("lost share") => known("percentiles among lost messages", ""),
+            own if own.contains("generator's lateness") => {
+                known("times that are mostly the generator's lateness", "lower the rate with -R")
+            }
+            own => Reason { text: own.to_owned(), fix: "", is_general: false },
+        }
+    }
+}
+
+/// Reasons in a line.
+const REASONS_MAX: usize = 3;

@@ -1,0 +1,87 @@
+//! Checks before a run that a server listens at every URL: else all trials would fail alike.
+
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use weigh_model::Endpoint;
+use weigh_model::refusal::without_number;
+
+use crate::case::Case;
+use crate::case::lanes::Against;
+use crate::exit::{Exit, Stop};
+use crate::targets::addresses;
+
+/// Opens one TCP connection to every URL of these cases and closes it without a byte: with TLS
+/// too, because only the port is checked. All protocols run over TCP.
+///
+/// # Errors
+/// An unknown host, and an address that does not accept the connection within
+/// [`ANSWERS_WITHIN`].
+pub fn check(cases: &[Case]) -> Result<(), Stop> {
+    let mut seen = BTreeSet::new();
+    for case in cases {
+        let Against::Foreign(endpoint) = &case.lane.against else { continue };
+        let address = addresses::resolve(endpoint)?;
+        if seen.insert(address) {
+            connect(address).map_err(|error| unreached(endpoint, &error))?;
+        }
+    }
+    Ok(())
+}
+
+fn connect(address: SocketAddr) -> io::Result<()> {
+    TcpStream::connect_timeout(&address, ANSWERS_WITHIN).map(drop)
+}
+
+fn unreached(endpoint: &Endpoint, error: &io::Error) -> Stop {
+    let reason = match error.kind() {
+        ErrorKind::ConnectionRefused => "connection refused: no process listens there".to_owned(),
+        ErrorKind::TimedOut => {
+            format!("the host did not answer within {} s", ANSWERS_WITHIN.as_secs())
+        }
+        _ => without_number(&error.to_string()),
+    };
+    Stop::new(
+        Exit::Target,
+        format!("{endpoint}: {reason}\nhelp: start the server, or check host and port"),
+    )
+}
+
+/// Time limit for one connection: two repetitions of the first packet (RFC 6298), and a round trip
+/// over a satellite.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_port_without_a_process_is_named_with_its_fix() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        connect(address).expect("a process listens");
+        drop(listener);
+        let error = connect(address).expect_err("no process listens");
+        let endpoint = Endpoint {
+            scheme: "mqtt".to_owned(),
+            host: "127.0.0.1".to_owned(),
+            port: address.port(),
+            path: String::new(),
+            credentials: None,
+            address: None,
+        };
+        let stop = unreached(&endpoint, &error);
+        assert_eq!(stop.exit(), Exit::Target);
+        assert_eq!(
+            stop.to_string(),
+            format!(
+                "mqtt://{address}: connection refused: no process listens there\nhelp: start the \
+                 server, or check host and port"
+            )
+        );
+    }
+}
