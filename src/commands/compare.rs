@@ -25,7 +25,8 @@ use weigh_runner::watcher::Watcher;
 /// Flags of `weigh compare`.
 #[derive(Args)]
 pub struct Compare {
-    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT)
+    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT). None: all protocols,
+    /// with a load of their own
     ///
     /// A target may name a profile: mosquitto@no-limits. `pipeline` measures every way into the
     /// storage pipeline; `pipeline@http` measures only the HTTP one. Without arguments: MQTT at QoS

@@ -20,7 +20,7 @@ pub struct Diff {
     a: String,
     /// Run to compare
     b: String,
-    /// End with exit code 99 if a condition holds in a case, and with 98 if it is undecided: "p99 >
+    /// End with exit code 99 if this is true of a case, and with 98 if it is undecided: "p99 >
     /// +5%", "loss > 0" (docs/guide/conditions.md)
     #[arg(long, value_name = "CONDITION", value_parser = verdicts::fail_if_changed)]
     fail_if: Vec<Condition>,

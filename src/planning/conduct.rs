@@ -83,7 +83,7 @@ pub struct RunOptions {
     /// Confirm that you are authorised to load-test remote hosts
     #[arg(long)]
     i_may_load_this: bool,
-    /// End with exit code 99 if a condition holds, such as "p99 > 50ms"
+    /// End with exit code 99 if this is true of a case, such as "p99 > 50ms"
     ///
     /// Other conditions: "loss > 0", "throughput_out < 20k/s". The plan stores the opposite as a
     /// threshold: p99 <= 50ms (docs/guide/conditions.md).

@@ -207,21 +207,16 @@ impl Outcome {
     }
 
     /// The window that rates are counted over: in open loops from the begin of the measurement to
-    /// the end of the schedule, whatever came later; in closed loops and bursts from first send to
-    /// last completion.
+    /// the end of the schedule, whatever came later; in closed loops and bursts from the first due
+    /// time to the last completion. The connections of sessions are opened after they are due.
     pub fn window(&self, load: &Load) -> Option<Nanos> {
-        let done = || {
-            let (from, to) =
-                self.shards.recorder.span.first_sent.zip(self.shards.recorder.span.last_done)?;
-            Some(to - from)
-        };
         let scheduled = self.shards.recorder.window.window().map(|window| window.length());
         let is_each_second = load.arrival == Arrival::EachSecond && load.duration.is_some();
         let window = match scheduled {
             Some(length) => Some(length),
             // With a share for each second the last one is waited out.
             None if is_each_second && !self.shards.was_interrupted => load.duration,
-            None => done(),
+            None => self.shards.recorder.span.due_to_done().map(|(from, to)| to - from),
         };
         window.filter(|window| window.0 > 0)
     }
@@ -230,7 +225,7 @@ impl Outcome {
     pub fn window_between(&self) -> Option<(Nanos, Nanos)> {
         let scheduled =
             self.shards.recorder.window.window().map(|window| (window.begin, window.end));
-        scheduled.or(self.shards.recorder.span.first_sent.zip(self.shards.recorder.span.last_done))
+        scheduled.or(self.shards.recorder.span.due_to_done())
     }
 
     /// Messages that were handed over within the window, and deliveries that arrived in it. Where

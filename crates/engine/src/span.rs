@@ -27,6 +27,12 @@ impl Span {
         };
     }
 
+    /// From the first due time to the last completion; `None` if nothing was completed.
+    pub fn due_to_done(&self) -> Option<(Nanos, Nanos)> {
+        let (first, _) = self.due?;
+        Some((first, self.last_done?))
+    }
+
     /// Widens it by that of another shard.
     pub fn merge(&mut self, other: &Span) {
         self.first_sent = match (self.first_sent, other.first_sent) {

@@ -149,7 +149,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "pattern",
         kind: Kind::Pattern,
         default: "the usual one of the protocol: deliver for mqtt, request for the others",
-        definition: "Operation: request, publish, deliver, poll, batch, session, transfer or hold",
+        definition: "What is measured: request, publish (to the server), deliver (through it to a \
+                     subscriber), poll, batch, session (a connection each), transfer or hold",
         flag: Flag::long("pattern"),
         ..KEY
     },

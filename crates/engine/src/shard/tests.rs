@@ -293,6 +293,21 @@ fn one_connection_for_each_message() {
     }
 }
 
+/// One client without pauses, on a path of 100 ms: three sessions take three response times, the
+/// opening of the first included, so their rate is the inverse of one.
+#[test]
+fn the_rate_of_sessions_counts_the_opening_of_the_first() {
+    let mut scene = scene(Manner::Answers);
+    scene.lifetime = Lifetime::PerMessage;
+    scene.load.pattern = Pattern::Session;
+    (scene.load.connections, scene.load.messages) = (1, Some(3));
+    scene.way.delay = Nanos::from_millis(50);
+    let (outcome, _) = scene.played();
+    let response_s = outcome.shards.recorder.response.max().unwrap() as f64 / 1e9;
+    let rate = outcome.metrics(&scene.load)["throughput_in_per_s"] * response_s;
+    assert!(response_s > 0.1 && (0.9..=1.01).contains(&rate), "{rate} of {response_s} s");
+}
+
 #[test]
 fn unconfirmed_messages_fill_small_buffers_and_all_arrive() {
     for lifetime in [Lifetime::Kept, Lifetime::PerMessage] {

@@ -77,7 +77,7 @@ pub const METRICS: &[Metric] = metrics! {
     "lost" Lower ["lost"] "Lost messages." ("of the ledger, section 2");
     "window_s" Neither
         "The measured window: open loops: from the beginning of the measurement to the end of the \
-         schedule; closed loops and bursts: from the first send to the last completion."
+         schedule; closed loops and bursts: from the first due time to the last completion."
         ("end - begin; interrupted: to the interruption");
     "throughput_in_per_s" Higher ["in/s"]
         "Messages handed to the transport within the measured window, divided by its length."

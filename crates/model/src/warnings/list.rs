@@ -66,9 +66,14 @@ warnings! {
         "repeat at least 5 times (--reps 5; in a plan repeat.at_least)"
         "methodology.md#7-repetition";
     QuantileBeyondData(quantile: &'static str, needed: u64, had: u64) "L17" Warning
-        ["{} needs {} samples, there were {}", quantile, count(*needed), count(*had)]
+        [
+            "{} needs {} messages for an interval, there were {}",
+            quantile,
+            count(*needed),
+            count(*had)
+        ]
         "a quantile beyond the data depends on a few messages"
-        "send more messages (-n; in a plan load.messages), or read a lower quantile"
+        "send more messages (-n; in a plan load.messages); lower percentiles need fewer"
         "methodology.md#6-the-rules-l01-to-l20";
     QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Warning
         ["{}: {} and all higher quantiles are in the lost share: infinite", time, quantile]

@@ -1,9 +1,9 @@
-//! The title of a run: the question of its plan, or what was compared under which load.
+//! The title of a run: the question of its plan, or what was measured and under which load.
 
 use super::words::{counted, listed};
 use crate::figures::count;
 use crate::summary::cell_name::plain;
-use crate::summary::{Cell, Matrix, Summary};
+use crate::summary::{Cell, Matrix, Summary, Verdict};
 
 /// The question of the plan, or else a title made from its cases: `MQTT and HTTP/1.1 compared:
 /// publish, 10 connections, 1,000/s`.
@@ -21,7 +21,8 @@ pub fn question(summary: &Summary) -> String {
         return "Nothing was measured".to_owned();
     }
     let matrix = Matrix::new(cells);
-    let compared = if cells.len() == 1 { "" } else { " compared" };
+    let is_compared = summary.comparisons.iter().any(|own| own.verdict != Verdict::Refused);
+    let compared = if is_compared { " compared" } else { "" };
     let along = matrix.axes.first().map(|axis| {
         let values = || axis.lines.iter().flat_map(|line| &line.places).map(|(_, cell)| *cell);
         let text = |cell: usize| cells[cell].point.get(&axis.key).map_or_else(String::new, shown);

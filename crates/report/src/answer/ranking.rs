@@ -3,7 +3,7 @@
 use weigh_model::Guarantee;
 
 use super::contests::{Contest, Standing, contests};
-use super::words::{counted, less, listed, short};
+use super::words::{fitting, less, listed, sentence_start, short};
 use crate::figures::{three_digits, time};
 use crate::summary::{AnswerKind, Summary};
 use crate::view::meeting::{Lanes, everywhere};
@@ -12,13 +12,10 @@ use crate::view::meeting::{Lanes, everywhere};
 pub(super) fn line(summary: &Summary, lanes: &Lanes, kind: AnswerKind) -> Option<String> {
     match kind {
         AnswerKind::Cpu => {
-            let said = said(&of(summary, lanes, CPU), summary, lanes);
-            (!said.is_empty()).then(|| format!("Least server CPU per message: {}", said.join("; ")))
+            said("Least server CPU per message", &of(summary, lanes, CPU), summary, lanes)
         }
         AnswerKind::Bytes => {
-            let said = said(&of(summary, lanes, BYTES), summary, lanes);
-            (!said.is_empty())
-                .then(|| format!("Fewest bytes on the wire per message: {}", said.join("; ")))
+            said("Fewest bytes on the wire per message", &of(summary, lanes, BYTES), summary, lanes)
         }
         _ => ["p99", "p50"].into_iter().find_map(|part| fastest(summary, lanes, part)),
     }
@@ -44,12 +41,13 @@ fn fastest(summary: &Summary, lanes: &Lanes, part: &str) -> Option<String> {
     let word = |group: &Group| time_word(group.metric.split('.').next().unwrap_or_default());
     let first = word(groups.first()?);
     let at = if part == "p50" { "at the median" } else { "at p99" };
-    let said = said(&groups, summary, lanes);
     if groups.iter().all(|group| word(group) == first) {
-        return Some(format!("Fastest {at} ({first}): {}", said.join("; ")));
+        return said(&format!("Fastest {at} ({first})"), &groups, summary, lanes);
     }
-    let named = groups.iter().zip(&said).map(|(group, text)| format!("{text}, {}", word(group)));
-    Some(format!("Fastest {at}: {}", named.collect::<Vec<_>>().join("; ")))
+    for group in &mut groups {
+        group.time = Some(word(group));
+    }
+    said(&format!("Fastest {at}"), &groups, summary, lanes)
 }
 
 /// Lanes of one guarantee that were compared, at all their places.
@@ -58,6 +56,8 @@ struct Group<'s> {
     metric: String,
     contests: Vec<Contest<'s>>,
     lanes: Vec<String>,
+    /// The time that is meant, where it is not the same in all groups of a line.
+    time: Option<&'static str>,
 }
 
 fn of<'s>(summary: &'s Summary, lanes: &Lanes, metric: &str) -> Vec<Group<'s>> {
@@ -80,6 +80,7 @@ fn of<'s>(summary: &'s Summary, lanes: &Lanes, metric: &str) -> Vec<Group<'s>> {
                 metric: metric.to_owned(),
                 contests: vec![contest],
                 lanes: names,
+                time: None,
             }),
         }
     }
@@ -91,34 +92,38 @@ fn of<'s>(summary: &'s Summary, lanes: &Lanes, metric: &str) -> Vec<Group<'s>> {
     groups
 }
 
-/// A part of the line for each group, with its guarantee if the run has several.
-fn said(groups: &[Group], summary: &Summary, lanes: &Lanes) -> Vec<String> {
-    let has_several = summary.cells.iter().any(|cell| cell.guarantee != summary.cells[0].guarantee);
+/// The line that begins with `title`: a sentence for each group that fits in, those of most lanes
+/// first, with its guarantee if the run has several. `None` without groups.
+fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Option<String> {
+    let first = groups.first()?;
     let one = |group: &Group| {
-        let text = group.text(summary, lanes) + &group.missing(summary, lanes);
-        if has_several { format!("{} {text}", group.guarantee) } else { text }
+        let time = group.time.map_or(String::new(), |time| format!(" ({time})"));
+        group.text(summary, lanes) + &time + &group.missing(summary, lanes)
     };
-    let (decided, open): (Vec<&Group>, Vec<&Group>) =
-        groups.iter().partition(|group| group.is_decided());
-    let mut said: Vec<String> = decided.iter().take(GROUPS_MAX).copied().map(one).collect();
-    if decided.len() > GROUPS_MAX {
-        said.push(format!("{} below", counted(decided.len() - GROUPS_MAX, "more group")));
+    if summary.cells.iter().all(|cell| cell.guarantee == summary.cells[0].guarantee)
+        && groups.len() == 1
+    {
+        return Some(format!("{title}: {}", one(first)));
     }
+    let (mut decided, open): (Vec<&Group>, Vec<&Group>) =
+        groups.iter().partition(|group| group.is_decided());
+    decided.sort_by_key(|group| std::cmp::Reverse(group.lanes.len()));
+    let head = |group: &Group| sentence_start(&group.guarantee.to_string());
+    let mut parts: Vec<String> =
+        decided.iter().map(|group| format!("{}: {}", head(group), one(group))).collect();
     match &open[..] {
         [] => {}
-        [group] => said.push(one(group)),
+        [group] => parts.push(format!("{}: {}", head(group), one(group))),
         several => {
-            let name = |group: &&Group| {
-                let is_partly = decided.iter().any(|own| own.guarantee == group.guarantee);
-                format!("{}{}", if is_partly { "others " } else { "" }, group.guarantee)
-            };
-            let mut names: Vec<String> = several.iter().map(name).collect();
+            let mut names: Vec<String> =
+                several.iter().map(|group| group.guarantee.to_string()).collect();
             names.dedup();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            said.push(format!("too close to call: {}", listed(&names)));
+            let others = if decided.is_empty() { "" } else { "in other groups of " };
+            parts.push(format!("Too close to call: {others}{}", listed(&names)));
         }
     }
-    said
+    Some(fitting(title, &parts, "more group"))
 }
 
 impl Group<'_> {
@@ -262,6 +267,3 @@ const BYTES: &str = "wire.bytes_per_message";
 
 /// Names in a line.
 const NAMES_MAX: usize = 4;
-
-/// Groups in a line.
-const GROUPS_MAX: usize = 3;

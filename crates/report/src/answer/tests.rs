@@ -192,7 +192,7 @@ fn guarantees_are_answered_one_by_one_and_never_together() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Cpu),
-        "Least server CPU per message: at most once a (10.0 µs, 50 % less than b); at least once \
+        "Least server CPU per message. At most once: a (10.0 µs, 50 % less than b). At least once: \
          too close to call between c and d."
     );
     assert_eq!(
@@ -401,7 +401,8 @@ fn there_are_never_more_than_six_lines() {
 
 #[test]
 fn a_title_reads_as_a_person_would_write_it() {
-    let title = |cells: &[Cell]| question(&with(cells, &[]));
+    let pair = compared(CPU, ["a", "b"], 0.5, true);
+    let title = |cells: &[Cell]| question(&with(cells, std::slice::from_ref(&pair)));
     let own = |protocol: &str, target: &str| {
         let mut own = cell(&format!("{protocol} on {target}"), &[]);
         own.point = BTreeMap::from([
@@ -412,8 +413,11 @@ fn a_title_reads_as_a_person_would_write_it() {
     };
     let load = "deliver, 60 connections, 1,000/s";
     let [mqtt, http] = ["mqtt", "http1"].map(|protocol| own(protocol, "reference"));
-    assert_eq!(title(&[mqtt.clone(), http]), format!("MQTT and HTTP/1.1 compared: {load}"));
-    assert_eq!(title(&[own("mqtt", "mosquitto")]), format!("MQTT on mosquitto: {load}"));
+    let both = [mqtt.clone(), http];
+    assert_eq!(title(&both), format!("MQTT and HTTP/1.1 compared: {load}"));
+    assert_eq!(question(&with(&both, &[])), format!("MQTT and HTTP/1.1: {load}"));
+    let one = with(&[own("mqtt", "mosquitto")], &[]);
+    assert_eq!(question(&one), format!("MQTT on mosquitto: {load}"));
     assert_eq!(
         title(&[own("mqtt", "mosquitto"), mqtt]),
         format!("MQTT on mosquitto and reference compared: {load}")

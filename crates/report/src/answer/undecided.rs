@@ -100,6 +100,9 @@ impl Reason {
                 known("costs of cases that lost different shares", "")
             }
             own if own.contains("lost share") => known("percentiles among lost messages", ""),
+            own if own.starts_with("too noisy for a ratio") => {
+                known("pairs too noisy for a ratio", "")
+            }
             own if own.contains("generator's lateness") => {
                 known("times that are mostly the generator's lateness", "lower the rate with -R")
             }

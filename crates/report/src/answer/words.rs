@@ -28,6 +28,28 @@ pub(super) fn sentence(text: &str) -> String {
     if text.ends_with('.') { text } else { text + "." }
 }
 
+/// `text` with a capital letter.
+pub(super) fn sentence_start(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().to_string())
+        + letters.as_str()
+}
+
+/// `title. One. Two`: as many of `parts` as [`LINE_CHARS_MAX`] allows, at least one, then how many
+/// of `what` are left out.
+pub(super) fn fitting(title: &str, parts: &[String], what: &str) -> String {
+    let mut line = title.to_owned();
+    for (number, part) in parts.iter().enumerate() {
+        let is_last = number + 1 == parts.len();
+        let rest = if is_last { 0 } else { ". 12 ".len() + what.len() + "s below.".len() };
+        if number > 0 && line.chars().count() + part.chars().count() + rest + 3 > LINE_CHARS_MAX {
+            return format!("{line}. {} below", counted(parts.len() - number, what));
+        }
+        line = format!("{line}. {part}");
+    }
+    line
+}
+
 /// `1 case`, `2 cases`.
 pub(super) fn counted(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -49,6 +71,9 @@ pub(super) fn less(ratios: &[f64]) -> String {
     if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
 }
 
+/// Characters of a line: two lines of a terminal of 80 columns.
+const LINE_CHARS_MAX: usize = 160;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +88,20 @@ mod tests {
         ] {
             assert_eq!(less(ratios), text);
         }
+    }
+
+    #[test]
+    fn a_line_holds_what_fits_and_counts_the_rest() {
+        let parts = |lengths: &[usize]| -> Vec<String> {
+            lengths.iter().map(|length| "x".repeat(*length)).collect()
+        };
+        assert_eq!(fitting("T", &parts(&[2, 3]), "more group"), "T. xx. xxx");
+        let long = fitting("T", &parts(&[200, 3]), "more group");
+        assert_eq!(long, format!("T. {}. 1 more group below", "x".repeat(200)));
+        let both = fitting("T", &parts(&[100, 54]), "more group");
+        assert_eq!(both.len() + 1, LINE_CHARS_MAX, "with its full stop");
+        let one = fitting("T", &parts(&[100, 55]), "more group");
+        assert_eq!(one, format!("T. {}. 1 more group below", "x".repeat(100)));
     }
 
     #[test]

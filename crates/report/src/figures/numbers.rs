@@ -124,8 +124,14 @@ pub fn lost(lost: u64, n: u64, is_ascii: bool) -> String {
     if lost > 0 || n == 0 {
         return count(lost);
     }
+    format!("0 ({})", loss_share_max(n, is_ascii))
+}
+
+/// The largest share that may be lost if none of `n` messages was, at 95 % confidence:
+/// `≤ 0.05 %`.
+pub(crate) fn loss_share_max(n: u64, is_ascii: bool) -> String {
     let sign = if is_ascii { "<=" } else { "≤" };
-    format!("0 ({sign} {} %)", two_digits(zero_events_share_max(n) * 100.0))
+    format!("{sign} {} %", two_digits(zero_events_share_max(n) * 100.0))
 }
 
 /// At most two significant digits, for a bound of a share in percent.

@@ -381,7 +381,7 @@ fn titled(title: &str, lines: Vec<String>) -> Vec<String> {
 const WIRE_WORDS: [&str; 4] = [
     "wire: all bytes at the clients' interfaces from Ethernet up, both directions; per message, \
      with its share of set-up and tear-down",
-    "content: bytes of the streams, both bodies and protocol",
+    "content: bodies and what the protocol adds to them, without TCP, TLS and below",
     "session: one connection",
     "packets again: retransmissions per repetition",
 ];

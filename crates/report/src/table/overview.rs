@@ -109,7 +109,10 @@ fn key_table(summary: &Summary, style: Style) -> String {
         draw(summary, &shown, style, arrangement)
     });
     let bound = loss_bound(summary, style).map_or(String::new(), |(bound, sent)| {
-        format!("lost 0 stands for {bound}, or less: none of {} or more\n", count(sent))
+        let of = count(sent);
+        format!(
+            "lost 0: of at least {of} messages, so the true share is {bound} (95 % confidence)\n"
+        )
     });
     let more = format!("all columns: weigh report {} --wide\n", summary.run.id);
     colour(&(parts.join("\n") + &bound + &more), style)

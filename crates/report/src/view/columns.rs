@@ -4,8 +4,8 @@ use weigh_model::{Guarantee, metrics};
 
 use super::late;
 use crate::figures::{
-    between, between_longer, between_short, bytes, capital, count, lost, three_digits, time,
-    time_in, time_with_lag,
+    between, between_longer, between_short, bytes, capital, count, loss_share_max, lost,
+    three_digits, time, time_in, time_with_lag,
 };
 use crate::summary::cell::is_reference;
 use crate::summary::comparisons::polls;
@@ -316,12 +316,12 @@ fn wire_bytes(cell: &Cell, name: &str, style: Style) -> String {
     if style.extent == Extent::Key { whole(cell, name, style) } else { rate(cell, name, style) }
 }
 
-/// The largest loss rate that the cells without losses leave open, as `0 (≤ 0.05 %)`, and the
+/// The largest loss rate that the cells without losses leave open, as `≤ 0.05 %`, and the
 /// fewest messages of one of them; `None` if each lost some.
 pub(crate) fn loss_bound(summary: &Summary, style: Style) -> Option<(String, u64)> {
     let none = summary.cells.iter().filter(|cell| cell.ledger.lost == Some(0));
     let fewest = none.map(|cell| cell.ledger.sent).filter(|sent| *sent > 0).min()?;
-    Some((lost(0, fewest, style.is_ascii), fewest))
+    Some((loss_share_max(fewest, style.is_ascii), fewest))
 }
 
 /// Memory of a connection; 0 if the server's did not grow measurably.

@@ -42,9 +42,9 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
             .to_owned(),
     );
     lines.push(format!(
-        "  one each {}: the device sleeps, sends one message, and sleeps again. It keeps its \
-         connection with keep-alives, or opens a new one if each message has its own. J/message \
-         leaves out the energy of sleeping. Only producers are modelled",
+        "  one each {}: the device sleeps, sends one message, and sleeps again. J/message \
+         leaves out sleeping. Where a connection is kept, its keep-alives are in days. Only \
+         producers are modelled",
         span(modelled.every_s)
     ));
     lines.push(format!(
@@ -62,7 +62,7 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
             .map(contribution)
             .collect();
         (!first.is_empty())
-            .then(|| format!("  {cell}, {title}: the uncertainty is {}", first.join(", ")))
+            .then(|| format!("  {cell}, {title}: uncertain because of {}", first.join(", ")))
     };
     for cell in &modelled.cells {
         lines.extend(cell.keep_alives.iter().map(|text| format!("  {}: {text}", cell.cell)));
@@ -72,7 +72,8 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
         lines.extend(budget("as measured", &cell.cell, &cell.weighed_budget));
         lines.extend(budget("a message after a pause", &cell.cell, &cell.duty_budget));
     }
-    let shown = modelled.comparisons.iter().take(LINES_MAX).map(ratio);
+    let headings = columns(modelled);
+    let shown = modelled.comparisons.iter().take(LINES_MAX).map(|own| ratio(own, &headings));
     lines.extend(shown);
     let rest = modelled.comparisons.len().saturating_sub(LINES_MAX);
     if rest > 0 {
@@ -81,25 +82,27 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     lines
 }
 
-/// A ratio in a line; if the model cannot distinguish the sides, only the interval.
-fn ratio(own: &ModelledRatio) -> String {
+/// A ratio in a line, under the heading of its column; if the model cannot distinguish the sides,
+/// only the interval.
+fn ratio(own: &ModelledRatio, headings: &[(String, &str)]) -> String {
     let ModelledRatio { metric, left, right, ratio, verdict } = own;
+    let heading = headings.iter().find(|(_, known)| known == metric);
+    let what = heading.map_or_else(|| metric.clone(), |(text, _)| text.replace('\n', " "));
     match (verdict, ratio.low.zip(ratio.high)) {
-        (_, None) => format!("  {metric}: {left} and {right}: fewer than 3 repetitions, no ratio"),
+        (_, None) => format!("  {what}: {left} and {right}: fewer than 3 repetitions, no ratio"),
         (Verdict::Lower | Verdict::Higher, Some((low, high))) => format!(
-            "  {metric}: {left} over {right}: {:.2} ({low:.2} to {high:.2}): {}",
-            ratio.value,
-            verdict.name()
+            "  {what}: {left} has {:.2} times ({low:.2} to {high:.2}) that of {right}",
+            ratio.value
         ),
         (_, Some((low, high))) => format!(
-            "  {metric}: the model cannot distinguish {left} and {right} here: {low:.2} to \
+            "  {what}: the model cannot distinguish {left} and {right}, the ratio is {low:.2} to \
              {high:.2}"
         ),
     }
 }
 
 fn contribution(own: &Contribution) -> String {
-    format!("{} from {}", percent(own.share * 100.0), own.name)
+    format!("{} ({})", own.name, percent(own.share * 100.0))
 }
 
 /// A span as people say it: `1 min`, `12.9 h`.
