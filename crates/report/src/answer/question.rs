@@ -97,8 +97,9 @@ fn load(summary: &Summary, axis: &str) -> Vec<String> {
         let number = own.and_then(|text| text.parse().ok()).unwrap_or(load.connections);
         parts.push(counted(number as usize, "connection"));
     }
-    if let (Some(None), Some(rate)) = (same("load.rate"), load.rate) {
-        parts.push(rate.to_string());
+    if let Some(own) = same("load.rate") {
+        let rate = own.map_or(load.rate, |text| weigh_model::units::parse_rate(&text).ok());
+        parts.extend(rate.map(|rate| rate.to_string()));
     }
     parts
 }

@@ -45,7 +45,8 @@ pub fn time_in(
 }
 
 /// A number with its interval as a table shows it: three significant digits, and the interval to
-/// the same place, or to its first digit if that is further right: `28,100 ± 9,900`, `200 ± 0.3`.
+/// the same place, or one place further right: `28,100 ± 9,900`, `200 ± 0.3`. A narrower interval
+/// is shown as one unit of that place, never as 0.
 pub fn between_short(value: f64, ends: Option<(f64, f64)>) -> String {
     shortened(value, ends, false)
 }
@@ -65,7 +66,10 @@ fn shortened(value: f64, ends: Option<(f64, f64)>, is_longer_enough: bool) -> St
     let place = place_of(value, 2).min(DECIMALS_MAX);
     let side = |number: f64| {
         let own = if number == 0.0 { place } else { place_of(number, 0) };
-        let decimals = own.clamp(place, place.max(0) + 2);
+        let finest = place.max(0) + 1;
+        // An interval far below what is shown of the value is never shown as 0.
+        let number = if number == 0.0 { 0.0 } else { number.max(0.1_f64.powi(finest)) };
+        let decimals = own.clamp(place, finest);
         rounded(number, if number == 0.0 { decimals } else { decimals.min(place_of(number, 2)) })
     };
     let value_text = three_digits(value);
@@ -189,7 +193,7 @@ mod tests {
         assert_eq!(short(8.5, 8.5, 8.5), "8.50 ± 0.00");
         assert_eq!(short(0.0, 0.0, 0.0), "0 ± 0");
         assert_eq!(short(2.95, 0.0, 5.97), "2.95 +3.02/-2.95");
-        assert_eq!(short(1.0, 0.999_999, 1.000_001), "1.00 ± 0.0000");
+        assert_eq!(short(1.0, 0.999_999, 1.000_001), "1.00 ± 0.001");
         assert_eq!(between_short(1_234.0, None), "1,230");
         let time = |value, low, high| time_in(value, Some((low, high)), false, between_short);
         assert_eq!(time(1.234e6, 1.194e6, 1.274e6), "1.23 ± 0.04 ms");

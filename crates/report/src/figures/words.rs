@@ -6,6 +6,12 @@ pub(crate) fn spoken(metric: &str) -> String {
     let quantity = match quantity {
         "target_cpu_us_per_message" => "target CPU time of a message".to_owned(),
         "throughput_out_per_s" => "messages delivered per second".to_owned(),
+        "wire" if part == "bytes_per_message" => {
+            return "bytes of a message on the wire".to_owned();
+        }
+        "wire" if part == "bytes_per_session" => {
+            return "bytes of a session on the wire".to_owned();
+        }
         _ => quantity.trim_end_matches("_ns").replace('_', " "),
     };
     let part = match part {
@@ -37,5 +43,6 @@ mod tests {
         assert_eq!(spoken("response_time_ns.p99"), "99th percentile of response time");
         assert_eq!(spoken("delivery_time_ns.p50"), "median delivery time");
         assert_eq!(spoken("target_cpu_us_per_message"), "target CPU time of a message");
+        assert_eq!(spoken("wire.bytes_per_message"), "bytes of a message on the wire");
     }
 }

@@ -12,7 +12,7 @@ use crate::figures::{count, share, spoken};
 use crate::summary::cell_name::point_name;
 use crate::summary::headlines::HEADLINES;
 use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
-use crate::terminal::{RED, RESET, Style, wrap};
+use crate::terminal::{Extent, RED, RESET, Style, wrap};
 use crate::view::columns::{ELSEWHERE, lag_shares};
 use crate::view::thresholds::sentences;
 use crate::view::{energy, interference, late, radio, signs, stalled, too_early, verdicts};
@@ -24,7 +24,7 @@ pub(crate) fn below(table: &str, summary: &Summary, style: Style) -> String {
     let rules = rules(not_compared.iter().chain(&warnings));
     let blocks = [
         legend(table, summary, style),
-        scenes(summary),
+        scenes(summary, style),
         energy::notes(summary, table.contains('±')),
         losses(summary, style.is_ascii),
         stalled(summary, style),
@@ -83,7 +83,7 @@ fn lateness(cells: &[Cell], style: Style) -> Vec<String> {
 }
 
 /// Paths and the state of captures: figures of a wire depend on them.
-fn scenes(summary: &Summary) -> Vec<String> {
+fn scenes(summary: &Summary, style: Style) -> Vec<String> {
     let line = |(text, cells): (String, Vec<&str>)| match cells.len() {
         0 => text,
         _ => format!("[{}] {text}", cells.join(", ")),
@@ -91,7 +91,9 @@ fn scenes(summary: &Summary) -> Vec<String> {
     let mut lines: Vec<String> = wire_bytes::scenes(summary).into_iter().map(line).collect();
     let has = |cell: &Cell| cell.metrics.contains_key("wire.bytes_per_message");
     if summary.cells.iter().any(has) {
-        lines.extend(WIRE_WORDS.map(str::to_owned));
+        // The key columns have only the first of these figures.
+        let shown = if style.extent == Extent::Key { 1 } else { WIRE_WORDS.len() };
+        lines.extend(WIRE_WORDS[..shown].iter().map(|text| (*text).to_owned()));
     }
     lines.extend(radio::lines(summary));
     lines.extend(too_early::lines(summary));

@@ -8,7 +8,7 @@ use crate::summary::{Cell, Verdict};
 /// Headings of the table, and the metric of each.
 pub(crate) fn columns(modelled: &Modelled) -> Vec<(String, &'static str)> {
     let every = span(modelled.every_s);
-    let duty = |what: &str| format!("one each {every}:\n{what}");
+    let duty = |what: &str| format!("every {every}:\n{what}");
     vec![
         ("modelled\nJ/message".to_owned(), "modelled_energy_j_per_message"),
         ("modelled\nmAh/session".to_owned(), "modelled_energy_mah_per_session"),
@@ -42,7 +42,7 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
             .to_owned(),
     );
     lines.push(format!(
-        "  one each {}: the device sleeps, sends one message, and sleeps again. J/message \
+        "  every {}: the device sleeps, sends one message, and sleeps again. J/message \
          leaves out sleeping. Where a connection is kept, its keep-alives are in days. Only \
          producers are modelled",
         span(modelled.every_s)
@@ -62,7 +62,7 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
             .map(contribution)
             .collect();
         (!first.is_empty())
-            .then(|| format!("  {cell}, {title}: uncertain because of {}", first.join(", ")))
+            .then(|| format!("  {cell}, {title}: sources of uncertainty: {}", first.join(", ")))
     };
     for cell in &modelled.cells {
         lines.extend(cell.keep_alives.iter().map(|text| format!("  {}: {text}", cell.cell)));
@@ -102,19 +102,24 @@ fn ratio(own: &ModelledRatio, headings: &[(String, &str)]) -> String {
 }
 
 fn contribution(own: &Contribution) -> String {
-    format!("{} ({})", own.name, percent(own.share * 100.0))
+    format!("{} {}", own.name, percent(own.share * 100.0))
 }
 
 /// A span as people say it: `1 min`, `12.9 h`.
 fn span(seconds: f64) -> String {
     let (divisor, unit) = unit(seconds);
-    format!("{} {unit}", three_digits(seconds / divisor).trim_end_matches(".00"))
+    let number = three_digits(seconds / divisor);
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => &number,
+    };
+    format!("{number} {unit}")
 }
 
 fn unit(seconds: f64) -> (f64, &'static str) {
     match seconds {
         short if short < 60.0 => (1.0, "s"),
-        medium if medium < 36_000.0 => (60.0, "min"),
+        medium if medium < 3_600.0 => (60.0, "min"),
         long if long < 3.0 * 86_400.0 => (3600.0, "h"),
         _ => (86_400.0, "days"),
     }
