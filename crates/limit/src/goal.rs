@@ -247,11 +247,24 @@ impl Goal {
             // A condition does not hold for a figure that is not a number; changes were refused
             // before.
             if condition.holds(figure) != Some(true) {
-                return Ok(Some(format!("{condition}: it is {figure}")));
+                let shown = match condition.metric.contains("_ns") {
+                    true => Nanos(figure as u64).to_string(),
+                    false => three_digits(figure),
+                };
+                return Ok(Some(format!("{condition}: it is {shown}")));
             }
         }
         Ok(None)
     }
+}
+
+/// At least three significant digits, whole numbers in full: `0.0172`, `51.3`, `41318`.
+fn three_digits(figure: f64) -> String {
+    if figure == 0.0 || !figure.is_finite() {
+        return figure.to_string();
+    }
+    let decimals = (2.0 - figure.abs().log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{figure:.decimals$}")
 }
 
 /// Finer widths would need millions of messages in every trial.
@@ -279,13 +292,22 @@ mod tests {
     }
 
     #[test]
+    fn figures_have_three_digits() {
+        for (figure, text) in [(0.017_211, "0.0172"), (51.34, "51.3"), (41_318.2, "41318")] {
+            assert_eq!(three_digits(figure), text);
+        }
+        assert_eq!(three_digits(0.0) + &three_digits(f64::INFINITY), "0inf");
+    }
+
+    #[test]
     fn a_broken_condition_misses_the_goal_whatever_was_lost() {
         let conditions = vec!["response_time p(99) < 5ms".parse().unwrap()];
         let goal = Goal { conditions, ..Goal::quick() };
         let fast = [("response_time_ns.p99", 4e6)];
         let slow = [("response_time_ns.p99", 6e6)];
         assert_eq!(goal.missed(&trial(1000, 5, &fast)), Ok(None));
-        assert!(goal.missed(&trial(1000, 0, &slow)).unwrap().unwrap().contains("p(99)"));
+        let why = goal.missed(&trial(1000, 0, &slow)).unwrap().unwrap();
+        assert!(why.contains("p(99)") && why.contains(": it is 6"), "{why}");
         assert!(
             goal.missed(&trial(990, 10, &fast))
                 .unwrap()
