@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use weigh_engine::generator::{Generator, TrialObserver};
-use weigh_engine::job::{Job, Progress, Shared};
+use weigh_engine::job::{Job, Progress};
+use weigh_engine::rendezvous::one_process::OneProcess;
 use weigh_engine::serving::Serving;
 use weigh_model::body::{BodySource, Composer, widest_mark};
 use weigh_model::load::{Load, Pattern};
@@ -118,11 +119,12 @@ fn hold(connections: u32, version: &str) -> [i64; 2] {
         messages: None,
         is_metered: false,
         may_be_cut_off: false,
-        shared: Shared::default(),
+        rendezvous: Arc::new(OneProcess::new(1)),
     });
     let weigher = Arc::new(Weigher::default());
     let observer: Arc<dyn TrialObserver> = Arc::clone(&weigher) as Arc<dyn TrialObserver>;
-    let outcome = Generator::start(job, Instant::now(), &observer).unwrap().finish().unwrap();
+    let generator = Generator::start(job, 0..1, Instant::now(), &observer).unwrap();
+    let outcome = generator.finish().unwrap();
     assert_eq!((outcome.shards.held, outcome.shards.lost_links), (u64::from(connections), 0));
     serving.stop();
     let [generator, broker] = *weigher.0.lock().unwrap();

@@ -11,8 +11,9 @@ use weigh_engine::generator::{Generator, TrialObserver};
 use weigh_engine::io::Io;
 use weigh_engine::io::epoll::EpollIo;
 use weigh_engine::io::sim::{Cut, Link, Party, Pause, SimIo, World};
-use weigh_engine::job::{Job, Progress, Shared};
+use weigh_engine::job::{Job, Progress};
 use weigh_engine::outcome::{Outcome, ShardOutcome};
+use weigh_engine::rendezvous::one_process::OneProcess;
 use weigh_engine::serving::{Serving, SimulatedServing};
 use weigh_engine::shard::Shard;
 use weigh_model::body::{Composer, widest_mark};
@@ -186,7 +187,7 @@ impl Setup {
         };
         let composer = composer.unwrap();
         let (trace, shards) = (self.trace.clone(), self.shards);
-        let shared = Shared::default();
+        let rendezvous = Arc::new(OneProcess::new(shards));
         let every = Nanos::from_secs(1);
         Arc::new(Job {
             trial,
@@ -202,7 +203,7 @@ impl Setup {
             messages: None,
             is_metered: false,
             may_be_cut_off: false,
-            shared,
+            rendezvous,
         })
     }
 
@@ -356,7 +357,8 @@ impl Setup {
 
     fn run_generator(&self, address: SocketAddr, epoch: Instant) -> Outcome {
         let observer: Arc<dyn TrialObserver> = Arc::new(Nobody);
-        let generator = Generator::start(self.job(address), epoch, &observer).unwrap();
+        let job = self.job(address);
+        let generator = Generator::start(job, 0..self.shards, epoch, &observer).unwrap();
         generator.finish().unwrap()
     }
 }

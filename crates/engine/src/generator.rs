@@ -1,6 +1,7 @@
 //! A trial on real sockets and real time: one thread per shard, each with its own epoll and,
 //! where there are several, its own descriptor table.
 
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +16,13 @@ use weigh_model::Nanos;
 use crate::io::epoll::EpollIo;
 use crate::io::wake_fd::WakeFd;
 use crate::io::{Io, descriptors};
-use crate::job::{Failure, Job, Progress, Shared};
+use crate::job::{Failure, Job, Progress};
 use crate::outcome::{Outcome, ShardOutcome};
+use crate::rendezvous::orders::Orders;
 use crate::shard::{Phase, Shard};
 
-/// Calls of the generator to its user at moments of a trial, in the thread of a shard.
+/// Calls of the generator to its user at moments of a trial, in the thread of a shard. Shards have
+/// their numbers among all of the trial.
 pub trait TrialObserver: Send + Sync {
     /// A shard's thread has started: the place to pin it.
     fn thread_started(&self, _shard: u32) {}
@@ -47,27 +50,38 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Starts the threads of a trial. The trial's clock stands at 0 at `epoch`.
+    /// Starts the threads of those shards of a trial that run in this process: all of them,
+    /// `0..job.shards`, where it is the only one. The trial's clock stands at 0 at `epoch`; where
+    /// several processes run a trial, that must be one moment for all.
     ///
     /// # Errors
-    /// [`Failure::Ourselves`] if the process has no descriptors or threads left for the shards.
+    /// [`Failure::Ourselves`] if there are no such shards, or if the process has no descriptors or
+    /// threads left for them.
     pub fn start(
         job: Arc<Job>,
+        here: Range<u32>,
         epoch: Instant,
         observer: &Arc<dyn TrialObserver>,
     ) -> Result<Generator, Failure> {
+        if here.is_empty() || here.end > job.shards {
+            let text = format!("shards {here:?} to run here, of {} in all", job.shards);
+            return Err(Failure::Ourselves(text));
+        }
         let _ = descriptors::raise();
-        let wake_fds = (0..job.shards).map(|_| WakeFd::new()).collect::<Result<Vec<_>, _>>();
+        let wake_fds = here.clone().map(|_| WakeFd::new()).collect::<Result<Vec<_>, _>>();
         let wake_fds = wake_fds.map_err(|errno| {
             Failure::Ourselves(format!("no descriptors to start shards with: {errno}"))
         })?;
         let mut threads = Vec::new();
         let mut notifier = Some(WindowNotifier::start(observer)?);
-        job.shared.is_looked_at.store(true, Ordering::SeqCst);
-        for (index, wake_fd) in wake_fds.iter().enumerate() {
+        let orders = job.rendezvous.orders();
+        orders.hold_here(true);
+        let is_alone = here.len() == 1;
+        for (index, wake_fd) in here.zip(&wake_fds) {
             let start = Start {
                 job: Arc::clone(&job),
-                index: index as u32,
+                index,
+                is_alone,
                 epoch,
                 wake_fd: wake_fd.clone(),
                 observer: Arc::clone(observer),
@@ -76,6 +90,7 @@ impl Generator {
             let thread = thread::Builder::new()
                 .name(format!("weigh-shard-{index}"))
                 .spawn(move || start.run())
+                .inspect_err(|_| orders.give_up())
                 .map_err(|error| Failure::Ourselves(format!("no thread for a shard: {error}")))?;
             threads.push(thread);
         }
@@ -84,30 +99,35 @@ impl Generator {
 
     /// Something that stops the trial from anywhere: once to finish the record, twice to end it.
     pub fn stopper(&self) -> impl Fn() + Send + Sync + use<> {
-        let (job, wake_fds) = (Arc::clone(&self.job), self.wake_fds.clone());
+        let (orders, wake_fds) = (Arc::clone(self.job.rendezvous.orders()), self.wake_fds.clone());
         move || {
-            job.shared.stop();
+            orders.stop();
             wake_fds.iter().for_each(WakeFd::wake);
         }
     }
 
-    /// Waits for the end of the trial.
+    /// Waits for the end of a trial whose shards are all here.
     ///
     /// # Errors
     /// The first failure of a shard; [`Failure::Ourselves`] if a shard panicked.
     pub fn finish(self) -> Result<Outcome, Failure> {
-        let mut shards = Vec::new();
-        for thread in self.threads {
-            let shard = thread
-                .join()
-                .map_err(|_| Failure::Ourselves("a shard of the generator panicked".to_owned()))?;
-            shards.push(shard);
-        }
+        let job = Arc::clone(&self.job);
+        let shards = self.finish_here()?;
         if let Some(failure) = shards.iter().find_map(|shard| shard.failure.clone()) {
             return Err(failure);
         }
-        let (load, dial) = (self.job.load(), &self.job.dial);
-        Ok(Outcome::merge(shards, load, dial.confirms, self.job.composer.is_marked()))
+        Ok(Outcome::merge(shards, job.load(), job.dial.confirms, job.composer.is_marked()))
+    }
+
+    /// Waits for the end of the trial. Returns the results of the shards that ran here, in the
+    /// order of their numbers, also of those that failed: [`Outcome::merge`] takes those of all
+    /// processes, in the same order.
+    ///
+    /// # Errors
+    /// [`Failure::Ourselves`] if a shard panicked.
+    pub fn finish_here(self) -> Result<Vec<ShardOutcome>, Failure> {
+        let panicked = |_| Failure::Ourselves("a shard of the generator panicked".to_owned());
+        self.threads.into_iter().map(|thread| thread.join().map_err(panicked)).collect()
     }
 }
 
@@ -115,6 +135,8 @@ impl Generator {
 struct Start {
     job: Arc<Job>,
     index: u32,
+    /// True if no other shard of the trial is in this process.
+    is_alone: bool,
     epoch: Instant,
     wake_fd: WakeFd,
     observer: Arc<dyn TrialObserver>,
@@ -164,11 +186,11 @@ impl WindowNotifier {
 
 /// Lets the other shards close their connections when the first shard has reported the end of the
 /// window, or has ended.
-struct ClosePermit<'a>(&'a Shared);
+struct ClosePermit<'a>(&'a Orders);
 
 impl Drop for ClosePermit<'_> {
     fn drop(&mut self) {
-        self.0.is_looked_at.store(false, Ordering::SeqCst);
+        self.0.hold_here(false);
     }
 }
 
@@ -176,12 +198,12 @@ impl Start {
     fn run(mut self) -> ShardOutcome {
         let notifier = self.notifier.take();
         let job = Arc::clone(&self.job);
-        let permit = notifier.as_ref().map(|_| ClosePermit(&job.shared));
+        let permit = notifier.as_ref().map(|_| ClosePermit(job.rendezvous.orders()));
         self.observer.thread_started(self.index);
         let mut io = match self.io() {
             Ok(io) => io,
             Err(reason) => {
-                self.job.shared.stop();
+                self.job.rendezvous.orders().stop();
                 let failure = Some(Failure::Ourselves(reason));
                 return ShardOutcome { failure, ..ShardOutcome::default() };
             }
@@ -203,7 +225,7 @@ impl Start {
 
     /// The shard's epoll, in a descriptor table of its own where there are several shards.
     fn io(&self) -> Result<EpollIo, String> {
-        if self.job.shards > 1 {
+        if !self.is_alone {
             // SAFETY: this thread has opened nothing yet; of what was opened before it uses only
             // its wake-up descriptor, which is kept. What it opens stays with it until it ends.
             #[expect(unsafe_code, reason = "a table per shard lifts the limit on open files")]

@@ -1,9 +1,7 @@
-//! State that all shards of a trial share: the trial itself, and the few numbers that they
-//! exchange.
+//! State that all shards of a trial share: the trial itself, what they report, why they fail.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use weigh_model::body::Composer;
 use weigh_model::event::Interval;
@@ -13,6 +11,7 @@ use weigh_model::{Load, Nanos, Trial};
 use crate::interval_times::IntervalTimes;
 use crate::message_log::MessageLog;
 use crate::object::ObjectFile;
+use crate::rendezvous::Rendezvous;
 use crate::socket_host::SocketHost;
 
 /// A trial with everything the engine needs to run it.
@@ -33,7 +32,7 @@ pub struct Job {
     pub consumers: Option<Arc<dyn SocketHost>>,
     /// The due times of a traced arrival.
     pub trace: Vec<Nanos>,
-    /// Number of shards that run it.
+    /// Number of shards that run it, in all processes together.
     pub shards: u32,
     /// Length of the intervals that shards report, see [`interval_length`].
     pub every: Nanos,
@@ -44,8 +43,8 @@ pub struct Job {
     /// True where an emulated path is between: a target that stays silent is cut off, and what
     /// it should have got is lost, instead of the target being unreachable.
     pub may_be_cut_off: bool,
-    /// Numbers that the shards exchange.
-    pub shared: Shared,
+    /// Where its shards meet; made for as many as [`Job::shards`].
+    pub rendezvous: Arc<dyn Rendezvous>,
 }
 
 impl Job {
@@ -69,45 +68,6 @@ impl Job {
     pub fn has_quotas(&self) -> bool {
         let load = self.load();
         load.messages.is_some() && load.arrival.is_closed()
-    }
-}
-
-/// Numbers that the shards of a trial exchange, and orders to them.
-#[derive(Debug, Default)]
-pub struct Shared {
-    /// Shards whose connections all stand.
-    pub(crate) ready: AtomicU32,
-    /// Start of the load, in nanoseconds; 0 until all shards are ready.
-    pub(crate) start_ns: AtomicU64,
-    /// Measured messages handed over by all shards that have finished sending.
-    pub(crate) sent: AtomicU64,
-    /// Different messages that consumers of all shards received, as last reported.
-    pub(crate) unique: AtomicU64,
-    /// Shards that have finished sending.
-    pub(crate) sending_done: AtomicU32,
-    /// Shards to which nothing more will come.
-    pub(crate) complete: AtomicU32,
-    /// The last due time of any shard, in nanoseconds.
-    pub(crate) last_due_ns: AtomicU64,
-    /// True once a shard has failed: the others give up.
-    pub(crate) has_failed: AtomicBool,
-    /// True while connections must stay as they are because their cost is being read.
-    pub(crate) is_looked_at: AtomicBool,
-    stop: AtomicU8,
-}
-
-impl Shared {
-    /// Asks all shards to finish the record: nothing more is sent, what is in flight is awaited
-    /// for a moment. A second call ends them at once.
-    pub fn stop(&self) {
-        let _ = self.stop.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |level| {
-            Some(level.saturating_add(1))
-        });
-    }
-
-    /// Returns the number of calls of [`Shared::stop`].
-    pub fn stop_level(&self) -> u8 {
-        self.stop.load(Ordering::Relaxed)
     }
 }
 

@@ -21,6 +21,7 @@ pub mod polls;
 pub mod record;
 pub mod recorder;
 pub mod relay;
+pub mod rendezvous;
 pub mod schedule;
 pub mod send_lags;
 pub mod serving;

@@ -1,8 +1,5 @@
 //! The end of a trial: what is in flight is awaited, what did not come is booked as lost.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::Role;
 use weigh_model::{Nanos, Pattern, Topology};
@@ -13,21 +10,19 @@ use super::{Phase, Shard};
 use crate::accounts::ProducerAccount;
 use crate::io::Io;
 use crate::link::{LinkId, LinkPhase};
+use crate::rendezvous::Totals;
 
 impl Shard {
     /// Nothing more is sent from here on.
     pub(super) fn start_draining(&mut self, now: Nanos) {
         self.clock.phase = Phase::Draining;
-        let shared = &self.job.shared;
         let sent = self.books.outcome.accounts.producers.iter().map(ProducerAccount::left);
         let sent: u64 = sent.sum();
-        shared.sent.fetch_add(sent, Ordering::SeqCst);
         if self.job.load().pattern == Pattern::Hold && !self.books.outcome.was_interrupted {
             // Answers to what was said last are awaited like those to messages.
             self.books.last_due = self.clock.end;
         }
-        shared.last_due_ns.fetch_max(self.books.last_due.0, Ordering::SeqCst);
-        shared.sending_done.fetch_add(1, Ordering::SeqCst);
+        self.job.rendezvous.note_sent(sent, self.books.last_due);
         self.book_unsent(now);
     }
 
@@ -73,29 +68,28 @@ impl Shard {
 
     /// Returns the time at which the trial ends even if messages are missing: Tmax after the last
     /// due time.
-    pub(super) fn deadline(&self) -> Nanos {
-        let last_due = Nanos(self.job.shared.last_due_ns.load(Ordering::SeqCst));
+    fn deadline(&self, totals: &Totals) -> Nanos {
         let patience = if self.books.outcome.was_interrupted {
             self.rules.timeout.min(INTERRUPTED_PATIENCE)
         } else {
             self.rules.timeout
         };
-        last_due.max(self.books.last_due) + patience
+        totals.last_due.max(self.books.last_due) + patience
     }
 
     /// Returns the time of the next check: at once, if the last thing that was awaited has happened
     /// since; at the deadline, once it is known; and soon if other shards may be done in the
     /// meantime.
     pub(super) fn drain_moment(&mut self, io: &mut dyn Io) -> Nanos {
-        let all_sent = self.job.shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
-        if all_sent
+        let totals = self.job.rendezvous.totals();
+        if let Some(totals) = &totals
             && !self.reported.is_complete_reported
-            && self.is_complete()
+            && self.is_complete(totals)
             && self.is_seen_through()
         {
             return Nanos(0);
         }
-        let deadline = if all_sent { self.deadline() } else { Nanos::NEVER };
+        let deadline = totals.map_or(Nanos::NEVER, |totals| self.deadline(&totals));
         if self.job.shards > 1 || self.reported.is_complete_reported {
             deadline.min(io.now() + DRAIN_POLL)
         } else {
@@ -109,20 +103,23 @@ impl Shard {
         self.books.freed.clear();
         self.books.unblocked.clear();
         self.pending.to_serve.clear();
-        let job = Arc::clone(&self.job);
-        let shared = &job.shared;
         let unique = self.books.unique_total;
-        shared.unique.fetch_add(unique - self.reported.reported_unique, Ordering::SeqCst);
-        self.reported.reported_unique = unique;
-        let all_sent = shared.sending_done.load(Ordering::SeqCst) >= self.job.shards;
-        if all_sent && !self.reported.is_complete_reported && self.is_complete() {
-            self.reported.is_complete_reported = true;
-            shared.complete.fetch_add(1, Ordering::SeqCst);
+        if unique > self.reported.reported_unique {
+            self.job.rendezvous.note_arrived(unique - self.reported.reported_unique);
+            self.reported.reported_unique = unique;
         }
-        let all_complete = shared.complete.load(Ordering::SeqCst) >= self.job.shards;
+        let totals = self.job.rendezvous.totals();
+        if let Some(totals) = &totals
+            && !self.reported.is_complete_reported
+            && self.is_complete(totals)
+        {
+            self.reported.is_complete_reported = true;
+            self.job.rendezvous.note_complete();
+        }
+        let all_complete = self.job.rendezvous.is_complete();
         if all_complete && self.job.has_consumers() {
             self.clock.phase = Phase::Lingering(now + LINGER);
-        } else if all_complete || (all_sent && now >= self.deadline()) {
+        } else if all_complete || totals.is_some_and(|totals| now >= self.deadline(&totals)) {
             self.settle();
         }
     }
@@ -130,7 +127,7 @@ impl Shard {
     /// True if nothing more can come to this shard: no answer is awaited, no bytes wait for a
     /// socket, and every consumer that is still there has everything it should get. What was
     /// awaited last is looked at first: most often it still is, and the others need no look.
-    fn is_complete(&mut self) -> bool {
+    fn is_complete(&mut self, totals: &Totals) -> bool {
         let is_held = self.job.load().pattern == Pattern::Hold;
         if self.books.in_flight > 0
             || (self.books.requests_awaited > 0 && !self.holds_requests())
@@ -143,7 +140,7 @@ impl Shard {
             let is_open = matches!(state.phase, LinkPhase::Ready | LinkPhase::Closing);
             is_open && state.out_bytes() > 0
         };
-        let misses = |account: usize| !self.has_everything(account);
+        let misses = |account: usize| !self.has_everything(account, totals);
         let Awaited { link, consumer } = self.awaited;
         if let Some(link) = first_from(link, self.links.len(), has_bytes) {
             self.awaited.link = link;
@@ -171,7 +168,7 @@ impl Shard {
         self.rules.consumer.polling().is_some_and(|polling| polling.wait.0 > 0)
     }
 
-    fn has_everything(&self, account: usize) -> bool {
+    fn has_everything(&self, account: usize, totals: &Totals) -> bool {
         let consumer = &self.books.outcome.accounts.consumers[account];
         let expected = match self.job.load().topology {
             Topology::Pairs => self
@@ -182,11 +179,8 @@ impl Shard {
                 .get((consumer.index / self.job.shards) as usize)
                 .filter(|producer| producer.index == consumer.index)
                 .map_or(0, ProducerAccount::left),
-            Topology::Shared => {
-                return self.job.shared.unique.load(Ordering::SeqCst)
-                    >= self.job.shared.sent.load(Ordering::SeqCst);
-            }
-            Topology::FanIn | Topology::FanOut => self.job.shared.sent.load(Ordering::SeqCst),
+            Topology::Shared => return totals.arrived >= totals.sent,
+            Topology::FanIn | Topology::FanOut => totals.sent,
         };
         consumer.was_disconnected || self.books.unique[account] >= expected
     }
@@ -222,8 +216,8 @@ impl Shard {
 
     /// Reacts to a request to stop: the first finishes the record, the second ends it now.
     pub(super) fn check_stop(&mut self, io: &mut dyn Io) {
-        let level = self.job.shared.stop_level();
-        if self.job.shared.has_failed.load(Ordering::Relaxed) && self.clock.phase != Phase::Done {
+        let level = self.orders.stop_level();
+        if self.orders.has_failed() && self.clock.phase != Phase::Done {
             self.give_up(io);
         }
         if level == 0 || self.clock.phase == Phase::Done {
@@ -234,7 +228,7 @@ impl Shard {
             self.books.outcome.recorder.window.cut(io.now());
             match self.clock.phase {
                 Phase::Opening | Phase::Waiting => {
-                    self.job.shared.has_failed.store(true, Ordering::Relaxed);
+                    self.orders.give_up();
                     self.give_up(io);
                 }
                 Phase::WarmingUp | Phase::Measuring => self.start_draining(io.now()),

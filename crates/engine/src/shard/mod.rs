@@ -47,7 +47,6 @@ mod waking;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use weigh_model::protocol::Role;
 use weigh_model::{Arrival, Nanos, Pattern};
@@ -56,6 +55,7 @@ use crate::io::Io;
 use crate::job::{Failure, Job, Progress, ShardInterval};
 use crate::link::{LinkId, LinkState};
 use crate::outcome::ShardOutcome;
+use crate::rendezvous::orders::Orders;
 use books::Bookkeeping;
 use links::Links;
 use parts::Metered;
@@ -70,6 +70,8 @@ use waking::Waking;
 /// One shard of a trial.
 pub struct Shard {
     job: Arc<Job>,
+    /// Those of the rendezvous: every step looks at them.
+    orders: Arc<Orders>,
     links: Links,
     books: Bookkeeping,
     /// The link of each token.
@@ -112,6 +114,7 @@ impl Shard {
         }
         let producing: Vec<u32> = mine(load.connections).collect();
         Shard {
+            orders: Arc::clone(job.rendezvous.orders()),
             links,
             books,
             rules,
@@ -186,7 +189,7 @@ impl Shard {
             }
             Phase::Lingering(until) if now >= until => self.settle(),
             Phase::Lingering(_) => {}
-            Phase::Settled if self.job.shared.is_looked_at.load(Ordering::SeqCst) => {}
+            Phase::Settled if self.orders.is_held() => {}
             Phase::Settled if self.metered.is_some() => self.start_closing(io),
             Phase::Settled => self.close_all(io),
             Phase::Closing(until) => self.await_closes(until, io),
@@ -228,7 +231,7 @@ impl Shard {
                 self.drain_moment(io).min(self.next_ask().max(self.pending.paced_until))
             }
             Phase::Lingering(until) | Phase::Closing(until) => until,
-            Phase::Settled if !self.job.shared.is_looked_at.load(Ordering::SeqCst) => {
+            Phase::Settled if !self.orders.is_held() => {
                 return Nanos(0);
             }
             Phase::Settled => io.now() + SHARD_POLL,
@@ -262,16 +265,10 @@ impl Shard {
     }
 
     fn wait_for_start(&mut self, io: &mut dyn Io) {
-        let shared = &self.job.shared;
         let now = io.now();
         if self.clock.start == Nanos::NEVER {
-            if shared.ready.load(Ordering::SeqCst) < self.job.shards {
-                return;
-            }
-            let ahead = (now + START_AHEAD).0;
-            let set =
-                shared.start_ns.compare_exchange(0, ahead, Ordering::SeqCst, Ordering::SeqCst);
-            self.set_start(Nanos(set.map_or_else(|already| already, |_| ahead)));
+            let Some(start) = self.job.rendezvous.start(now) else { return };
+            self.set_start(start);
         }
         if now + START_LEAD >= self.clock.start {
             let has_warmup = self.clock.start < self.clock.measure_from;
@@ -361,10 +358,6 @@ fn body_room(job: &Job) -> usize {
     let whole = job.composer.bytes_max();
     if job.composer.makes_pieces() { whole.min(PIECE_BYTES) } else { whole }
 }
-
-/// Time from the last opened connection to the start of the load: long enough for all shards to
-/// notice.
-const START_AHEAD: Nanos = Nanos::from_millis(2);
 
 /// Time from the change of the phase to the start, so that observers can read counters without
 /// making the first message late.

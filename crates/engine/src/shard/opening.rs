@@ -1,7 +1,5 @@
 //! Connections: made a few at a time, watched, taken down, made again.
 
-use std::sync::atomic::Ordering;
-
 use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::{Lifetime, Role, Seat, Transport};
 use weigh_model::{Load, Nanos, Pattern, Topology};
@@ -33,14 +31,14 @@ impl Shard {
             self.reported.next_interval = now + PROGRESS;
             (self.reported.progress)(Progress::Opening(self.books.open_links, total));
         }
-        if self.failure.is_some() || self.job.shared.has_failed.load(Ordering::Relaxed) {
-            self.job.shared.has_failed.store(true, Ordering::Relaxed);
+        if self.failure.is_some() || self.orders.has_failed() {
+            self.orders.give_up();
             self.clock.phase = Phase::Done;
         } else if self.connecting.next_unopened as u64 == total
             && self.books.open_links + dead as u64 >= total
         {
             self.clock.phase = Phase::Waiting;
-            self.job.shared.ready.fetch_add(1, Ordering::SeqCst);
+            self.job.rendezvous.note_ready();
         }
     }
 
@@ -227,7 +225,7 @@ impl Shard {
         } else {
             Failure::Unreachable { address, reason }
         });
-        self.job.shared.has_failed.store(true, Ordering::Relaxed);
+        self.orders.give_up();
         self.clock.phase = Phase::Done;
     }
 

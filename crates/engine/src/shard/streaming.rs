@@ -1,8 +1,6 @@
 //! Objects that are sent piece by piece: the next piece is made when the socket has taken the last
 //! one, so that an object of any size takes the memory of one piece.
 
-use std::sync::atomic::Ordering;
-
 use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Op, Outbox, Reply, Ticket};
 use weigh_model::mark::Mark;
@@ -170,7 +168,7 @@ impl Shard {
             self.books.dropped(state, &flight, why.clone());
             self.books.free_slot(index, state, &flight, now);
             if !flight.warmup && self.clock.phase == Phase::Draining {
-                self.job.shared.sent.fetch_sub(1, Ordering::SeqCst);
+                self.job.rendezvous.note_dropped();
             }
         }
         self.lose(index, why, false);

@@ -1,6 +1,8 @@
 //! Whole trials in the simulated world, with servers of all manners. Every trial is also held to
 //! few steps: a shard that asks for a moment that has passed spins, and would show here.
 
+mod bus;
+mod fleet;
 mod joining;
 mod late;
 mod overload;
@@ -20,11 +22,12 @@ use weigh_model::{Load, Topology, Trial, Warning, Writes};
 use super::*;
 use crate::generator::{Generator, TrialObserver};
 use crate::io::sim::{Link as Way, Party, SimIo, World};
-use crate::job::Shared;
 use crate::link::Link;
 use crate::message_log::{Heard, MessageLog};
 use crate::message_rows::MessageRows;
 use crate::outcome::Outcome;
+use crate::rendezvous::Rendezvous;
+use crate::rendezvous::one_process::OneProcess;
 use crate::serving::{Serving, SimulatedServing};
 use parcel::{Manner, Parcels};
 
@@ -81,6 +84,15 @@ fn scene(manner: Manner) -> Scene {
 
 impl Scene {
     fn job(&self, address: SocketAddr, messages: Option<Arc<MessageLog>>) -> Arc<Job> {
+        self.job_of(address, messages, Arc::new(OneProcess::new(self.shards)))
+    }
+
+    fn job_of(
+        &self,
+        address: SocketAddr,
+        messages: Option<Arc<MessageLog>>,
+        rendezvous: Arc<dyn Rendezvous>,
+    ) -> Arc<Job> {
         let (confirms, refused_seat) = (self.confirms, self.refused_seat);
         let largest = widest_mark(self.load.connections, 1_000_000);
         let size = self.load.size;
@@ -118,7 +130,7 @@ impl Scene {
             messages,
             is_metered: self.is_metered,
             may_be_cut_off: self.may_be_cut_off,
-            shared: Shared::default(),
+            rendezvous,
         })
     }
 
@@ -233,7 +245,7 @@ impl Party for Player {
         self.steps += 1;
         while self.stops.first().is_some_and(|at| *at <= self.io.now()) {
             self.stops.remove(0);
-            self.job.shared.stop();
+            self.job.rendezvous.orders().stop();
         }
         let before = overload::waiting(&self.shard);
         let goes_on = self.shard.step(&mut self.io);
@@ -570,7 +582,7 @@ fn real_sockets_tell_the_same() {
         scene.load.timeout = Nanos::from_secs(20);
         let nobody: Arc<dyn TrialObserver> = Arc::new(Nobody);
         let job = scene.job(serving.address(), None);
-        let generator = Generator::start(job, Instant::now(), &nobody).unwrap();
+        let generator = Generator::start(job, 0..shards, Instant::now(), &nobody).unwrap();
         let outcome = generator.finish().unwrap();
         assert_eq!(outcome.ledger.delivered, Some(200), "{manner:?}");
         assert_eq!(outcome.shards.lost_links, 0, "{manner:?} {:?}", outcome.shards.first_loss);

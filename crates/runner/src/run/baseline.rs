@@ -12,7 +12,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use weigh_engine::generator::{Generator, TrialObserver};
-use weigh_engine::job::{Failure, Job, Progress, Shared};
+use weigh_engine::job::{Failure, Job, Progress};
+use weigh_engine::rendezvous::one_process::OneProcess;
 use weigh_engine::serving::Serving;
 use weigh_model::calibration::Calibration;
 use weigh_model::event::TrialFinished;
@@ -216,12 +217,13 @@ impl Bench<'_> {
             messages: None,
             is_metered: false,
             may_be_cut_off: false,
-            shared: Shared::default(),
+            rendezvous: Arc::new(OneProcess::new(self.shards)),
         });
         let observer: Arc<dyn TrialObserver> = Arc::new(Pinned(self.pinning.clone()));
         let internal = |failure: Failure| Stop::new(Exit::Internal, failure);
         let generator =
-            Generator::start(Arc::clone(&job), Instant::now(), &observer).map_err(internal)?;
+            Generator::start(Arc::clone(&job), 0..job.shards, Instant::now(), &observer)
+                .map_err(internal)?;
         self.interrupts.arm(generator.stopper());
         let outcome = generator.finish();
         self.interrupts.disarm();

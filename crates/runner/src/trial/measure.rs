@@ -5,11 +5,12 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use weigh_engine::generator::{Generator, TrialObserver};
-use weigh_engine::job::{Failure, Job, Progress, Shared};
+use weigh_engine::job::{Failure, Job, Progress};
 use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::Outcome;
 use weigh_engine::pace;
 use weigh_engine::record::{self, Observations};
+use weigh_engine::rendezvous::one_process::OneProcess;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::headroom::Observed;
 use weigh_model::{Arrival, Endpoint, Nanos, Trial, Warning};
@@ -213,7 +214,7 @@ fn job(
         messages: client.log.clone(),
         is_metered: scene.is_some() && options.stage.is_heard,
         may_be_cut_off: scene.is_some() && options.stage.path.is_some(),
-        shared: Shared::default(),
+        rendezvous: Arc::new(OneProcess::new(options.shards)),
     })
 }
 
@@ -225,7 +226,7 @@ fn generate(
 ) -> Result<Outcome, Failure> {
     let observer: Arc<dyn TrialObserver> = Arc::clone(watch) as Arc<dyn TrialObserver>;
     let epoch = trial.clock.epoch;
-    let start = || Generator::start(Arc::clone(job), epoch, &observer);
+    let start = || Generator::start(Arc::clone(job), 0..job.shards, epoch, &observer);
     let generator = match &trial.lease.target.scene {
         None => start()?,
         Some(scene) => {
