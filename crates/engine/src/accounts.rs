@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use weigh_model::ledger::{Cause, NotSentCause};
+use weigh_model::portable_fields;
 use weigh_model::tally::{Bits, Tally};
 use weigh_model::{Ledger, Load, Nanos, Topology};
 
 /// Counts of one producer in the measured window, by sequence number if that matters.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProducerAccount {
     /// Index over all shards.
     pub index: u32,
@@ -38,7 +39,7 @@ pub struct ProducerAccount {
 }
 
 /// Messages that one consumer received.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConsumerAccount {
     /// Index over all shards.
     pub index: u32,
@@ -51,7 +52,7 @@ pub struct ConsumerAccount {
 }
 
 /// The books of one shard, or of all shards together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts {
     /// Every producer's.
     pub producers: Vec<ProducerAccount>,
@@ -61,6 +62,8 @@ pub struct Accounts {
     pub not_sent: BTreeMap<NotSentCause, u64>,
     /// Datagrams that the kernel dropped at full receive queues of the generator.
     pub queue_drops: u64,
+    /// Bytes of memory that identities took when the books were closed, wherever that was.
+    pub identity_bytes: u64,
 }
 
 impl ProducerAccount {
@@ -101,9 +104,15 @@ impl ProducerAccount {
 }
 
 impl Accounts {
+    /// Closes the books: nothing is entered any more.
+    pub fn close(&mut self) {
+        self.identity_bytes = self.memory_bytes();
+    }
+
     /// Adds another shard's books.
     pub fn merge(&mut self, other: Accounts) {
         self.queue_drops += other.queue_drops;
+        self.identity_bytes += other.identity_bytes;
         self.producers.extend(other.producers);
         self.consumers.extend(other.consumers);
         for (cause, count) in other.not_sent {
@@ -229,6 +238,23 @@ impl Accounts {
         ledger.lost = Some(ledger.causes.values().sum());
     }
 }
+
+portable_fields!(ProducerAccount {
+    index,
+    warmup_sent,
+    sent,
+    sent_between,
+    last_confirmed,
+    confirmed,
+    confirmed_late,
+    no_subscriber,
+    failed,
+    confirmed_bits,
+    failed_numbers,
+    cut,
+});
+portable_fields!(ConsumerAccount { index, tally, last_arrived, was_disconnected });
+portable_fields!(Accounts { producers, consumers, not_sent, queue_drops, identity_bytes });
 
 /// True if consumer `consumer` should get what producer `producer` sends.
 pub fn hears(load: &Load, consumer: u32, producer: u32) -> bool {

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 
 use weigh_model::Nanos;
 use weigh_model::content::StreamCounts;
+use weigh_model::portable_fields;
 use weigh_model::protocol::Role;
 
 /// The counts of all connections that a trial has closed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
     /// One by one, the first [`ROWS_MAX`] of each shard.
     pub rows: Vec<ConnectionContent>,
@@ -50,6 +51,9 @@ impl Contents {
         self.connections_untold += other.connections_untold;
     }
 }
+
+portable_fields!(Contents { rows, total, connections_untold });
+portable_fields!(ConnectionContent { local, role, index, opened_at, counts });
 
 /// As many as a capture lists one by one.
 pub const ROWS_MAX: usize = 12_000;

@@ -4,9 +4,12 @@
 use hdrhistogram::Histogram;
 use weigh_model::event::Interval;
 use weigh_model::live::{QUANTILES, Quantiles};
+use weigh_model::portable::{Portable, Reader, Unreadable};
+
+use crate::recorded;
 
 /// Response time and send lag of what happened in one interval, of one shard or of several.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IntervalTimes {
     /// Due to confirmed; where nothing confirms, due to delivered.
     response: Histogram<u32>,
@@ -71,6 +74,29 @@ impl Default for IntervalTimes {
                 .expect("the bounds are constants that the histogram takes")
         };
         IntervalTimes { response: empty(), send_lag: empty() }
+    }
+}
+
+impl Portable for IntervalTimes {
+    fn put(&self, out: &mut Vec<u8>) {
+        for times in [&self.response, &self.send_lag] {
+            let steps = times.iter_recorded();
+            let values = steps.map(|step| (step.value_iterated_to(), step.count_at_value().into()));
+            recorded::put(values, out);
+        }
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<IntervalTimes, Unreadable> {
+        let mut taken = IntervalTimes::default();
+        for times in [&mut taken.response, &mut taken.send_lag] {
+            recorded::take(from, |value_ns, count| {
+                let count = u32::try_from(count);
+                let count = count.map_err(|_| Unreadable::Wrong("a count beyond 32 bits"))?;
+                times.saturating_record_n(value_ns.min(TIME_NS_MAX), count);
+                Ok(())
+            })?;
+        }
+        Ok(taken)
     }
 }
 

@@ -83,7 +83,7 @@ pub enum Progress {
 }
 
 /// Counts of a shard in one interval.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShardInterval {
     /// Its counts; without quantiles, which are those of all shards together.
     pub interval: Interval,

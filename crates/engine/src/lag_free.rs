@@ -2,12 +2,13 @@
 //! nothing else that is its time from the send time, which is recorded anyway: only messages that
 //! waited for the window, a connection or a late request cost a record here.
 
+use weigh_model::portable_fields;
 use weigh_stats::histogram::Histogram;
 
 use crate::times::Times;
 
 /// The messages whose time without the generator's lateness is not their time from the send time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LagFree {
     /// Their times from the send time.
     from_sent: Times,
@@ -46,6 +47,8 @@ impl LagFree {
         all
     }
 }
+
+portable_fields!(LagFree { from_sent, without_lag });
 
 #[cfg(test)]
 mod tests {

@@ -21,7 +21,7 @@ pub type Words<'w> = &'w dyn Fn(u16) -> ErrorWords;
 pub const SILENCE: &str = "no answer within the time limit";
 
 /// Results of one shard.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct ShardOutcome {
     /// Its books.
     pub accounts: Accounts,
@@ -167,7 +167,7 @@ impl Outcome {
         let none = ShardOutcome { measure_from: Nanos::NEVER, ..ShardOutcome::default() };
         let shards = shards.into_iter().fold(none, ShardOutcome::with);
         let ledger = shards.accounts.settle(load, confirms);
-        let ledger_bytes = shards.accounts.memory_bytes();
+        let ledger_bytes = shards.accounts.identity_bytes;
         let mut outcome = Outcome {
             shards,
             ledger,

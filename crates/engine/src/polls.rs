@@ -1,11 +1,11 @@
 //! The requests of consumers that ask for their messages: how many, and how long their parts took.
 
-use weigh_model::Nanos;
+use weigh_model::{Nanos, portable_fields};
 
 use crate::times::Times;
 
 /// Counts and times of requests in the measured window.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Polls {
     /// Requests.
     pub made: u64,
@@ -56,3 +56,15 @@ impl Polls {
         self.lag.merge(&other.lag);
     }
 }
+
+portable_fields!(Polls {
+    made,
+    empty,
+    messages,
+    skipped,
+    refused,
+    wait,
+    round_trip,
+    handling,
+    lag,
+});

@@ -3,6 +3,7 @@
 
 use weigh_model::Nanos;
 use weigh_model::event::Interval;
+use weigh_model::portable_fields;
 use weigh_stats::histogram::Histogram;
 
 use crate::interval_times::IntervalTimes;
@@ -14,7 +15,7 @@ use crate::times::Times;
 use crate::window::WindowCount;
 
 /// The recorded times and counts of one shard, or of all shards merged.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorder {
     /// Due to confirmed.
     pub response: Times,
@@ -59,7 +60,7 @@ pub struct Recorder {
 }
 
 /// Counts since the last interval ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Series {
     interval: Interval,
     times: IntervalTimes,
@@ -270,6 +271,30 @@ impl Recorder {
         all.into_iter().filter(|(_, histogram)| histogram.count() > 0).collect()
     }
 }
+
+// The last interval was reported when a shard hands its record over: the series is left out.
+portable_fields!(Recorder {
+    response,
+    service,
+    delivery,
+    one_way,
+    first_byte,
+    connect,
+    session,
+    lags,
+    response_lag,
+    delivery_lag,
+    error,
+    batch,
+    polls,
+    late_ns_max,
+    span,
+    writes,
+    body_bytes,
+    window,
+    responds_by_delivery;
+    series
+});
 
 /// True in a binary that is only there to tell what recording costs.
 const UNRECORDED: bool = cfg!(feature = "unrecorded");

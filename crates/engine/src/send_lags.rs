@@ -1,10 +1,12 @@
 //! Send lags of messages: from due to sent, of all, and of those for which only the generator was
 //! late.
 
+use weigh_model::portable_fields;
+
 use crate::times::Times;
 
 /// The send lags of measured messages.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SendLags {
     /// Due to sent: the generator's own error, or the wait for a free slot. Complete once settled.
     pub all: Times,
@@ -16,7 +18,7 @@ pub struct SendLags {
 }
 
 /// Equal send lags, one after another: in a burst all that is due together and stamped together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Run {
     lag_ns: u64,
     was_held_up: bool,
@@ -60,3 +62,6 @@ impl SendLags {
         }
     }
 }
+
+portable_fields!(SendLags { all, own, run, is_settled });
+portable_fields!(Run { lag_ns, was_held_up, count });

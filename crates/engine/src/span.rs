@@ -1,9 +1,9 @@
 //! From the first measured message to the last: when they were due, sent and completed.
 
-use weigh_model::Nanos;
+use weigh_model::{Nanos, portable_fields};
 
 /// The ends of what was measured.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Span {
     /// Time at which the first message was handed to a transport.
     pub first_sent: Option<Nanos>,
@@ -47,3 +47,5 @@ impl Span {
         };
     }
 }
+
+portable_fields!(Span { first_sent, last_sent, last_done, due });

@@ -4,7 +4,10 @@
 use std::ops::Deref;
 use std::sync::LazyLock;
 
+use weigh_model::portable::{Portable, Reader, Unreadable};
 use weigh_stats::histogram::Histogram;
+
+use crate::recorded;
 
 /// A histogram, empty until the first value. It reads as a [`Histogram`].
 #[derive(Clone, Debug, Default)]
@@ -40,6 +43,28 @@ impl Times {
     #[inline]
     fn histogram(&mut self) -> &mut Histogram {
         self.0.get_or_insert_with(taken)
+    }
+}
+
+/// Two are equal if their values are, whether memory was taken for them or not.
+impl PartialEq for Times {
+    fn eq(&self, other: &Times) -> bool {
+        **self == **other
+    }
+}
+
+impl Portable for Times {
+    fn put(&self, out: &mut Vec<u8>) {
+        recorded::put(self.recorded(), out);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Times, Unreadable> {
+        let mut times = Times::default();
+        recorded::take(from, |value_ns, count| {
+            times.record_n(value_ns, count);
+            Ok(())
+        })?;
+        Ok(times)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The measured window of an open loop, and what happened within it: each message handed over, each
 //! arrival and each answer is counted by its own time against the end of the window.
 
-use weigh_model::{Arrival, Load, Nanos};
+use weigh_model::{Arrival, Load, Nanos, portable_fields};
 
 use crate::schedule::{Schedule, Span};
 
@@ -46,7 +46,7 @@ impl Window {
 }
 
 /// Counts by time. Without a window all measured messages count and none of the warm-up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WindowCount {
     window: Option<Window>,
     begin: Nanos,
@@ -224,3 +224,24 @@ impl WindowCount {
         self.turns += other.turns;
     }
 }
+
+portable_fields!(Window { begin, end });
+portable_fields!(WindowCount {
+    window,
+    begin,
+    end,
+    timeout,
+    sent,
+    delivered,
+    confirmed,
+    delivered_since,
+    confirmed_since,
+    delivered_after,
+    answered_after,
+    last_delivered,
+    last_answered,
+    answers,
+    turns,
+    answers_told,
+    is_over,
+});

@@ -145,6 +145,10 @@ impl Meter {
     }
 }
 
+crate::portable_fields!(ContentBytes { protocol, payload });
+crate::portable_fields!(CodecCount { set_up, messages, tear_down });
+crate::portable_fields!(StreamCounts { sent, received });
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -459,3 +459,22 @@ where
 fn null_figure<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
+
+crate::portable_fields!(Interval {
+    trial,
+    at_ns,
+    warmup,
+    draining,
+    sent,
+    acknowledged,
+    delivered,
+    errors,
+    connections,
+    length_ns,
+    response_time_ns_p50,
+    response_time_ns_p99,
+    send_lag_ns_p99,
+    target_cpu_percent,
+    target_memory_bytes,
+    generator_cpu_percent,
+});

@@ -166,6 +166,19 @@ impl Ledger {
     }
 }
 
+crate::portable_choice!(Cause {
+    ProducerDropped = 0,
+    ConnectionClosed = 1,
+    ServerDropped = 2,
+    SubscriberDisconnected = 3,
+    ErrorAnswer = 4,
+    ReceiveQueueFull = 5,
+    Timeout = 6,
+    Corrupt = 7,
+    Unknown = 8,
+});
+crate::portable_choice!(NotSentCause { WindowFull = 0, ConnectionClosed = 1, Interrupted = 2 });
+
 #[cfg(test)]
 mod tests {
     use super::*;

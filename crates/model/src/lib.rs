@@ -33,6 +33,7 @@ pub mod numbers;
 pub mod path;
 pub mod pieces;
 pub mod plan;
+pub mod portable;
 pub mod protocol;
 pub mod refusal;
 mod rewritten;

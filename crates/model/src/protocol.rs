@@ -301,3 +301,5 @@ pub struct Host {
     /// Makes the server of one shard of `shards`.
     pub make: Box<dyn Fn(u16) -> Box<dyn Server> + Send + Sync>,
 }
+
+crate::portable_choice!(Role { Producer = 0, Consumer = 1 });

@@ -3,9 +3,11 @@
 //! tally.
 
 use crate::mark::{Mark, Reading};
+use crate::portable::{Portable, Reader, Unreadable};
+use crate::portable_fields;
 
 /// Messages that arrived at one consumer, by producer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     lanes: Vec<Lane>,
     /// All arrivals, of any kind, warm-up excluded.
@@ -26,7 +28,7 @@ pub struct Tally {
 }
 
 /// Messages that arrived from one producer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lane {
     seen: Bits,
     late: Bits,
@@ -169,13 +171,13 @@ impl Lane {
 /// A growing set of numbers that mostly arrive in order: one bit each, and almost nothing for a
 /// block of [`BLOCK_BITS`] that is complete. Messages arrive in this way, so that hours of them
 /// need the memory of the last moment, plus a block around each lost one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bits {
     blocks: Vec<Block>,
 }
 
 /// One block of numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Block {
     /// Some bits; words after the last one are 0.
     Some { words: Vec<u64>, count: u32 },
@@ -279,6 +281,47 @@ impl Block {
         before - self.count()
     }
 }
+
+portable_fields!(Tally {
+    lanes,
+    received,
+    duplicates,
+    reordered,
+    corrupt,
+    corrupt_unknown,
+    foreign,
+    warmup,
+});
+portable_fields!(Lane { seen, late, corrupt, next_expected });
+portable_fields!(Bits { blocks });
+
+/// The number of words and the words; one more than there can be for a block that is complete.
+impl Portable for Block {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Block::All => (BLOCK_WORDS + 1).put(out),
+            Block::Some { words, .. } => {
+                (words.len() as u64).put(out);
+                words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+            }
+        }
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Block, Unreadable> {
+        let length = match u64::take(from)? {
+            length if length <= BLOCK_WORDS => length,
+            length if length == BLOCK_WORDS + 1 => return Ok(Block::All),
+            _ => return Err(Unreadable::Wrong("a set of numbers")),
+        };
+        let words = (0..length).map(|_| from.array().map(u64::from_le_bytes));
+        let words = words.collect::<Result<Vec<u64>, Unreadable>>()?;
+        let count: u32 = words.iter().map(|word| word.count_ones()).sum();
+        Ok(if u64::from(count) == BLOCK_BITS { Block::All } else { Block::Some { words, count } })
+    }
+}
+
+/// Words of a block in memory.
+const BLOCK_WORDS: u64 = BLOCK_BITS / 64;
 
 /// Numbers of a block: 4 KiB if not all of them are set.
 const BLOCK_BITS: u64 = 32_768;

@@ -556,6 +556,7 @@ impl Bookkeeping {
     pub(super) fn into_outcome(mut self, failure: Option<Failure>) -> ShardOutcome {
         self.hand_notes_over(true);
         self.outcome.recorder.settle();
+        self.outcome.accounts.close();
         let granted = self.granted.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
         ShardOutcome { granted, failure, ..self.outcome }
     }

@@ -110,6 +110,30 @@ fn hosts_send_and_count_what_one_process_does() {
     }
 }
 
+/// Outcomes of real shards come back from their bytes, and the whole that is made of them is the
+/// same, down to the memory that the ledger took where it was kept.
+#[test]
+fn outcomes_travel_as_bytes() {
+    let mut scene = delivering(Arrival::Poisson);
+    scene.is_metered = true;
+    scene.manner = Manner::ResetsSubscribersAfter(300);
+    let shards = play(&scene, 4).shards;
+    let sent: Vec<Vec<u8>> = shards.iter().map(ShardOutcome::to_bytes).collect();
+    let read = sent.iter().map(|bytes| ShardOutcome::from_bytes(bytes).unwrap()).collect();
+    let [here, there] =
+        [shards, read].map(|shards| Outcome::merge(shards, &scene.load, scene.confirms, true));
+    assert_eq!(here.ledger, there.ledger);
+    assert!(here.ledger.causes.contains_key(&Cause::SubscriberDisconnected), "{:?}", here.ledger);
+    assert_eq!(here.metrics(&scene.load), there.metrics(&scene.load));
+    assert!(here.ledger_bytes > 0 && here.ledger_bytes == there.ledger_bytes);
+    let seen = |of: &Outcome| (of.delivered_within, of.after, of.delivered_since, of.cpu_max);
+    assert_eq!(seen(&here), seen(&there));
+    assert_eq!(here.shards.to_bytes(), there.shards.to_bytes());
+    assert_eq!(here.shards.contents, there.shards.contents);
+    let bytes: usize = sent.iter().map(Vec::len).sum();
+    assert!(bytes < 60_000, "{bytes} bytes for 2,000 messages and 10,000 deliveries");
+}
+
 /// Consumers that share their messages know from the sum over all hosts that nothing more comes.
 #[test]
 fn hosts_end_together_in_every_topology() {
