@@ -127,7 +127,8 @@ impl Generator {
     /// [`Failure::Ourselves`] if a shard panicked.
     pub fn finish_here(self) -> Result<Vec<ShardOutcome>, Failure> {
         let panicked = |_| Failure::Ourselves("a shard of the generator panicked".to_owned());
-        self.threads.into_iter().map(|thread| thread.join().map_err(panicked)).collect()
+        let ended: Vec<_> = self.threads.into_iter().map(thread::JoinHandle::join).collect();
+        ended.into_iter().map(|shard| shard.map_err(panicked)).collect()
     }
 }
 
@@ -194,8 +195,20 @@ impl Drop for ClosePermit<'_> {
     }
 }
 
+/// Ends the trial on all hosts if the shard panics: the others would wait for it for ever.
+struct PanicGuard(Arc<Orders>);
+
+impl Drop for PanicGuard {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.give_up();
+        }
+    }
+}
+
 impl Start {
     fn run(mut self) -> ShardOutcome {
+        let _guard = PanicGuard(Arc::clone(self.job.rendezvous.orders()));
         let notifier = self.notifier.take();
         let job = Arc::clone(&self.job);
         let permit = notifier.as_ref().map(|_| ClosePermit(job.rendezvous.orders()));

@@ -259,6 +259,29 @@ fn a_million_messages_are_the_same_on_any_number_of_hosts() {
     assert!(hosts.iter_mut().all(|(schedule, _)| schedule.next_due().is_none()));
 }
 
+/// The other shard would wait for its connections for ever.
+#[test]
+fn a_shard_that_panics_ends_the_trial() {
+    struct Panics;
+    impl TrialObserver for Panics {
+        fn thread_started(&self, shard: u32) {
+            assert!(shard == 0, "as the test wants it");
+        }
+
+        fn progress(&self, _: u32, _: Progress) {}
+    }
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let serving = Serving::start(&parcel::host(Manner::Answers), any, 1).unwrap();
+    let mut scene = scene(Manner::Answers);
+    scene.shards = 2;
+    let job = scene.job(serving.address(), None);
+    let observer: Arc<dyn TrialObserver> = Arc::new(Panics);
+    let generator = Generator::start(job, 0..2, Instant::now(), &observer).unwrap();
+    let failure = generator.finish().unwrap_err();
+    assert!(failure.to_string().contains("panicked"), "{failure}");
+    serving.stop();
+}
+
 fn nobody() -> Arc<dyn TrialObserver> {
     struct Nobody;
     impl TrialObserver for Nobody {
