@@ -11,7 +11,7 @@ use weigh_runner::exit::{Exit, Stop};
 /// Options of `weigh watch`.
 #[derive(Args)]
 pub struct Watch {
-    /// Run to show: its folder, its ID, or `latest`
+    /// Run or study to show: its folder, its ID, or `latest`
     #[arg(default_value = "latest")]
     run: String,
     /// Show it as a page for browsers [default address: 127.0.0.1:8650]
@@ -53,11 +53,31 @@ impl Watch {
     /// A run that cannot be read, a terminal that cannot be drawn on, and an address that is taken.
     #[cfg(feature = "watch")]
     pub fn run(self) -> Result<Exit, Stop> {
-        let folder = weigh_report::RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
+        let folder = self.folder()?;
         if self.web.is_some() || self.metrics.is_some() {
-            return self.serve(folder.path());
+            return self.serve(&folder);
         }
-        self.draw(folder.path())
+        self.draw(&folder)
+    }
+
+    /// The folder of the run, or of a study that has one.
+    #[cfg(feature = "watch")]
+    fn folder(&self) -> Result<PathBuf, Stop> {
+        use weigh_report::RunFolder;
+        use weigh_report::journal::{JOURNAL, StudyFolder};
+
+        let Some(study) = StudyFolder::named(&self.runs, &self.run) else {
+            let run = RunFolder::find(&self.runs, &self.run).map_err(Stop::usage)?;
+            return Ok(run.path().to_owned());
+        };
+        let newest = weigh_watch::Subject::at(study.path()).newest();
+        if !newest.join(JOURNAL).is_file() {
+            let problem = format!("{}: the study has no run yet", study.path().display());
+            return Err(Stop::usage(format!(
+                "{problem}\nhelp: type it again once its first run began"
+            )));
+        }
+        Ok(study.path().to_owned())
     }
 
     #[cfg(feature = "watch")]

@@ -83,6 +83,18 @@ impl Place {
         line: &str,
         words: &str,
     ) -> Option<Ended> {
+        let script = format!("exec '{}' {words}", env!("CARGO_BIN_EXE_weigh"));
+        self.script_after(test, namespaces, line, &script)
+    }
+
+    /// Lines of shell in such namespaces, after this one.
+    pub fn script_after(
+        &self,
+        test: &str,
+        namespaces: &[&str],
+        line: &str,
+        script: &str,
+    ) -> Option<Ended> {
         let apart = |script: &str| {
             let mut command = Command::new("unshare");
             command.args(namespaces).args(["sh", "-c", script]).current_dir(&self.folder);
@@ -92,8 +104,7 @@ impl Place {
             eprintln!("SKIPPED {test}: there is no unshare(1), or it may not");
             return None;
         }
-        let script = format!("{line} && exec '{}' {words}", env!("CARGO_BIN_EXE_weigh"));
-        Some(Ended::from(apart(&script).expect("unshare starts")))
+        Some(Ended::from(apart(&format!("{line} && {script}")).expect("unshare starts")))
     }
 
     pub fn spawn(&self, arguments: &[&str]) -> Child {

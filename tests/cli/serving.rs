@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::rig::{Place, signal};
 
-/// A server that runs, with the URL it says it listens on.
+/// A server that runs, with the URL it says it listens on. It ends with its test.
 pub struct Server {
     pub child: Child,
     pub url: String,
@@ -35,6 +35,14 @@ impl Server {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).expect("its last line");
         (self.child.wait().expect("it ends").code(), rest)
+    }
+}
+
+impl Drop for Server {
+    /// Ends it if its test did not come that far.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -167,6 +167,87 @@ fn a_killed_run_is_shown_as_far_as_it_came() {
     place.nobody_is_left();
 }
 
+/// Of a study the run that was written last is shown, then the next one.
+#[test]
+fn the_runs_of_a_study_are_shown_one_after_another() {
+    if !has("tmux") {
+        return;
+    }
+    let place = stored();
+    let run = place.run();
+    let study = place.folder().join("runs/2026-11-24T00-00-00-study-two");
+    let add = |name: &str| {
+        let folder = study.join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let text = fs::read_to_string(run.join("journal.jsonl")).unwrap();
+        let id = run.file_name().unwrap().to_string_lossy().into_owned();
+        fs::write(folder.join("journal.jsonl"), text.replace(&id, name)).unwrap();
+    };
+    fs::create_dir_all(&study).unwrap();
+    fs::write(study.join("study.json"), "{}").unwrap();
+    place.weigh(&["watch", "2026-11-24T00-00-00-study-two"]).with(2).saying(&["no run yet"]);
+    add("first");
+    let terminal = Terminal::run(&place, "watch", (80, 24));
+    terminal.shows("study-two, run first · ended: done");
+    add("second");
+    terminal.shows("study-two, run second · ended: done");
+    terminal.press("q");
+    terminal.shows("ended with 0");
+}
+
+/// The run ends and says why, the view stays and shows what was recorded, and room lets the run
+/// continue.
+#[test]
+fn a_disk_that_fills_up_ends_the_run_and_not_its_view() {
+    if !has("tmux") {
+        return;
+    }
+    let place = Place::new("full-disk");
+    let namespaces = ["--user", "--map-root-user", "--mount"];
+    let mounted = "mkdir -p runs && mount -t tmpfs -o size=40m none runs";
+    place.write("fill.sh", FILL);
+    let weigh = env!("CARGO_BIN_EXE_weigh");
+    let script = format!("WEIGH='{weigh}' SOCKET={} exec sh fill.sh", place.mark());
+    let ended = place.script_after("full-disk", &namespaces, mounted, &script);
+    let Some(ended) = ended else { return };
+    let ended = ended.with(0);
+    let said = ended.stdout;
+    for part in [
+        "No space left on device",
+        "--runs DIR",
+        "the measured results are above",
+        "the run ended with 4",
+        "ended: failed",
+        "no result",
+        "the view runs",
+        "No message was lost",
+    ] {
+        assert!(said.contains(part), "{part}:\n{said}");
+    }
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+/// Fills the disk of a run that is watched, and prints what run, view and report show.
+const FILL: &str = r#"
+view() { NO_COLOR=1 LC_ALL=C.UTF-8 tmux -L "$SOCKET" -f /dev/null "$@" </dev/null; }
+waits() { for _ in $(seq 600); do eval "$1" && return; sleep 0.1; done; echo "in vain: $1"; }
+"$WEIGH" compare tcp -n 500 -c 2 --warmup 0s --reps 9999 --yes --quiet >out.txt 2>err.txt &
+run=$!
+waits 'grep -qs trial_finished runs/*/journal.jsonl'
+view new-session -d -x 80 -y 24 "'$WEIGH' watch; echo the view ended; sleep 60"
+waits 'view capture-pane -p | grep -q delivered'
+head -c 60m /dev/zero >runs/filler 2>filled.txt
+wait $run
+echo "the run ended with $?"
+cat err.txt
+waits 'view capture-pane -p | grep -q "ended: failed"'
+view capture-pane -p
+view capture-pane -p | grep -q "the view ended" || echo "the view runs"
+view kill-server
+rm runs/filler
+"$WEIGH" report latest
+"#;
+
 #[test]
 fn what_cannot_be_watched_is_refused_with_a_fix() {
     let place = stored();

@@ -1,12 +1,17 @@
-//! Records the live view of a run as one SVG with several frames, for the README: a real run in a
-//! real terminal (tmux), its characters and colours as they are.
+//! Records the live view of a run as one SVG with several screens, for the README: a real run in a
+//! real terminal (tmux), its characters and colours as they are, from its start to its table.
 
-use std::fmt::Write as _;
+mod picture;
+mod screen;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+
+use picture::Picture;
+use screen::{Row, rows};
 
 /// Options of `cargo xtask recording`.
 #[derive(clap::Args)]
@@ -18,7 +23,7 @@ pub(crate) struct Options {
     #[arg(long)]
     weigh: Option<PathBuf>,
     /// Arguments of the command that is shown.
-    #[arg(default_value = "compare mqtt http --pattern publish -q 1 -c 50 -R 5k/s -d 12s --live")]
+    #[arg(default_value = "compare mqtt http --pattern publish -q 1 -c 50 -R 5k/s -d 10s --live")]
     command: String,
 }
 
@@ -26,131 +31,128 @@ pub(crate) struct Options {
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let weigh = options.weigh.clone().unwrap_or_else(|| root.join("target/release/weigh"));
     ensure!(weigh.is_file(), "{} is not there: build it first", weigh.display());
+    let weigh = std::path::absolute(weigh)?;
     let folder = root.join("target/recording");
     std::fs::create_dir_all(&folder)?;
-    let socket = format!("weigh-recording-{}", std::process::id());
-    let tmux = |words: &[&str]| -> anyhow::Result<String> {
-        let mut tmux = Command::new("tmux");
-        tmux.args(["-L", &socket, "-f", "/dev/null"]).args(words).stdin(Stdio::null());
-        let output = tmux.env("TERM", "xterm-256color").output().context("starting tmux")?;
-        Ok(String::from_utf8(output.stdout)?)
-    };
-    let line = format!("cd '{}' && '{}' {}", folder.display(), weigh.display(), options.command);
-    let (columns, rows) = (COLUMNS.to_string(), ROWS.to_string());
-    tmux(&["new-session", "-d", "-x", &columns, "-y", &rows, &line])?;
-    let mut frames: Vec<String> = Vec::new();
-    while frames.len() < FRAMES {
-        std::thread::sleep(EVERY);
-        let frame = tmux(&["capture-pane", "-p", "-e"])?;
-        ensure!(!frame.is_empty() || frames.is_empty(), "the command ended before its recording");
-        // Frames before the view and before the first figures show nothing.
-        if frame.contains("from the due time") {
-            frames.push(frame);
-        }
-    }
-    tmux(&["kill-server"])?;
+    let captures = Terminal::start(&folder, &weigh, &options.command)?.captures()?;
+    let screens = chosen(&captures);
+    let of_view = screens.iter().rposition(|capture| capture.contains(MEASURING));
+    let still = of_view.context("no screen shows a trial that is measured")?;
+    let screens: Vec<Vec<Row>> = screens.into_iter().map(screen_of).collect();
+    let label = format!("weigh {} in a terminal: load, times, charts and ledger", options.command);
+    let picture = Picture { screens: &screens, still, size: (COLUMNS, ROWS), label: &label };
     let output = options.output.clone();
     let output = output.unwrap_or_else(|| root.join("docs/guide/images/watch.svg"));
-    std::fs::write(&output, svg(&frames))?;
-    println!("wrote {}: {} frames", output.display(), frames.len());
+    let svg = picture.svg();
+    ensure!(svg.len() <= BYTES_MAX, "{} bytes are too many for the README", svg.len());
+    std::fs::write(&output, &svg)?;
+    println!("wrote {}: {} screens, {} bytes", output.display(), screens.len(), svg.len());
     Ok(())
 }
 
-/// The frames, one after another; where motion is not wanted, the last one.
-fn svg(frames: &[String]) -> String {
-    let (width, height) = (COLUMNS * CELL_X + 2 * MARGIN, ROWS * CELL_Y + 2 * MARGIN);
-    let seconds = frames.len() as f64 * SHOWN_S;
-    let share = 100.0 / frames.len() as f64;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-         width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"weigh watch in a \
-         terminal\"><style>text{{font:{FONT_PX}px ui-monospace,Menlo,Consolas,'DejaVu Sans \
-         Mono',monospace;white-space:pre;fill:#d8dee9}}.b{{font-weight:bold}}.f{{opacity:0}}\
-         .f:last-of-type{{opacity:1}}@media (prefers-reduced-motion:no-preference){{\
-         .f:last-of-type{{opacity:0}}.f{{animation:f {seconds}s step-end infinite}}@keyframes \
-         f{{0%{{opacity:1}}{share:.3}%{{opacity:0}}}}}}</style><rect width=\"{width}\" \
-         height=\"{height}\" rx=\"8\" fill=\"#1f2430\"/>\n"
-    );
-    for (number, frame) in frames.iter().enumerate() {
-        let delay = number as f64 * SHOWN_S;
-        let _ = writeln!(svg, "<g class=\"f\" style=\"animation-delay:{delay}s\">");
-        for (row, line) in frame.lines().take(ROWS).enumerate() {
-            let y = MARGIN + (row + 1) * CELL_Y - 4;
-            for Span { column, text, colour, is_bold } in spans(line) {
-                if text.trim().is_empty() {
-                    continue;
-                }
-                let x = MARGIN + column * CELL_X;
-                let length = text.chars().count() * CELL_X;
-                let bold = if is_bold { " class=\"b\"" } else { "" };
-                let style = colour.map_or(String::new(), |own| format!(" style=\"fill:{own}\""));
-                let text = text.replace('&', "&amp;").replace('<', "&lt;");
-                let _ = writeln!(
-                    svg,
-                    "<text x=\"{x}\" y=\"{y}\" textLength=\"{length}\"{bold}{style} \
-                     xml:space=\"preserve\">{text}</text>"
-                );
-            }
-        }
-        svg.push_str("</g>\n");
-    }
-    svg + "</svg>\n"
+/// The rows of a capture that fit on the screen.
+fn screen_of(capture: &str) -> Vec<Row> {
+    let mut screen = rows(capture);
+    screen.truncate(ROWS);
+    screen
 }
 
-/// Characters of a row in one style.
-struct Span {
-    column: usize,
-    text: String,
-    colour: Option<&'static str>,
-    is_bold: bool,
+/// A terminal of its own in which the command runs.
+struct Terminal {
+    socket: String,
+    /// Exists once the command has ended.
+    ended: PathBuf,
 }
 
-/// The parts of a line that SGR sequences separate (ECMA-48, 8.3.117).
-fn spans(line: &str) -> Vec<Span> {
-    let mut spans = vec![Span { column: 0, text: String::new(), colour: None, is_bold: false }];
-    let mut column = 0;
-    let mut rest = line;
-    while let Some(letter) = rest.chars().next() {
-        if let Some(sequence) = rest.strip_prefix("\u{1b}[")
-            && let Some((codes, behind)) = sequence.split_once('m')
-        {
-            let last = spans.last().expect("there is one from the start");
-            let (mut colour, mut is_bold) = (last.colour, last.is_bold);
-            for code in codes.split(';') {
-                match code {
-                    "" | "0" => (colour, is_bold) = (None, false),
-                    "1" => is_bold = true,
-                    "39" => colour = None,
-                    "31" => colour = Some("#ff8080"),
-                    "32" => colour = Some("#87d787"),
-                    "33" => colour = Some("#ffd75f"),
-                    "34" => colour = Some("#6cb6ff"),
-                    "90" => colour = Some("#8a93a6"),
-                    _ => {}
-                }
-            }
-            spans.push(Span { column, text: String::new(), colour, is_bold });
-            rest = behind;
-            continue;
-        }
-        spans.last_mut().expect("there is one from the start").text.push(letter);
-        column += 1;
-        rest = &rest[letter.len_utf8()..];
+impl Terminal {
+    fn start(folder: &Path, weigh: &Path, command: &str) -> anyhow::Result<Terminal> {
+        let socket = format!("weigh-recording-{}", std::process::id());
+        let terminal = Terminal { socket, ended: folder.join("ended") };
+        let _ = std::fs::remove_file(&terminal.ended);
+        let line = format!(
+            "cd '{}' && printf '$ weigh {command}\\n' && '{}' {command}; touch ended; sleep 60",
+            folder.display(),
+            weigh.display()
+        );
+        let (columns, rows) = (COLUMNS.to_string(), ROWS.to_string());
+        terminal.tmux(&["new-session", "-d", "-x", &columns, "-y", &rows, &line])?;
+        Ok(terminal)
     }
-    spans
+
+    /// The screens of the whole run, and at the end all lines of its results.
+    fn captures(&self) -> anyhow::Result<Vec<String>> {
+        let began = Instant::now();
+        let mut captures: Vec<String> = Vec::new();
+        loop {
+            let is_over = self.ended.exists();
+            // The terminal shows what was written before the file was made.
+            std::thread::sleep(EVERY);
+            // The results are longer than the screen: shown is their beginning, the answer.
+            let all: &[&str] = if is_over { &["-S", "-"] } else { &[] };
+            let capture = self.tmux(&[&["capture-pane", "-p", "-e"], all].concat())?;
+            ensure!(!capture.is_empty(), "the terminal ended before the command");
+            if captures.last() != Some(&capture) {
+                captures.push(capture);
+            }
+            if is_over {
+                return Ok(captures);
+            }
+            ensure!(began.elapsed() < LONGEST, "the command did not end in {LONGEST:?}");
+        }
+    }
+
+    fn tmux(&self, words: &[&str]) -> anyhow::Result<String> {
+        let mut tmux = Command::new("tmux");
+        tmux.args(["-L", &self.socket, "-f", "/dev/null"]).args(words).stdin(Stdio::null());
+        tmux.env("TERM", "xterm-256color").env_remove("NO_COLOR").env_remove("TMUX");
+        let output = tmux.output().context("starting tmux")?;
+        Ok(String::from_utf8(output.stdout)?)
+    }
 }
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.tmux(&["kill-server"]);
+    }
+}
+
+/// At most [`SCREENS_MAX`] of the captures, at equal distances, with the first and the last.
+fn chosen(captures: &[String]) -> Vec<&str> {
+    let last = captures.len().saturating_sub(1);
+    let number = captures.len().min(SCREENS_MAX);
+    let place = |number_of: usize| number_of * last / (number - 1).max(1);
+    (0..number).map(|number_of| captures[place(number_of)].as_str()).collect()
+}
+
+/// What the view shows while a trial is measured.
+const MEASURING: &str = "· measuring";
 
 /// Size of the terminal, characters.
 const COLUMNS: usize = 100;
 const ROWS: usize = 26;
 
-/// Size of a character, and the rim, pixels.
-const CELL_X: usize = 8;
-const CELL_Y: usize = 17;
-const MARGIN: usize = 12;
-const FONT_PX: usize = 13;
+/// Time between two screens: the view draws one a second.
+const EVERY: Duration = Duration::from_millis(900);
 
-/// Frames, and the time between two of them when they are taken and when they are shown.
-const FRAMES: usize = 8;
-const EVERY: Duration = Duration::from_millis(1200);
-const SHOWN_S: f64 = 1.2;
+/// The longest run that is recorded.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Screens of the recording: more make it long and large.
+const SCREENS_MAX: usize = 40;
+
+/// Size of the file, bytes: it is loaded with the README.
+const BYTES_MAX: usize = 150_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_screens_of_a_long_run_are_taken_from_all_of_it() {
+        let captures: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        let all = chosen(&captures);
+        assert_eq!((all.len(), all[0], all[SCREENS_MAX - 1]), (SCREENS_MAX, "0", "99"));
+        assert_eq!(chosen(&captures[..3]), ["0", "1", "2"]);
+        assert_eq!(chosen(&captures[..1]), ["0"]);
+    }
+}

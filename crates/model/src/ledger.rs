@@ -48,6 +48,44 @@ pub enum NotSentCause {
     Interrupted,
 }
 
+impl Cause {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::ProducerDropped => "producer_dropped",
+            Cause::ConnectionClosed => "connection_closed",
+            Cause::ServerDropped => "server_dropped",
+            Cause::SubscriberDisconnected => "subscriber_disconnected",
+            Cause::ErrorAnswer => "error_answer",
+            Cause::ReceiveQueueFull => "receive_queue_full",
+            Cause::Timeout => "timeout",
+            Cause::Corrupt => "corrupt",
+            Cause::Unknown => "unknown",
+        }
+    }
+
+    /// The name in texts: `connection closed`.
+    pub fn words(self) -> String {
+        self.name().replace('_', " ")
+    }
+}
+
+impl NotSentCause {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            NotSentCause::WindowFull => "window_full",
+            NotSentCause::ConnectionClosed => "connection_closed",
+            NotSentCause::Interrupted => "interrupted",
+        }
+    }
+
+    /// The name in texts: `window full`.
+    pub fn words(self) -> String {
+        self.name().replace('_', " ")
+    }
+}
+
 /// The ledger of a trial, or the sum over the trials of a cell. In patterns with consumers
 /// everything except `messages` counts pairs of message and subscriber.
 ///

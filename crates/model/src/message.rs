@@ -112,18 +112,8 @@ impl LossCause {
     /// The word in files: the one that the ledger uses.
     pub fn name(self) -> &'static str {
         match self {
-            LossCause::Lost(Cause::ProducerDropped) => "producer_dropped",
-            LossCause::Lost(Cause::ConnectionClosed) => "connection_closed",
-            LossCause::Lost(Cause::ServerDropped) => "server_dropped",
-            LossCause::Lost(Cause::SubscriberDisconnected) => "subscriber_disconnected",
-            LossCause::Lost(Cause::ErrorAnswer) => "error_answer",
-            LossCause::Lost(Cause::ReceiveQueueFull) => "receive_queue_full",
-            LossCause::Lost(Cause::Timeout) => "timeout",
-            LossCause::Lost(Cause::Corrupt) => "corrupt",
-            LossCause::Lost(Cause::Unknown) => "unknown",
-            LossCause::NotSent(NotSentCause::WindowFull) => "window_full",
-            LossCause::NotSent(NotSentCause::ConnectionClosed) => "connection_closed",
-            LossCause::NotSent(NotSentCause::Interrupted) => "interrupted",
+            LossCause::Lost(cause) => cause.name(),
+            LossCause::NotSent(cause) => cause.name(),
         }
     }
 

@@ -5,39 +5,39 @@ mod ledger;
 mod moment;
 mod seen;
 
-use std::path::{Path, PathBuf};
-
 use weigh_report::exports::openmetrics_text::{head, pair, put};
 
 use crate::process::{Resources, unix_ms};
 use crate::state::{Outcome, RunState};
+use crate::subject::Subject;
 use crate::watching::Watching;
 use seen::{Seen, gauge};
 
 /// A run that Prometheus reads.
 #[derive(Debug)]
 pub struct Exposed {
-    folder: PathBuf,
+    subject: Subject,
     /// `None` while the run cannot be read: it is opened again at the next request.
     watching: Option<Watching>,
 }
 
 impl Exposed {
-    /// The run in `folder`, which is read at the first request.
-    pub fn new(folder: &Path) -> Exposed {
-        Exposed { folder: folder.to_owned(), watching: None }
+    /// A run, or the newest one of a study, which is read at the first request.
+    pub fn new(subject: Subject) -> Exposed {
+        Exposed { subject, watching: None }
     }
 
     /// Reads what is new and returns the text, `# EOF` at its end. Of a run that cannot be read it
     /// has only `weigh_watch_up 0`.
     pub fn text(&mut self) -> String {
         if self.watching.is_none() {
-            self.watching = Watching::open(&self.folder).ok();
+            self.watching = Watching::open(self.subject.clone()).ok();
         }
         let is_read = self.watching.as_mut().is_some_and(|watching| {
             loop {
                 match watching.look() {
                     Ok(true) => {}
+                    Ok(false) if watching.go_on() => {}
                     Ok(false) => break true,
                     Err(_) => break false,
                 }

@@ -1,16 +1,18 @@
 //! A run that is watched: its journal, its live file and its process together.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use weigh_report::journal::is_being_written;
 
 use crate::follow::{Follower, Lost};
 use crate::live::LiveReader;
 use crate::state::RunState;
+use crate::subject::Subject;
 
 /// A run that is watched.
 #[derive(Debug)]
 pub struct Watching {
+    subject: Subject,
     folder: PathBuf,
     follower: Follower,
     live: LiveReader,
@@ -23,15 +25,21 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Begins to watch the run in `folder`.
+    /// Begins to watch a run, or the newest one of a study.
     ///
     /// # Errors
     /// If it has no journal that can be read.
-    pub fn open(folder: &Path) -> Result<Watching, Lost> {
+    pub fn open(subject: Subject) -> Result<Watching, Lost> {
+        let folder = subject.newest();
+        Watching::of_run(subject, folder)
+    }
+
+    fn of_run(subject: Subject, folder: PathBuf) -> Result<Watching, Lost> {
         Ok(Watching {
-            folder: folder.to_owned(),
-            follower: Follower::open(folder, 0)?,
-            live: LiveReader::new(folder),
+            subject,
+            follower: Follower::open(&folder, 0)?,
+            live: LiveReader::new(&folder),
+            folder,
             state: RunState::default(),
             is_recorded: false,
             is_read: false,
@@ -50,6 +58,19 @@ impl Watching {
         self.state.add_seconds(seconds);
         self.is_read |= lines.is_empty();
         Ok(!lines.is_empty())
+    }
+
+    /// Replaces a run that is over by the next one of its study: true if there is one.
+    pub fn go_on(&mut self) -> bool {
+        let next = if self.is_over() { self.subject.next(&self.folder) } else { None };
+        // A journal that is not there yet is opened at a later look.
+        let next = next.and_then(|next| Watching::of_run(self.subject.clone(), next).ok());
+        next.map(|next| *self = next).is_some()
+    }
+
+    /// The id of the study of which the run is a part.
+    pub fn study(&self) -> Option<String> {
+        self.subject.study()
     }
 
     /// True if the run is over: nothing records into it, and all of its journal was read.

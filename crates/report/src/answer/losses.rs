@@ -1,6 +1,7 @@
 //! Which messages were lost, where, and by which cause; late and unsent ones.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
 use weigh_model::ledger::Ledger;
 
 use super::words::counted;
@@ -67,16 +68,14 @@ fn none(cells: &[Cell]) -> String {
 
 /// The most frequent cause, and the stage at which most were seen last.
 fn where_and_why(ledger: &Ledger) -> String {
-    let cause = most(&ledger.causes).map_or(String::new(), |cause| format!(", {cause}"));
-    let stage = most(&ledger.last_seen).map_or(String::new(), |at| format!(", last seen at {at}"));
+    let cause = most(&ledger.causes).map_or(String::new(), |own| format!(", {}", own.words()));
+    let stage = most(&ledger.last_seen)
+        .map_or(String::new(), |own| format!(", last seen at {}", own.replace('_', " ")));
     cause + &stage
 }
 
-/// The name with the largest number.
-fn most<'a, C: Serialize + 'a>(
-    numbers: impl IntoIterator<Item = (&'a C, &'a u64)>,
-) -> Option<String> {
-    let most = numbers.into_iter().filter(|(_, number)| **number > 0).max_by_key(|own| *own.1)?;
-    let name = serde_json::to_value(most.0).ok()?;
-    Some(name.as_str()?.replace('_', " "))
+/// The key with the largest number.
+fn most<K>(numbers: &BTreeMap<K, u64>) -> Option<&K> {
+    let some = numbers.iter().filter(|(_, number)| **number > 0);
+    some.max_by_key(|(_, number)| **number).map(|(key, _)| key)
 }

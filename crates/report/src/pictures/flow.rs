@@ -20,7 +20,7 @@ fn picture(cell: usize, ledger: &Ledger, matrix: &Matrix) -> Picture {
     flow.link("scheduled", "sent", 1, "$quiet", ledger.sent);
     flow.link("scheduled", "not sent", 1, "$c7", ledger.not_sent);
     for (cause, number) in &ledger.not_sent_causes {
-        flow.link("not sent", &format!("unsent: {}", words(cause)), 2, "$c7", *number);
+        flow.link("not sent", &format!("unsent: {}", cause.words()), 2, "$c7", *number);
     }
     match ledger.delivered {
         Some(delivered) => flow.link("sent", "delivered", 2, "$c2", delivered),
@@ -29,7 +29,7 @@ fn picture(cell: usize, ledger: &Ledger, matrix: &Matrix) -> Picture {
     flow.link("sent", "late", 2, "$c4", ledger.late);
     flow.link("sent", "lost", 2, "$c1", ledger.lost.unwrap_or(0));
     for (cause, number) in &ledger.causes {
-        flow.link("lost", &words(cause), 3, "$c1", *number);
+        flow.link("lost", &cause.words(), 3, "$c1", *number);
     }
     let leaves = flow.nodes.iter().filter(|node| node["depth"] != json!(0)).count();
     Picture {
@@ -107,9 +107,4 @@ impl Flow {
             self.links.push(json!({ "source": from, "target": to, "value": number }));
         }
     }
-}
-
-fn words(cause: &impl serde::Serialize) -> String {
-    let name = serde_json::to_value(cause).unwrap_or_default();
-    name.as_str().unwrap_or("unknown").replace('_', " ")
 }

@@ -1,7 +1,6 @@
 //! Cells in which nothing was measured: no message was due, none was sent, or none arrived. It is
 //! reported prominently, so that it does not pass for a good result.
 
-use serde_json::Value;
 use weigh_model::Pattern;
 use weigh_model::ledger::Cause;
 
@@ -63,18 +62,10 @@ impl Summary {
             .causes
             .iter()
             .filter(|(_, lost)| **lost > 0)
-            .map(|(cause, lost)| format!("{} {}", count(*lost), name_of(cause)))
+            .map(|(cause, lost)| format!("{} {}", count(*lost), cause.name()))
             .collect();
         let causes =
             if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
         Some(format!("none of {sent} sent messages arrived{causes}"))
-    }
-}
-
-/// A cause as in the journal.
-fn name_of(cause: &Cause) -> String {
-    match serde_json::to_value(cause) {
-        Ok(Value::String(name)) => name,
-        _ => String::new(),
     }
 }

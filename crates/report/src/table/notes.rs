@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use weigh_model::Rule;
 use weigh_model::warnings::{Severity, WarningRecord};
 
@@ -112,10 +111,12 @@ fn losses(summary: &Summary, is_ascii: bool) -> Vec<String> {
                 count(lost),
                 count(ledger.sent),
                 share(delivered, ledger.sent),
-                by_cause(&ledger.causes)
+                by_cause(ledger.causes.iter().map(|(own, number)| (own.words(), *number)))
             ));
             if !ledger.last_seen.is_empty() {
-                let seen = by_cause(&ledger.last_seen);
+                let seen = by_cause(
+                    ledger.last_seen.iter().map(|(own, number)| (own.replace('_', " "), *number)),
+                );
                 lines.push(format!("{}: the missing ones were seen last at: {seen}", cell.name));
             }
         }
@@ -125,7 +126,7 @@ fn losses(summary: &Summary, is_ascii: bool) -> Vec<String> {
                 cell.name,
                 count(ledger.not_sent),
                 count(ledger.scheduled),
-                by_cause(&ledger.not_sent_causes)
+                by_cause(ledger.not_sent_causes.iter().map(|(own, number)| (own.words(), *number)))
             ));
         }
         let late = late::sentence(cell, is_ascii);
@@ -150,17 +151,11 @@ fn stalled(summary: &Summary, style: Style) -> Vec<String> {
     titled(stalled::TITLE, capped(stalled::lines(summary, style.is_ascii), LINES_MAX))
 }
 
-fn by_cause<'a, C: Serialize + 'a>(causes: impl IntoIterator<Item = (&'a C, &'a u64)>) -> String {
-    let mut parts: Vec<(u64, String)> = causes
-        .into_iter()
-        .filter(|(_, number)| **number > 0)
-        .map(|(cause, number)| {
-            let name = serde_json::to_value(cause).unwrap_or_default();
-            (*number, name.as_str().unwrap_or("unknown").replace('_', " "))
-        })
-        .collect();
-    parts.sort_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
-    let texts = parts.iter().map(|(number, name)| format!("{} {name}", count(*number)));
+/// Numbers above 0 with what they count, the largest first.
+fn by_cause(numbers: impl Iterator<Item = (String, u64)>) -> String {
+    let mut parts: Vec<(String, u64)> = numbers.filter(|(_, number)| *number > 0).collect();
+    parts.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
+    let texts = parts.iter().map(|(name, number)| format!("{} {name}", count(*number)));
     texts.collect::<Vec<_>>().join(", ")
 }
 

@@ -1,6 +1,7 @@
 //! The text is read back by a strict reader of OpenMetrics 1.0.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use weigh_model::event::{Event, Interval};
 use weigh_model::live::{Quantiles, Second, TrialStanding};
@@ -55,7 +56,7 @@ fn strictly(text: &str) -> BTreeMap<String, f64> {
 /// The stored run has 12 trials of 60 messages, and lost none.
 #[test]
 fn a_stored_run_has_its_ledger_and_nothing_of_the_moment() {
-    let text = Exposed::new(Path::new(STORED)).text();
+    let text = Exposed::new(Subject::at(Path::new(STORED))).text();
     let samples = strictly(&text);
     assert_eq!(samples["weigh_watch_up"], 1.0);
     assert_eq!(samples["weigh_run_recording"], 0.0);
@@ -70,7 +71,7 @@ fn a_stored_run_has_its_ledger_and_nothing_of_the_moment() {
 #[test]
 fn a_run_that_is_gone_is_down() {
     let folder = tempfile::tempdir().unwrap();
-    let mut exposed = Exposed::new(folder.path());
+    let mut exposed = Exposed::new(Subject::at(folder.path()));
     assert_eq!(strictly(&exposed.text())["weigh_watch_up"], 0.0);
     std::fs::copy(Path::new(STORED).join("journal.jsonl"), folder.path().join("journal.jsonl"))
         .unwrap();

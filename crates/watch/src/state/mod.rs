@@ -1,15 +1,16 @@
 //! The state of a run, as far as its journal and its live file were read.
 
 mod headline;
+mod names;
 mod point;
 mod trial;
 
 use std::collections::VecDeque;
 
+use names::Names;
 use weigh_model::event::{Event, Interval, RunStarted};
 use weigh_model::live::Second;
 use weigh_model::{Condition, Ledger};
-use weigh_report::summary::cell_names;
 
 pub use headline::Headline;
 pub use point::{P99, Point};
@@ -24,8 +25,7 @@ pub struct RunState {
     pub trials: Vec<Trial>,
     /// Courses of the last [`COURSES_MAX`] trials: place in `trials` and its intervals.
     courses: VecDeque<(usize, Vec<Point>)>,
-    /// Name of the case at each point of the plan.
-    names: Vec<(weigh_model::trial::Point, String)>,
+    names: Names,
     /// Place of the trial in progress.
     pub current: Option<usize>,
     /// The last ten minutes of live seconds.
@@ -104,8 +104,7 @@ impl RunState {
 
     /// Name of a trial's case, as in tables.
     pub fn name(&self, place: usize) -> &str {
-        let point = &self.trials[place].point;
-        self.names.iter().find(|(own, _)| own == point).map_or("?", |(_, name)| name)
+        self.names.name(&self.trials[place].point).unwrap_or("?")
     }
 
     /// The trial in progress, or the last that began.
@@ -156,9 +155,7 @@ impl RunState {
         if started.schema != weigh_model::event::JOURNAL_SCHEMA {
             self.unknown_format = Some(format!("{}, by weigh {}", started.schema, started.version));
         }
-        let points: Vec<_> = started.plan.cases.iter().collect();
-        let names = cell_names(&points);
-        self.names = points.into_iter().cloned().zip(names).collect();
+        self.names = Names::of_plan(started.plan.cases);
         self.run = Some(RunFacts {
             id: started.id,
             started: started.started,
@@ -174,11 +171,7 @@ impl RunState {
             Event::TrialStarted { trial, point, repetition, .. } => {
                 self.outcome = None;
                 let place = self.place_of(&trial).unwrap_or(self.trials.len());
-                if !self.names.iter().any(|(own, _)| *own == point) {
-                    // A search varies its load beyond the plan's points.
-                    let name = cell_names(&[&point]).remove(0);
-                    self.names.push((point.clone(), name));
-                }
+                self.names.begin(&point);
                 let begun = Trial::new(trial, point, repetition);
                 match self.trials.get_mut(place) {
                     Some(again) => {
@@ -305,6 +298,12 @@ mod tests {
         "/../../tests/stored/compare/2026-11-23T03-55-39-compare/journal.jsonl"
     );
 
+    /// A stored search.
+    const SEARCH: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/stored/limit/2026-11-23T03-55-44-limit/journal.jsonl"
+    );
+
     fn lines() -> Vec<String> {
         std::fs::read_to_string(STORED).unwrap().lines().map(str::to_owned).collect()
     }
@@ -354,6 +353,21 @@ mod tests {
             .sum();
         assert_eq!(sent.round() as u64, all);
         assert_eq!(state(&lines[..=ended]).current, None);
+    }
+
+    /// In a search all trials have one case, and their loads distinguish them, as in its table.
+    #[test]
+    fn trials_of_a_search_have_the_names_of_its_table() {
+        let text = std::fs::read_to_string(SEARCH).unwrap();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let state = state(&lines);
+        let events = lines.iter().filter_map(|line| serde_json::from_str(line).ok());
+        let summary = Summary::from_events(&events.collect::<Vec<Event>>()).unwrap();
+        let cells: Vec<&str> = summary.cells.iter().map(|cell| &*cell.name).collect();
+        let names = (0..state.trials.len()).map(|place| state.name(place));
+        let names: std::collections::BTreeSet<&str> = names.collect();
+        assert_eq!(names, cells.iter().copied().collect());
+        assert!(names.contains("tcp rate=1000/s on reference"), "{names:?}");
     }
 
     /// A killed trial that is done again has one place, and its first attempt leaves nothing.

@@ -1,7 +1,11 @@
 //! The view in a terminal: drawn once a second, and at once after a key or a new size.
 
 mod bars;
-mod parts;
+mod courses;
+mod head;
+mod ledger;
+mod line;
+mod lists;
 mod screen;
 mod shown;
 mod view;
@@ -15,6 +19,7 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use crate::courtesy;
 use crate::follow::Lost;
 use crate::process::Resources;
+use crate::subject::Subject;
 use crate::watching::Watching;
 
 pub use screen::draw;
@@ -56,7 +61,8 @@ pub enum WatchError {
     Terminal(#[from] io::Error),
 }
 
-/// Shows the run in `folder` until the user closes the view.
+/// Shows the run in `folder`, or the runs of the study there one after another, until the user
+/// closes the view.
 ///
 /// # Errors
 /// Without a terminal, and if the run has no journal that can be read. A journal that disappears
@@ -65,7 +71,7 @@ pub fn watch(folder: &Path, options: Options) -> Result<End, WatchError> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(WatchError::NoTerminal);
     }
-    let watching = Watching::open(folder)?;
+    let watching = Watching::open(Subject::at(folder))?;
     // A kernel that refuses leaves an ordinary process, which the line with its CPU time shows.
     let _ = courtesy::give_way();
     let mut terminal = ratatui::try_init()?;
@@ -77,6 +83,8 @@ pub fn watch(folder: &Path, options: Options) -> Result<End, WatchError> {
 /// The loop of a view.
 struct Screen {
     watching: Watching,
+    /// The id of the study of which the run is a part.
+    study: Option<String>,
     options: Options,
     view: View,
     problem: Option<String>,
@@ -93,6 +101,7 @@ struct Screen {
 impl Screen {
     fn new(watching: Watching, options: Options) -> Screen {
         Screen {
+            study: watching.study(),
             watching,
             options,
             view: View::default(),
@@ -125,7 +134,9 @@ impl Screen {
     fn look(&mut self, began: Instant) -> bool {
         while !self.view.is_paused && self.problem.is_none() {
             match self.watching.look() {
-                Ok(false) => return false,
+                // A user who looks at an earlier trial is not taken to another run.
+                Ok(false) if self.view.trial.is_some() || !self.watching.go_on() => return false,
+                Ok(false) => {}
                 Ok(true) if began.elapsed() < FRAME => {}
                 Ok(true) => return true,
                 Err(lost) => self.problem = Some(lost.to_string()),
@@ -157,6 +168,7 @@ impl Screen {
     fn shown(&self) -> Shown<'_> {
         Shown {
             state: &self.watching.state,
+            study: self.study.as_deref(),
             is_recorded: self.watching.is_recorded,
             is_read: self.watching.is_read,
             resources: self.resources,

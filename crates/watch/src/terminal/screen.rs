@@ -6,12 +6,18 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
+use weigh_model::live::QUANTILES;
+use weigh_model::numbers::percent;
 use weigh_model::visible::visible_line;
 use weigh_report::terminal::ascii_signs;
 use weigh_report::terminal::fold::shown_width;
 
 use super::bars::bars;
-use super::parts::{self, Mood};
+use super::courses::courses;
+use super::head::head;
+use super::ledger::ledger;
+use super::line::Mood;
+use super::lists::{thresholds, trials, warnings};
 use super::shown::{Look, Shown};
 use super::view::{KEYS, View};
 
@@ -26,36 +32,36 @@ pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>, view: &View, look: Look) {
         false => [body, Rect::default()],
     };
     let is_wide = side.width > 0;
-    let head = parts::head(shown, view);
+    let first = head(shown, view);
     let below = match is_wide {
         true => Vec::new(),
-        false => parts::trials(shown, view, TRIALS_BELOW),
+        false => trials(shown, view, TRIALS_BELOW),
     };
-    let warnings = match is_wide {
+    let warned = match is_wide {
         true => Vec::new(),
-        false => parts::warnings(shown, WARNINGS_BELOW),
+        false => warnings(shown, WARNINGS_BELOW),
     };
-    let ledger = [parts::ledger(shown), parts::thresholds(shown)].concat();
-    let used = head.len() + ledger.len() + below.len() + warnings.len();
+    let counted = [ledger(shown), thresholds(shown)].concat();
+    let used = first.len() + counted.len() + below.len() + warned.len();
     let room = usize::from(main.height).saturating_sub(used);
     let chart = room.min(CHART_ROWS_MAX * 2);
     let lines: Vec<(Mood, String)> = match chart >= CHARTS_ROWS_MIN {
         true => {
-            [head, charts(shown, view, (main.width, chart), look), ledger, below, warnings].concat()
+            [first, charts(shown, view, (main.width, chart), look), counted, below, warned].concat()
         }
-        false => [head, ledger, below, warnings].concat(),
+        false => [first, counted, below, warned].concat(),
     };
     paint(frame, main, &lines, look);
     if is_wide {
-        let trials = usize::from(side.height).saturating_sub(2) * 2 / 3;
+        let rows = usize::from(side.height).saturating_sub(2) * 2 / 3;
         let lines = [
-            parts::trials(shown, view, trials),
+            trials(shown, view, rows),
             vec![(Mood::Plain, String::new())],
-            parts::warnings(shown, usize::from(side.height) / 3),
+            warnings(shown, usize::from(side.height) / 3),
         ];
         paint(frame, side, &lines.concat(), look);
     }
-    paint(frame, keys, &[(Mood::Dim, parts::keys(shown, view))], look);
+    paint(frame, keys, &[(Mood::Dim, keys_line(shown, view))], look);
     if view.shows_help {
         help(frame, area, look);
     }
@@ -68,7 +74,7 @@ fn charts(
     (width, rows): (u16, usize),
     look: Look,
 ) -> Vec<(Mood, String)> {
-    let [rate, times] = parts::courses(shown, view);
+    let [rate, times] = courses(shown, view);
     let each = rows / 2;
     let mut lines = Vec::new();
     for course in [rate, times] {
@@ -78,6 +84,15 @@ fn charts(
         lines.extend(drawn.into_iter().map(|row| (Mood::Chart, row)));
     }
     lines
+}
+
+/// The last line: keys, and what the view itself uses.
+fn keys_line(shown: &Shown<'_>, view: &View) -> String {
+    let name = QUANTILES[view.quantile].1;
+    format!(
+        "q close · ? keys · p {name} · space hold · ←→ trials · this view {} of a core",
+        percent(shown.own_percent)
+    )
 }
 
 /// The keys, in the middle of the screen.
@@ -189,7 +204,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use weigh_model::event::Interval;
-    use weigh_model::live::{QUANTILES, Quantiles, Second, TrialStanding};
+    use weigh_model::live::{Quantiles, Second, TrialStanding};
 
     use crate::process::Resources;
     use crate::state::RunState;
@@ -248,6 +263,7 @@ mod tests {
     fn shown(state: &RunState) -> Shown<'_> {
         Shown {
             state,
+            study: None,
             is_recorded: true,
             is_read: true,
             resources: Resources {
@@ -332,6 +348,14 @@ mod tests {
         let first = View { trial: Some(0), ..View::default() };
         let text = self::text(&own, &first, (80, 24), Look::default());
         assert!(text.contains("qos=2 on reference · repetition 1 · result"), "{text}");
+    }
+
+    #[test]
+    fn a_run_of_a_study_is_named_with_it() {
+        let state = state("run_finished", 1);
+        let own = Shown { study: Some("2026-11-23-study-tiny"), ..shown(&state) };
+        let text = text(&own, &View::default(), (80, 24), Look::default());
+        assert!(text.starts_with("2026-11-23-study-tiny, run "), "{text}");
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Look {
 pub struct Shown<'s> {
     /// The run.
     pub state: &'s RunState,
+    /// The id of the study of which it is a part.
+    pub study: Option<&'s str>,
     /// True while a process records into it.
     pub is_recorded: bool,
     /// True once its journal was read to the end.

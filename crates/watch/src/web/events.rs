@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use weigh_report::journal::is_being_written;
 
-use super::lines::{Lines, append};
+use super::lines::{Lines, SHOWN, append};
 use super::shared::Shared;
 use super::start;
 use crate::follow::{Follower, JournalLine, Lost};
@@ -29,8 +30,13 @@ pub async fn stream(
     headers: HeaderMap,
 ) -> Response {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let offset = start::asked(last, query.as_deref());
-    let checked = offset.and_then(|from| start::check(&shared.folder, from).map(|()| from));
+    let folder = shared.subject.newest();
+    let start = start::asked(last, query.as_deref()).map(|asked| {
+        // The browser was away while the study went on.
+        let is_other = shared.subject.study().is_some() && asked.run != name_of(&folder);
+        if is_other { 0 } else { asked.offset }
+    });
+    let checked = start.and_then(|from| start::check(&folder, from).map(|()| from));
     let offset = match checked {
         Ok(offset) => offset,
         Err(problem) => return (StatusCode::BAD_REQUEST, problem).into_response(),
@@ -39,7 +45,7 @@ pub async fn stream(
         return (StatusCode::SERVICE_UNAVAILABLE, "Too many browsers watch this run.")
             .into_response();
     };
-    let watcher = Watcher::new(shared, offset, permit);
+    let watcher = Watcher::new(shared, (&folder, offset), permit);
     let parts = stream::unfold(watcher, async |mut watcher| {
         let part = watcher.next().await?;
         Some((Ok::<Bytes, Infallible>(part), watcher))
@@ -51,6 +57,8 @@ pub async fn stream(
 /// One browser's place in the run.
 struct Watcher {
     shared: Arc<Shared>,
+    /// The folder of the run.
+    folder: PathBuf,
     /// `None` once the journal cannot be followed any more.
     follower: Option<Follower>,
     /// Why it could not be opened: reported in the first part.
@@ -70,14 +78,24 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(shared: Arc<Shared>, offset: u64, permit: OwnedSemaphorePermit) -> Watcher {
-        let (follower, lost) = match Follower::open(&shared.folder, offset) {
+    fn new(
+        shared: Arc<Shared>,
+        (folder, offset): (&Path, u64),
+        permit: OwnedSemaphorePermit,
+    ) -> Watcher {
+        let (follower, lost) = match Follower::open(folder, offset) {
             Ok(follower) => (Some(follower), None),
             Err(lost) => (None, Some(lost)),
         };
+        let lines = Lines::behind(folder, offset);
+        let run = shared.subject.study().and(name_of(folder));
         Watcher {
-            lines: Lines::behind(&shared.folder, offset),
-            live: LiveReader::new(&shared.folder),
+            lines: match run {
+                Some(run) => lines.of_run(&run),
+                None => lines,
+            },
+            live: LiveReader::new(folder),
+            folder: folder.to_owned(),
             shared,
             follower,
             lost,
@@ -97,6 +115,7 @@ impl Watcher {
         if !self.is_begun {
             self.is_begun = true;
             part.extend_from_slice(BEGINNING);
+            self.name_run(&mut part);
         }
         loop {
             if let Some(lost) = self.lost.take() {
@@ -126,7 +145,7 @@ impl Watcher {
     fn look(&mut self, part: &mut Vec<u8>) {
         if self.read.is_empty() {
             // Looked up before the lines are read: what is written after that keeps the run going.
-            let is_recorded = is_being_written(&self.shared.folder);
+            let is_recorded = is_being_written(&self.folder);
             let Some(follower) = &mut self.follower else { return };
             match follower.read() {
                 Ok(lines) => self.read = lines.into(),
@@ -161,7 +180,36 @@ impl Watcher {
             append("ended", None, b"{}", part);
         }
         self.is_end_said = !is_recorded;
+        if !is_recorded {
+            self.go_on(part);
+        }
     }
+
+    /// Begins with the next run of the study, if there is one.
+    fn go_on(&mut self, part: &mut Vec<u8>) {
+        let Some(next) = self.shared.subject.next(&self.folder) else { return };
+        let Ok(follower) = Follower::open(&next, 0) else { return };
+        self.follower = Some(follower);
+        self.live = LiveReader::new(&next);
+        self.lines = Lines::default().of_run(&name_of(&next).unwrap_or_default());
+        self.folder = next;
+        self.generator = None;
+        (self.is_end_said, self.is_at_end) = (false, false);
+        self.name_run(part);
+    }
+
+    /// Appends which run of the study follows; nothing where a single run is watched.
+    fn name_run(&self, part: &mut Vec<u8>) {
+        if let Some(study) = self.shared.subject.study() {
+            let run = json!({ "study": study, "run": name_of(&self.folder) });
+            append(SHOWN, None, run.to_string().as_bytes(), part);
+        }
+    }
+}
+
+/// Name of a run within its study.
+fn name_of(folder: &Path) -> Option<String> {
+    folder.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 fn resources(pid: u32) -> String {

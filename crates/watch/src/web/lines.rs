@@ -16,6 +16,8 @@ use crate::follow::{Follower, JournalLine};
 /// Makes events of lines. What a line needs of the run's first line is kept.
 #[derive(Debug, Default)]
 pub struct Lines {
+    /// What the ids of a study's events have before the offset: `RUN:`.
+    prefix: String,
     thresholds: Vec<Condition>,
     /// The rate and the connections of the plan, which a trial's point may override.
     load: Option<(Option<Value>, u64)>,
@@ -43,14 +45,22 @@ impl Lines {
         lines
     }
 
+    /// The lines of a run of a study.
+    #[must_use]
+    pub fn of_run(mut self, name: &str) -> Lines {
+        self.prefix = format!("{name}:");
+        self
+    }
+
     /// Appends the event of a line to `sent`.
     pub fn add(&mut self, line: &JournalLine, sent: &mut Vec<u8>) {
+        let id = format!("{}{}", self.prefix, line.end);
         let name = serde_json::from_slice::<Named>(&line.text).map(|named| named.event);
         let name = name.ok().filter(|name| is_plain(name));
         let Some(name) = name else {
             // Nothing in it can be trusted, so only its length is sent.
             let about = json!({ "bytes": line.text.len() }).to_string();
-            return append(UNREADABLE, Some(line.end), about.as_bytes(), sent);
+            return append(UNREADABLE, Some(&id), about.as_bytes(), sent);
         };
         let changed = match name.as_str() {
             "run_started" => self.changed(&line.text, Lines::begin),
@@ -60,7 +70,7 @@ impl Lines {
             _ if line.text.contains(&b'\r') => self.changed(&line.text, |_, _| {}),
             _ => None,
         };
-        append(&name, Some(line.end), changed.as_deref().unwrap_or(&line.text), sent);
+        append(&name, Some(&id), changed.as_deref().unwrap_or(&line.text), sent);
     }
 
     fn changed(&mut self, text: &[u8], change: fn(&mut Lines, &mut Value)) -> Option<Vec<u8>> {
@@ -117,7 +127,7 @@ impl Lines {
 }
 
 /// Appends an event. `data` has no line breaks.
-pub fn append(name: &str, id: Option<u64>, data: &[u8], sent: &mut Vec<u8>) {
+pub fn append(name: &str, id: Option<&str>, data: &[u8], sent: &mut Vec<u8>) {
     sent.extend_from_slice(format!("event: {name}\n").as_bytes());
     if let Some(id) = id {
         sent.extend_from_slice(format!("id: {id}\n").as_bytes());
@@ -137,9 +147,12 @@ fn is_plain(name: &str) -> bool {
 /// A line that is not an event.
 const UNREADABLE: &str = "unreadable";
 
+/// The run of a study that the events behind it are of.
+pub const SHOWN: &str = "shown";
+
 /// Names of events that the stream makes, and of those that a browser does.
-const RESERVED: [&str; 8] =
-    [UNREADABLE, "second", "resources", "ended", "lost", "open", "error", "message"];
+const RESERVED: [&str; 9] =
+    [UNREADABLE, SHOWN, "second", "resources", "ended", "lost", "open", "error", "message"];
 
 #[cfg(test)]
 mod tests {

@@ -30,6 +30,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use weigh_report::journal::is_being_written;
 
 use crate::courtesy;
+use crate::subject::Subject;
 use access::Access;
 use shared::Shared;
 
@@ -76,9 +77,9 @@ pub enum ServeError {
     Server(#[from] io::Error),
 }
 
-/// Serves the run in `folder` until SIGINT or SIGTERM. Calls `said` with a sentence that contains
-/// the URL of each address, the page first, once it accepts connections. A URL that is not of
-/// loopback contains the token.
+/// Serves the run in `folder`, or the runs of the study there one after another, until SIGINT or
+/// SIGTERM. Calls `said` with a sentence that contains the URL of each address, the page first,
+/// once it accepts connections. A URL that is not of loopback contains the token.
 ///
 /// # Errors
 /// If an address cannot be used: nothing is served then.
@@ -102,7 +103,7 @@ async fn serve_until_end(
     let metrics = serving.metrics.filter(|address| Some(*address) != serving.page);
     let page = bind(serving.page, "--web").await?;
     let metrics = bind(metrics, "--metrics").await?;
-    let shared = Arc::new(Shared::new(folder.to_owned()));
+    let shared = Arc::new(Shared::new(Subject::at(folder)));
     let token = access::new_token().map_err(ServeError::NoToken)?;
     if let Some(listener) = page {
         let access = Access::new(listener.local_addr()?, &token);

@@ -61,7 +61,8 @@ function showHead() {
   const { run } = state;
   if (run) {
     say('title', run.name || run.id);
-    say('facts', `${run.id} · started ${run.started} · weigh ${run.version} · ${plural(run.cores, 'core')}`);
+    const id = state.study ? `${state.study.id}, run ${state.study.run}` : run.id;
+    say('facts', `${id} · started ${run.started} · weigh ${run.version} · ${plural(run.cores, 'core')}`);
     document.title = `${run.name || run.id} – weigh watch`;
   }
   const [sort, word] = kind();
@@ -350,9 +351,10 @@ addEventListener('resize', ask);
 document.addEventListener('visibilitychange', ask);
 
 const events = new EventSource('events');
-for (const name of [...JOURNAL_EVENTS, 'second', 'resources', 'ended', 'lost']) {
+for (const name of [...JOURNAL_EVENTS, 'shown', 'second', 'resources', 'ended', 'lost']) {
   events.addEventListener(name, ({ data }) => {
     add(state, name, JSON.parse(data));
+    if (name === 'shown') view.place = null;
     if (name === 'lost') events.close();
     ask();
   });

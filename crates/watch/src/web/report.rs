@@ -17,7 +17,7 @@ pub async fn download(State(shared): State<Arc<Shared>>) -> Response {
     let Ok(_permit) = shared.reports.acquire().await else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
-    let folder = shared.folder.clone();
+    let folder = shared.subject.newest();
     let made = tokio::task::spawn_blocking(move || made(&folder)).await;
     match made {
         Ok(Ok(Made { id, page })) => {

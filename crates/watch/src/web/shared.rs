@@ -1,6 +1,5 @@
 //! What the handlers of all requests share.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -8,11 +7,12 @@ use tokio::sync::Semaphore;
 
 use crate::courtesy;
 use crate::metrics::Exposed;
+use crate::subject::Subject;
 
 /// What the handlers share.
 pub struct Shared {
-    /// The folder of the run.
-    pub folder: PathBuf,
+    /// The run, or the study.
+    pub subject: Subject,
     /// Streams that may still be opened.
     pub streams: Arc<Semaphore>,
     /// One report is made at a time: it takes the memory of the whole run.
@@ -24,11 +24,11 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Handlers of the run in `folder`.
-    pub fn new(folder: PathBuf) -> Shared {
+    /// Handlers of a run, or of a study.
+    pub fn new(subject: Subject) -> Shared {
         Shared {
-            exposed: Arc::new(Mutex::new(Exposed::new(&folder))),
-            folder,
+            exposed: Arc::new(Mutex::new(Exposed::new(subject.clone()))),
+            subject,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             reports: Semaphore::new(1),
             left: AtomicU32::new(0),

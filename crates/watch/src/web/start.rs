@@ -7,18 +7,34 @@ use std::path::Path;
 
 use weigh_report::journal::JOURNAL;
 
-/// The byte behind which a stream begins, from the header `Last-Event-ID` of a reconnected browser
-/// or else from `?from=`; 0 without either.
+/// The place behind which a browser wants to continue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// The run of the study; `None` where a single run is watched.
+    pub run: Option<String>,
+    /// End of its last line in the journal, bytes from the start.
+    pub offset: u64,
+}
+
+/// Where a stream begins, from the header `Last-Event-ID` of a reconnected browser or else from
+/// `?from=`: `OFFSET`, or of a study `RUN:OFFSET`. The start without either.
 ///
 /// # Errors
-/// If it is not a number.
-pub fn asked(last_event_id: Option<&str>, query: Option<&str>) -> Result<u64, String> {
+/// If the offset is not a number.
+pub fn asked(last_event_id: Option<&str>, query: Option<&str>) -> Result<Start, String> {
     let mut parts = query.unwrap_or_default().split('&');
     let from = parts.find_map(|part| part.strip_prefix("from="));
-    let Some(text) = last_event_id.filter(|id| !id.is_empty()).or(from) else { return Ok(0) };
-    text.parse().map_err(|_| {
+    let Some(text) = last_event_id.filter(|id| !id.is_empty()).or(from) else {
+        return Ok(Start::default());
+    };
+    let (run, number) = match text.rsplit_once(':') {
+        Some((run, number)) => (Some(run.to_owned()), number),
+        None => (None, text),
+    };
+    let offset = number.parse().map_err(|_| {
         format!("{text:?}: expected the id of an event, which is a number of bytes, or 0")
-    })
+    })?;
+    Ok(Start { run, offset })
 }
 
 /// Checks that a line of the journal ends at `offset`. A journal that is gone passes: the stream
@@ -47,10 +63,13 @@ mod tests {
 
     #[test]
     fn a_reconnected_browser_continues_where_it_was_whatever_its_url_has() {
-        assert_eq!(asked(None, None), Ok(0));
-        assert_eq!(asked(None, Some("token=a&from=12")), Ok(12));
-        assert_eq!(asked(Some("40"), Some("from=12")), Ok(40));
-        assert_eq!(asked(Some(""), Some("from=12")), Ok(12));
+        let offset = |id, query| asked(id, query).unwrap().offset;
+        assert_eq!(asked(None, None), Ok(Start::default()));
+        assert_eq!(offset(None, Some("token=a&from=12")), 12);
+        assert_eq!(offset(Some("40"), Some("from=12")), 40);
+        assert_eq!(offset(Some(""), Some("from=12")), 12);
+        let of_study = Start { run: Some("right-cost".to_owned()), offset: 7 };
+        assert_eq!(asked(Some("right-cost:7"), None), Ok(of_study));
         for wrong in ["-1", "x", "1.5", "99999999999999999999999"] {
             assert!(asked(Some(wrong), None).unwrap_err().contains("number of bytes"), "{wrong}");
         }

@@ -22,7 +22,7 @@ export const SCHEMA = 'weigh/journal/1';
 export const empty = () => ({
   run: null, trials: [], places: new Map(), courses: new Map(), current: null, seconds: [],
   resources: null, ledger: null, notes: [], warnings: [], outcome: null, unreadable: 0,
-  isOver: false, lost: null,
+  isOver: false, lost: null, study: null,
 });
 
 /** Adds an event to a state. */
@@ -34,6 +34,10 @@ export function add(state, name, data) {
 }
 
 const HANDLERS = {
+  shown(state, { study, run }) {
+    if (state.study?.run === run) return;
+    Object.assign(state, empty(), { study: { id: study, run } });
+  },
   run_started(state, { id, started, version, schema, plan, host, limits }) {
     if (state.run) return;
     state.run = {
@@ -211,10 +215,14 @@ export function timeOf(metrics, percentile) {
 
 /**
  * Names of all trials, as the tables of `weigh` have them: protocol, pattern if it varies, the
- * protocol's own keys, others that vary within the protocol, and the target.
+ * protocol's own keys, others that vary within the protocol, and the target. In a search no trial
+ * is at a point of the plan, so only trials are compared (crates/watch/src/state/names.rs).
  */
 export function names(state) {
-  const points = [...(state.run?.cases ?? []), ...state.trials.map(({ point }) => point)];
+  const cases = state.run?.cases ?? [];
+  const begun = state.trials.map(({ point }) => point);
+  const known = new Set(cases.map(sorted));
+  const points = begun.every((point) => known.has(sorted(point))) ? cases : begun;
   const plain = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
   const varied = new Set();
   for (const key of new Set(points.flatMap(Object.keys))) {
@@ -241,5 +249,7 @@ export function names(state) {
   };
   return state.trials.map(({ point }) => name(point));
 }
+
+const sorted = (point) => JSON.stringify(Object.entries(point).sort(([one], [other]) => (one < other ? -1 : 1)));
 
 const PATTERN = 'load.pattern';

@@ -107,8 +107,14 @@ impl Answer {
                     found.map(str::to_owned)
                 };
                 let Some(name) = field("event: ") else { continue };
-                let id = field("id: ").map(|id| id.parse().unwrap());
-                return Some(Sent { name, id, data: field("data: ").unwrap() });
+                let id = field("id: ");
+                // The id of a run of a study begins with its name.
+                let (run, id) = match id.as_deref().and_then(|id| id.rsplit_once(':')) {
+                    Some((run, id)) => (Some(run.to_owned()), Some(id.to_owned())),
+                    None => (None, id),
+                };
+                let id = id.map(|id| id.parse().unwrap());
+                return Some(Sent { name, run, id, data: field("data: ").unwrap() });
             }
             self.chunk()?;
         }
@@ -146,6 +152,8 @@ impl Answer {
 pub struct Sent {
     /// Its name.
     pub name: String,
+    /// The run that its id names; `None` where a single run is watched.
+    pub run: Option<String>,
     /// Its id: the end of a line of the journal.
     pub id: Option<u64>,
     /// Its data.

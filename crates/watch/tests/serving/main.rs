@@ -5,3 +5,4 @@ mod client;
 mod events;
 mod large;
 mod prometheus;
+mod study;
