@@ -5,7 +5,7 @@
 // CI=true, where that is a failure.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -48,10 +48,15 @@ async function serve(content) {
   const run = mkdtempSync(join(folder, 'run-'));
   const path = join(run, 'journal.jsonl');
   writeFileSync(path, `${content.join('\n')}\n`);
+  return { ...await serveFolder(run), path };
+}
+
+/** Serves the run or the study in a folder and returns the URL. */
+async function serveFolder(run) {
   const server = spawn(SERVER, [run], { stdio: ['ignore', 'pipe', 'inherit'] });
   servers.push(server);
   const said = await new Promise((resolve) => { server.stdout.once('data', (data) => resolve(String(data))); });
-  return { url: /http:\S+/.exec(said)[0], path };
+  return { url: /http:\S+/.exec(said)[0] };
 }
 
 /** The page at a width, with everything that it should never do noted in `faults`. */
@@ -182,6 +187,38 @@ test('a time in which nothing arrives is shown as 0, not as a gap', options, asy
   assert.match(await page.getAttribute('#rate', 'aria-label'), /confirmed 0\/s, delivered 0\/s/);
   assert.match(await page.locator('#tiles').innerText(), /delivered\s+0\/s/);
   assert.equal(await page.locator('#state').innerText(), 'ended early');
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('trials of a search have their loads in their names', options, async () => {
+  const search = join(RUN, '../../limit/2026-11-23T03-55-44-limit/journal.jsonl');
+  const { url } = await serve(readFileSync(search, 'utf8').trimEnd().split('\n'));
+  const { page, faults } = await open(url);
+  await page.waitForFunction(() => document.getElementById('state').textContent === 'done');
+  const names = await page.locator('#trials tbody tr').allInnerTexts();
+  assert.ok(names.some((name) => name.includes('tcp rate=1000/s on reference')), names.join());
+  assert.ok(!names.some((name) => name.includes('duration=')), names.join());
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('the page of a study goes on to its next run', options, async () => {
+  const study = mkdtempSync(join(folder, 'study-'));
+  writeFileSync(join(study, 'study.json'), '{}');
+  const add = (name, content) => {
+    mkdirSync(join(study, name));
+    writeFileSync(join(study, name, 'journal.jsonl'), `${content.join('\n')}\n`);
+  };
+  add('published', lines);
+  const { url } = await serveFolder(study);
+  const { page, faults } = await open(url);
+  await shows(page, 12);
+  assert.match(await page.innerText('#facts'), /study-\w+, run published ·/);
+  await page.click('#previous');
+  add('right', lines.slice(0, lines.findIndex((line) => line.includes('trial_finished')) + 1));
+  await shows(page, 1);
+  assert.match(await page.innerText('#facts'), /, run right ·/);
   assert.deepEqual(faults, []);
   await page.close();
 });
