@@ -56,8 +56,20 @@ impl Generator {
     ///
     /// # Errors
     /// [`Failure::Ourselves`] if there are no such shards, or if the process has no descriptors or
-    /// threads left for them.
+    /// threads left for them. Then the trial has failed on all hosts: they would wait for these
+    /// shards.
     pub fn start(
+        job: Arc<Job>,
+        here: Range<u32>,
+        epoch: Instant,
+        observer: &Arc<dyn TrialObserver>,
+    ) -> Result<Generator, Failure> {
+        let orders = Arc::clone(job.rendezvous.orders());
+        let started = Generator::start_threads(job, here, epoch, observer);
+        started.inspect_err(|_| orders.give_up())
+    }
+
+    fn start_threads(
         job: Arc<Job>,
         here: Range<u32>,
         epoch: Instant,
@@ -74,8 +86,7 @@ impl Generator {
         })?;
         let mut threads = Vec::new();
         let mut notifier = Some(WindowNotifier::start(observer)?);
-        let orders = job.rendezvous.orders();
-        orders.hold_here(true);
+        job.rendezvous.orders().hold_here(true);
         let is_alone = here.len() == 1;
         for (index, wake_fd) in here.zip(&wake_fds) {
             let start = Start {
@@ -90,7 +101,6 @@ impl Generator {
             let thread = thread::Builder::new()
                 .name(format!("weigh-shard-{index}"))
                 .spawn(move || start.run())
-                .inspect_err(|_| orders.give_up())
                 .map_err(|error| Failure::Ourselves(format!("no thread for a shard: {error}")))?;
             threads.push(thread);
         }

@@ -1,6 +1,7 @@
 //! Whole trials in the simulated world, with servers of all manners. Every trial is also held to
 //! few steps: a shard that asks for a moment that has passed spins, and would show here.
 
+mod bodies;
 mod bus;
 mod fleet;
 mod joining;
@@ -115,8 +116,8 @@ impl Scene {
                 is_answered: false,
                 producer_of: None,
                 make: Box::new(move |seat| {
-                    let in_flight = Vec::new();
-                    Box::new(Parcels { seat, confirms, refused_seat, is_ready: false, in_flight })
+                    let (is_ready, in_flight, keep) = (false, Vec::new(), None);
+                    Box::new(Parcels { seat, confirms, refused_seat, is_ready, in_flight, keep })
                 }),
             },
             composer: Composer::new(&self.load.body, b"", size, &largest, 0).unwrap(),

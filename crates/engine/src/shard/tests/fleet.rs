@@ -181,8 +181,10 @@ fn a_process_runs_some_of_the_shards_there_are() {
     scene.shards = 4;
     for here in [3..5, 4..4] {
         let job = scene.job(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), None);
+        let orders = Arc::clone(job.rendezvous.orders());
         let started = Generator::start(job, here, Instant::now(), &nobody());
         assert!(matches!(started.err(), Some(Failure::Ourselves(_))));
+        assert!(orders.has_failed(), "the other hosts would wait");
     }
 }
 

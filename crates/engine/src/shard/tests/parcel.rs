@@ -53,6 +53,9 @@ fn take(input: &[u8]) -> Option<(u8, u32, &[u8])> {
     Some((head[0], word(1), rest.get(..word(5) as usize)?))
 }
 
+/// Takes each body that is sent.
+pub type Keep = Box<dyn Fn(&[u8]) + Send>;
+
 /// The client's end.
 pub struct Parcels {
     pub seat: Seat,
@@ -61,6 +64,7 @@ pub struct Parcels {
     pub refused_seat: Option<u32>,
     pub is_ready: bool,
     pub in_flight: Vec<Ticket>,
+    pub keep: Option<Keep>,
 }
 
 impl Connection for Parcels {
@@ -74,6 +78,7 @@ impl Connection for Parcels {
     }
 
     fn send(&mut self, op: &Op<'_>, _: Nanos, out: &mut Outbox) -> Reply {
+        self.keep.iter().for_each(|keep| keep(op.body));
         put(out.buffer(), if self.confirms { ASK } else { TELL }, op.ticket.0, op.body);
         if self.confirms {
             self.in_flight.push(op.ticket);
