@@ -38,6 +38,15 @@ const FONT = 'Inter, system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue,
 const DASHES = ['solid', [9, 4], [2, 3], [12, 4, 2, 4], [5, 2], [14, 3, 2, 3, 2, 3], [1, 5], [18, 5]];
 const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond', 'emptyCircle', 'emptyRect', 'emptyTriangle', 'pin'];
 
+// Parts of stacked bars differ without colour too: strokes in the colour of the ground, in squares
+// of 6 pixels.
+const [UP, DOWN] = ['M0 6L6 0M-1 1L1-1M5 7L7 5', 'M0 0L6 6M-1 5L1 7M5-1L7 1'];
+const STROKES = ['', UP, 'M1 2h2M4 5h2', DOWN, 'M0 3H6', 'M3 0V6', UP + DOWN];
+const pattern = (d, colour) => ({
+  svgElement: { tag: 'path', key: 'p', attrs: { d, stroke: colour, 'stroke-width': 1.3, fill: 'none' } },
+  svgWidth: 6, svgHeight: 6,
+});
+
 const escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 const colours = (theme) => (theme === 'dark' ? DARK : LIGHT);
 
@@ -223,7 +232,10 @@ function dress(option, palette, width, picture) {
     .map(({ name, color, data }) => ({
       type: 'custom', name, color, data, renderItem: drawBar, silent: true, encode: { x: 0, y: 1 },
     }));
+  const parts = [...new Set(option.series.filter(isPart).map(({ name }) => name))];
   option.series.forEach((series, index) => {
+    const strokes = isPart(series) && STROKES[parts.indexOf(series.name) % STROKES.length];
+    if (strokes) series.itemStyle = { ...series.itemStyle, decal: pattern(strokes, palette.ground) };
     if (series.type === 'line') {
       const look = series.look ?? index;
       // The legend shows what the line has.
@@ -255,6 +267,9 @@ function dress(option, palette, width, picture) {
   }
   return option;
 }
+
+/** True for a series of parts of stacked bars. */
+const isPart = ({ type, stack, name, silent }) => type === 'bar' && stack !== undefined && name !== '' && !silent;
 
 /** The sign of a series in the legend: of a line what its boldest line has, and no mark where it has none. */
 function legendItem(name, series) {
