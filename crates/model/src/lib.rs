@@ -43,6 +43,7 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod severity;
+pub mod stretch;
 pub mod tally;
 pub mod tls;
 pub mod trial;

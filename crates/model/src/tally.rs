@@ -5,11 +5,12 @@
 use crate::mark::{Mark, Reading};
 use crate::portable::{Portable, Reader, Unreadable};
 use crate::portable_fields;
+use crate::stretch::Stretch;
 
 /// Messages that arrived at one consumer, by producer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    lanes: Vec<Lane>,
+    lanes: Stretch<Lane>,
     /// All arrivals, of any kind, warm-up excluded.
     pub received: u64,
     /// Messages that arrived more than once, each further arrival counted.
@@ -68,7 +69,7 @@ impl Tally {
                 self.corrupt += 1;
                 match mark {
                     Some(mark) => {
-                        self.lane_mut(mark.producer).corrupt.set(mark.sequence);
+                        self.lanes.get_mut(mark.producer).corrupt.set(mark.sequence);
                     }
                     None => self.corrupt_unknown += 1,
                 }
@@ -84,7 +85,7 @@ impl Tally {
 
     fn note_whole(&mut self, mark: &Mark, is_late: bool) -> Arrived {
         self.received += 1;
-        let lane = self.lane_mut(mark.producer);
+        let lane = self.lanes.get_mut(mark.producer);
         if !lane.seen.set(mark.sequence) {
             self.duplicates += 1;
             return Arrived::Duplicate;
@@ -102,15 +103,7 @@ impl Tally {
     pub fn lane(&self, producer: u32) -> &Lane {
         static EMPTY: Lane =
             Lane { seen: Bits::EMPTY, late: Bits::EMPTY, corrupt: Bits::EMPTY, next_expected: 0 };
-        self.lanes.get(producer as usize).unwrap_or(&EMPTY)
-    }
-
-    fn lane_mut(&mut self, producer: u32) -> &mut Lane {
-        let index = producer as usize;
-        if index >= self.lanes.len() {
-            self.lanes.resize_with(index + 1, Lane::default);
-        }
-        &mut self.lanes[index]
+        self.lanes.get(producer).unwrap_or(&EMPTY)
     }
 
     /// Merges another consumer's tally into this one, for consumers that share their messages: a
@@ -123,8 +116,8 @@ impl Tally {
         self.corrupt_unknown += other.corrupt_unknown;
         self.foreign += other.foreign;
         self.warmup += other.warmup;
-        for (producer, theirs) in other.lanes.iter().enumerate() {
-            let ours = self.lane_mut(producer as u32);
+        for (producer, theirs) in other.lanes.iter() {
+            let ours = self.lanes.get_mut(producer);
             let known = ours.seen.absorb(&theirs.seen);
             ours.late.absorb(&theirs.late);
             ours.corrupt.absorb(&theirs.corrupt);
@@ -134,20 +127,20 @@ impl Tally {
 
     /// Different messages that arrived, in time or late.
     pub fn unique(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.seen.count()).sum()
+        self.lanes.iter().map(|(_, lane)| lane.seen.count()).sum()
     }
 
     /// Different messages that arrived late.
     pub fn late(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.late.count()).sum()
+        self.lanes.iter().map(|(_, lane)| lane.late.count()).sum()
     }
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        let lanes = self.lanes.iter().map(|lane| {
+        let lanes = self.lanes.iter().map(|(_, lane)| {
             lane.seen.memory_bytes() + lane.late.memory_bytes() + lane.corrupt.memory_bytes()
         });
-        self.lanes.capacity() * size_of::<Lane>() + lanes.sum::<usize>()
+        self.lanes.memory_bytes() + lanes.sum::<usize>()
     }
 }
 
@@ -369,6 +362,23 @@ mod tests {
         }
         left.absorb(&right);
         assert_eq!((left.unique(), left.late(), left.duplicates, left.received), (5, 1, 1, 6));
+    }
+
+    /// Consumers in pairs hear one producer each: together they take as much memory as they are.
+    #[test]
+    fn a_consumer_takes_no_memory_for_producers_that_it_does_not_hear() {
+        let of = |producer| {
+            let mut tally = Tally::default();
+            assert_eq!(tally.note(whole(producer, 7), false), Arrived::First);
+            assert!(tally.lane(producer).has(7) && !tally.lane(0).has(6));
+            tally
+        };
+        let (first, last) = (of(0), of(100_000));
+        assert_eq!(first.memory_bytes(), last.memory_bytes());
+        let mut both = last.clone();
+        both.absorb(&first);
+        both.absorb(&last);
+        assert_eq!((both.unique(), both.duplicates), (2, 1));
     }
 
     #[test]
