@@ -25,8 +25,7 @@ use weigh_runner::watcher::Watcher;
 /// Flags of `weigh compare`.
 #[derive(Args)]
 pub struct Compare {
-    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT). None: all protocols,
-    /// with a load of their own
+    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT); none: all protocols
     ///
     /// A target may name a profile: mosquitto@no-limits. `pipeline` measures every way into the
     /// storage pipeline; `pipeline@http` measures only the HTTP one. Without arguments: MQTT at QoS

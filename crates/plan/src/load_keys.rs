@@ -150,7 +150,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         kind: Kind::Pattern,
         default: "the usual one of the protocol: deliver for mqtt, request for the others",
         definition: "What is measured: request, publish (to the server), deliver (through it to a \
-                     subscriber), poll, batch, session (a connection each), transfer or hold",
+                     subscriber), poll, batch, session, transfer or hold",
         flag: Flag::long("pattern"),
         ..KEY
     },
