@@ -131,7 +131,8 @@ fn tables_have_the_columns_that_are_chosen() {
     assert!(latex.contains("\\begin{tabular}{lrr}") && latex.contains("\\toprule"), "{latex}");
     let markdown = export(&["markdown", "--metrics", "response_time p(50),lost"]).with(0).stdout;
     assert!(markdown.contains("\n| protocol, target | response p50 | lost |\n"), "{markdown}");
-    assert!(markdown.starts_with("**TCP and HTTP/1.1 compared: "), "{markdown}");
+    let title = "**TCP and HTTP/1.1: request, 4 connections**\n";
+    assert!(markdown.starts_with(title), "one repetition compares nothing: {markdown}");
     let whole = export(&["markdown"]).with(0).stdout;
     assert!(whole.contains("\n| protocol, target | response p50 | response p99 |"), "{whole}");
     export(&["latex", "--metrics", "nothing"])

@@ -61,7 +61,9 @@ fn every_byte_on_the_wire_is_counted_and_can_be_counted_again() {
     let words = [&["tcp", "http", "--wire", "--pcap", "-Q"][..], &load[..]].concat();
     let ended = place.compare(&words);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("content") && ended.stdout.contains("TSO off, GSO off"));
+    assert!(ended.stdout.contains("TSO off, GSO off"), "{}", ended.stdout);
+    let wide = place.weigh(&["report", "latest", "--wide"]).with(0).stdout;
+    assert!(wide.contains("content") && wide.contains("set-up"), "{wide}");
     let summary = place.summary();
     for cell in cells(&summary) {
         let both = |part: &str| {
