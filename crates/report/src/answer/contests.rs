@@ -28,7 +28,12 @@ pub(super) enum Standing<'s> {
     /// These differ by less than 1 %, and are lower than the others.
     Equal(Vec<&'s str>),
     /// Any of these may be the lowest: too close to call.
-    TooClose(Vec<&'s str>),
+    TooClose {
+        /// Their names.
+        cells: Vec<&'s str>,
+        /// The cases than which each of these is significantly lower.
+        above: Vec<&'s str>,
+    },
     /// Any of these may be the lowest, and not all of them were compared with each other.
     Incomplete(Vec<&'s str>),
 }
@@ -109,7 +114,14 @@ fn result<'s>(cells: &[&'s str], comparisons: &[&Comparison]) -> Standing<'s> {
         () if best.len() > 1 && pairs().all(|(one, other)| is_equal(one, other)) => {
             Standing::Equal(best)
         }
-        () => Standing::TooClose(best),
+        () => {
+            let is_lower = |one: &str, other: &str| {
+                matches!(seen(comparisons, one, other), Some((Verdict::Lower, true, _)))
+            };
+            let is_above = |cell: &&str| best.iter().all(|own| is_lower(own, cell));
+            let above = cells.iter().copied().filter(is_above).collect();
+            Standing::TooClose { cells: best, above }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use weigh_model::Guarantee;
 use super::contests::{Contest, Standing, contests};
 use super::words::{fitting, less, listed, sentence_start, short};
 use crate::figures::{three_digits, time};
-use crate::summary::{AnswerKind, Summary};
+use crate::summary::{AnswerKind, Cell, Summary};
 use crate::view::meeting::{Lanes, everywhere};
 
 /// The line about one figure; `None` if no two cases were compared in it.
@@ -119,18 +119,23 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
                 several.iter().map(|group| group.guarantee.to_string()).collect();
             names.dedup();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let others = if decided.is_empty() { "" } else { "in other groups of " };
-            parts.push(format!("Too close to call: {others}{}", listed(&names)));
+            if decided.is_empty() {
+                return Some(format!("{title}: too close to call within {}", listed(&names)));
+            }
+            parts.push(format!("Too close to call within {}", listed(&names)));
         }
     }
-    Some(fitting(title, &parts, "more group"))
+    Some(fitting(title, &parts, "other group"))
 }
 
 impl Group<'_> {
-    /// True if a case is named as lowest, or several as equal, at a place.
+    /// True if a case is named as lowest, several as equal, or others as higher than those that
+    /// are too close to call, at a place.
     fn is_decided(&self) -> bool {
-        let is_decided = |contest: &Contest<'_>| {
-            matches!(contest.result, Standing::Lowest { .. } | Standing::Equal(_))
+        let is_decided = |contest: &Contest<'_>| match &contest.result {
+            Standing::Lowest { .. } | Standing::Equal(_) => true,
+            Standing::TooClose { above, .. } => !above.is_empty(),
+            Standing::Incomplete(_) => false,
         };
         self.contests.iter().any(is_decided)
     }
@@ -152,7 +157,7 @@ impl Group<'_> {
                     }
                 }
                 Standing::Equal(cells)
-                | Standing::TooClose(cells)
+                | Standing::TooClose { cells, .. }
                 | Standing::Incomplete(cells) => {
                     open.extend(cells.iter().map(|cell| short(lanes.name(cell))));
                 }
@@ -201,17 +206,24 @@ impl Group<'_> {
                 format!("{lane} ({value}{} less than {next})", less(&[*ratio]))
             }
             Standing::Equal(cells) => format!("{} are practically equal", few(&names(cells))),
-            Standing::TooClose(cells) => format!("too close to call {}", between(&names(cells))),
+            Standing::TooClose { cells, above } => {
+                format!("too close to call {}{}", between(&names(cells)), higher(&names(above)))
+            }
             Standing::Incomplete(cells) => format!("not decided {}", between(&names(cells))),
         }
     }
 
-    /// Lanes of the guarantee that have the figure and were not compared with these.
+    /// Lanes of the guarantee that have the figure and were not compared with these, although they
+    /// did the same work.
     fn missing(&self, summary: &Summary, lanes: &Lanes) -> String {
+        let pattern = |cell: &Cell| cell.point.get("load.pattern").cloned();
+        let is_own = |cell: &&Cell| self.lanes.iter().any(|own| own == lanes.name(&cell.name));
+        let patterns: Vec<_> = summary.cells.iter().filter(is_own).map(pattern).collect();
         let mut others: Vec<&str> = summary
             .cells
             .iter()
             .filter(|cell| cell.guarantee == self.guarantee && cell.shown(&self.metric).is_some())
+            .filter(|cell| patterns.contains(&pattern(cell)))
             .map(|cell| lanes.name(&cell.name))
             .filter(|lane| !self.lanes.iter().any(|own| own == lane))
             .collect();
@@ -219,9 +231,18 @@ impl Group<'_> {
         others.dedup();
         match others[..] {
             [] => String::new(),
-            [one] => format!(", {} not compared", short(one)),
-            _ => format!(", {} others not compared", others.len()),
+            [one] => format!("; {} was not compared", short(one)),
+            _ => format!("; {} other cases were not compared", others.len()),
         }
+    }
+}
+
+/// `; a is higher`, `; 3 others are higher`; nothing without names.
+fn higher(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => format!("; {one} is higher"),
+        several => format!("; {} others are higher", several.len()),
     }
 }
 

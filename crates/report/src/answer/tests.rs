@@ -142,9 +142,9 @@ fn no_case_is_named_lowest_over_a_verdict_that_is_missing() {
     let sure = compared(CPU, ["a", "c"], 0.25, true);
     let others = compared(CPU, ["b", "c"], 0.5, true);
     for (open, said) in [
-        (compared(CPU, ["a", "b"], 0.5, false), "too close to call between a and b."),
-        (compared(CPU, ["a", "b"], 1.0, false), "too close to call between a and b."),
-        (compared(CPU, ["b", "a"], 2.0, false), "too close to call between a and b."),
+        (compared(CPU, ["a", "b"], 0.5, false), "too close to call between a and b; c is higher."),
+        (compared(CPU, ["a", "b"], 1.0, false), "too close to call between a and b; c is higher."),
+        (compared(CPU, ["b", "a"], 2.0, false), "too close to call between a and b; c is higher."),
         (refused(CPU, ["a", "b"], "x"), "not decided between a and b."),
     ] {
         let summary = with(&three(), &[open, sure.clone(), others.clone()]);
@@ -217,15 +217,33 @@ fn a_refused_pair_says_why_and_what_to_type() {
     assert_eq!(text(&summary, AnswerKind::Cpu), "", "nothing was compared");
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Not compared: the patterns deliver and request (type --pattern publish); too few \
+        "Not compared: deliver with request, which do different work (type --pattern publish); too few \
          repetitions (type --reps 5); b and c: an own reason."
     );
     let compared =
         with(&three(), &[compared(CPU, ["a", "b"], 0.5, true), refused(CPU, ["a", "c"], patterns)]);
     assert_eq!(
         text(&compared, AnswerKind::Cpu),
-        "Least server CPU per message: a (10.0 µs, 50 % less than b), c not compared."
+        "Least server CPU per message: a (10.0 µs, 50 % less than b); c was not compared."
     );
+}
+
+/// A case is called higher only if it is above each of those that may be the lowest.
+#[test]
+fn what_is_above_all_that_are_close_is_named() {
+    let mut cells = three().to_vec();
+    cells.push(cell("d", &[(CPU, 80.0)]));
+    let close = compared(CPU, ["a", "b"], 1.0, false);
+    let above = |cell: &'static str| ["a", "b"].map(|one| compared(CPU, [one, cell], 0.5, true));
+    let half = [compared(CPU, ["a", "d"], 0.5, true), compared(CPU, ["b", "d"], 0.9, false)];
+    for (others, said) in [
+        ([above("c"), above("d")].concat(), "; 2 others are higher."),
+        ([above("c"), half].concat(), "; c is higher."),
+    ] {
+        let summary = with(&cells, &[vec![close.clone()], others].concat());
+        let said = format!("Least server CPU per message: too close to call between a and b{said}");
+        assert_eq!(text(&summary, AnswerKind::Cpu), said);
+    }
 }
 
 /// Two places of an axis, at which another lane is lowest.

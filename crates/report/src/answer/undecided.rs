@@ -63,7 +63,7 @@ fn refused(all: &[&Comparison], lanes: &Lanes) -> Option<String> {
     };
     let mut texts: Vec<String> = reasons.iter().take(REASONS_MAX).map(text).collect();
     if reasons.len() > REASONS_MAX {
-        texts.push(format!("{} more below", reasons.len() - REASONS_MAX));
+        texts.push(format!("{} more reasons below", reasons.len() - REASONS_MAX));
     }
     (!texts.is_empty()).then(|| format!("Not compared: {}", texts.join("; ")))
 }
@@ -88,8 +88,12 @@ impl Reason {
             own if own.starts_with("patterns differ: ") => {
                 let patterns = own.trim_start_matches("patterns differ: ");
                 let patterns = patterns.split(" (").next().unwrap_or_default();
-                let text = format!("the patterns {patterns}");
-                Reason { text, fix: "type --pattern publish", is_general: true }
+                let text =
+                    format!("{}, which do different work", patterns.replace(" and ", " with "));
+                // Where some cases publish already, the others were asked for too.
+                let has_published = patterns.split(' ').any(|word| word == "publish");
+                let fix = if has_published { "" } else { "type --pattern publish" };
+                Reason { text, fix, is_general: true }
             }
             own if own.contains("repetitions") => known("too few repetitions", "type --reps 5"),
             own if own.contains(" is invalid (") => known("invalid cases", ""),

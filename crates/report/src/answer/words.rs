@@ -95,13 +95,13 @@ mod tests {
         let parts = |lengths: &[usize]| -> Vec<String> {
             lengths.iter().map(|length| "x".repeat(*length)).collect()
         };
-        assert_eq!(fitting("T", &parts(&[2, 3]), "more group"), "T. xx. xxx");
-        let long = fitting("T", &parts(&[200, 3]), "more group");
-        assert_eq!(long, format!("T. {}. 1 more group below", "x".repeat(200)));
-        let both = fitting("T", &parts(&[100, 54]), "more group");
+        assert_eq!(fitting("T", &parts(&[2, 3]), "other group"), "T. xx. xxx");
+        let long = fitting("T", &parts(&[200, 3]), "other group");
+        assert_eq!(long, format!("T. {}. 1 other group below", "x".repeat(200)));
+        let both = fitting("T", &parts(&[100, 54]), "other group");
         assert_eq!(both.len() + 1, LINE_CHARS_MAX, "with its full stop");
-        let one = fitting("T", &parts(&[100, 55]), "more group");
-        assert_eq!(one, format!("T. {}. 1 more group below", "x".repeat(100)));
+        let one = fitting("T", &parts(&[100, 55]), "other group");
+        assert_eq!(one, format!("T. {}. 1 other group below", "x".repeat(100)));
     }
 
     #[test]
