@@ -173,3 +173,41 @@ fn agent_process() {
 
 const AGENT: &str = "WEIGH_TEST_FLEET_AGENT";
 pub const VERSION: &str = "1.2.3 (abc)";
+
+/// Starts a coordinator that is a process: it gathers two agents and runs a load of 4 s.
+pub fn coordinator(at: SocketAddr, target: SocketAddr, folder: &Path) -> Process {
+    let log = folder.join("coordinator");
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["agents::coordinator_process", "--exact", "--nocapture", "--test-threads=1"])
+        .env(COORDINATOR, format!("{at} {target}"))
+        .stdin(Stdio::null())
+        .stdout(fs::File::create(&log).unwrap())
+        .stderr(fs::File::create(log.with_extension("err")).unwrap())
+        .spawn()
+        .unwrap();
+    Process { child, log }
+}
+
+/// Not a test of its own: what [`coordinator`] starts.
+#[test]
+fn coordinator_process() {
+    struct Says;
+    impl TrialObserver for Says {
+        fn window_began(&self, _: weigh_model::Nanos) {
+            println!("load runs");
+        }
+        fn progress(&self, _: u32, _: weigh_engine::job::Progress) {}
+    }
+    let Ok(text) = std::env::var(COORDINATOR) else { return };
+    let (address, target) = text.split_once(' ').unwrap();
+    let bus = bus(address.parse().unwrap());
+    let options = FleetOptions { silence: Duration::from_millis(1_500), ..wanted(bus, 2) };
+    let fleet = Fleet::gather(&options, &|_| {}).unwrap();
+    let mut order =
+        super::workshop::steady(target.parse().unwrap(), weigh_model::Nanos::from_secs(4));
+    order.trial.load.timeout = weigh_model::Nanos::from_secs(1);
+    let observer: Arc<dyn TrialObserver> = Arc::new(Says);
+    let _ = run(&fleet, &order, &observer);
+}
+
+const COORDINATOR: &str = "WEIGH_TEST_FLEET_COORDINATOR";
