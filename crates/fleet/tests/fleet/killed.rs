@@ -97,8 +97,7 @@ fn agents_outlive_their_coordinator() {
         agent.await_said("was silent for 1.5 s: it is gone", 1);
         agent.await_said("is over here; free", 1);
     }
-    // Two shards each, and each outcome is one piece and its description.
-    assert_eq!(raw.objects(), 8, "all outcomes wait in the object store");
+    assert_eq!(raw.objects(), 4, "all outcomes wait in the object store");
     let fleet = gather(&bus, 2);
     let order = order(target.address());
     let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());

@@ -44,17 +44,19 @@ impl Raw {
         repeated
     }
 
-    /// Number of messages in the object store of the fleet `default`.
+    /// Number of objects in the store of the fleet `default`. Pieces of an object that was not
+    /// completed, because its writer was killed, are none: the server removes them after a week.
     pub fn objects(&mut self) -> u64 {
         self.say("SUB _INBOX.raw 1");
         let subject = "$JS.API.STREAM.INFO.OBJ_weigh_default".to_owned();
-        let (reply, payload) = ("_INBOX.raw".to_owned(), Vec::new());
+        let (reply, payload) =
+            ("_INBOX.raw".to_owned(), b"{\"subjects_filter\":\"$O.weigh_default.M.>\"}".to_vec());
         // Without echo, answers of the server itself still come.
         self.publish(&Heard { subject, reply, payload });
         let answer = self.next().unwrap().payload;
         self.say("UNSUB 1");
         let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
-        answer["state"]["messages"].as_u64().unwrap()
+        answer["state"]["subjects"].as_object().map_or(0, |subjects| subjects.len() as u64)
     }
 
     fn publish(&mut self, heard: &Heard) {
