@@ -194,7 +194,7 @@ impl PartRun {
         }
     }
 
-    /// Makes the load and stores what came of it; `None` if the trial failed elsewhere.
+    /// Makes the load and stores the outcomes; `None` if the trial failed elsewhere.
     fn load(
         self: &Arc<PartRun>,
         job: Arc<Job>,

@@ -212,11 +212,13 @@ impl Fleet {
         Ok(order)
     }
 
-    /// Makes agents obey for the ranks that have none.
+    /// Makes agents obey for the ranks that have none, or whose agent has died since. Hiring an
+    /// agent again that was only slow changes nothing.
     fn fill_gaps(&self, say: &dyn Fn(&str)) -> Result<(), FleetError> {
         let mut hands = lock(&self.hands);
+        let since_ns = monotonic::now_ns() - SILENCE_BETWEEN.as_nanos() as i64;
         for hand in hands.iter_mut() {
-            hand.take_if(|hand| hand.clock.is_disowned());
+            hand.take_if(|hand| hand.clock.is_disowned() || hand.clock.heard_ns() < since_ns);
         }
         let gaps: Vec<u32> = (0..)
             .zip(hands.iter())
@@ -289,7 +291,7 @@ impl Fleet {
     ) -> Result<Vec<ShardOutcome>, String> {
         let hashes = state.outcomes.as_deref().unwrap_or_default();
         if hashes.len() != here.len() {
-            return Err(format!("{} outcomes came of {} shards", hashes.len(), here.len()));
+            return Err(format!("{} outcomes were stored of {} shards", hashes.len(), here.len()));
         }
         let outcome = |(shard, hash): (u32, &Hash)| {
             let bytes = self.bus.get(&subjects::outcome(order, shard), STORE_PATIENCE);
@@ -335,5 +337,8 @@ fn ourselves(error: FleetError) -> Failure {
     Failure::Ourselves(error.to_string())
 }
 
+/// Agents answer five times a second. Between trials it costs nothing to look whether one that
+/// does not is still there.
+const SILENCE_BETWEEN: Duration = Duration::from_secs(1);
 const STORE_PATIENCE: Duration = Duration::from_secs(30);
 const END_PATIENCE: Duration = Duration::from_millis(500);
