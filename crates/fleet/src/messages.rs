@@ -198,7 +198,7 @@ pub enum Fault {
     },
     /// Something is missing on the agent's side.
     Generator {
-        /// What is missing, or why the generator could not go on.
+        /// What is missing, or why the generator could not continue.
         reason: String,
     },
 }

@@ -260,3 +260,6 @@ fn ended(inner: &mut Inner, turn: u64) -> Answer {
 
 const STRANGER: &str = "it obeys another coordinator, or none";
 const PAST: &str = "the trial is not the one that it knows";
+
+#[cfg(test)]
+mod tests;

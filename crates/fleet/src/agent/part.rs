@@ -122,7 +122,7 @@ impl PartRun {
     /// Reports to send now, as messages.
     pub fn reports(&self) -> Vec<Vec<u8>> {
         let mut outbox = lock(&self.outbox);
-        let waiting = outbox.to_send(self.meeting.reported(), Instant::now());
+        let waiting = outbox.next_to_send(self.meeting.reported(), Instant::now());
         let message = |waiting: &super::outbox::Waiting| {
             let report = Report {
                 turn: self.turn,
