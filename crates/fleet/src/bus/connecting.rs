@@ -90,17 +90,24 @@ fn read(file: &Path, what: &str) -> Result<String, FleetError> {
 }
 
 fn refusal(place: &str, error: &ConnectError) -> String {
+    let text = error.to_string();
+    // What TLS has to say comes as an error of the socket.
+    let is_of_tls = error.kind() == ConnectErrorKind::Tls || text.contains("peer certificate");
     match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => format!(
             "the bus at {place} refuses the credentials; help: give the nkey seed, the credentials \
              file or the token that its configuration names"
         ),
-        ConnectErrorKind::Tls => format!(
-            "the bus at {place} cannot be trusted ({error}); help: name the authority that signed \
+        _ if text.contains("fatal alert") => format!(
+            "the bus at {place} refuses the connection by TLS ({text}); help: give the certificate \
+             and the key of a client that its authority signed"
+        ),
+        _ if is_of_tls => format!(
+            "the bus at {place} cannot be trusted ({text}); help: name the authority that signed \
              its certificate"
         ),
         _ => format!(
-            "the bus at {place} cannot be reached ({error}); help: start it there with nats-server \
+            "the bus at {place} cannot be reached ({text}); help: start it there with nats-server \
              -js, or correct its URL"
         ),
     }
