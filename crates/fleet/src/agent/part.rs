@@ -187,7 +187,7 @@ impl PartRun {
 
     fn material(&self, bus: &Bus, hash: Hash) -> Result<Vec<u8>, Fault> {
         let bytes = bus.get(&subjects::material(hash), MATERIAL_PATIENCE);
-        let bytes = bytes.map_err(|error| ourselves(error.to_string()))?;
+        let bytes = bytes.map_err(|error| Fault::Lost { reason: error.to_string() })?;
         match Hash::of(&bytes) == hash {
             true => Ok(bytes),
             false => Err(ourselves(format!("material {hash} has other contents than its name"))),

@@ -31,7 +31,7 @@ use crate::bus::{Bus, lock};
 use crate::error::FleetError;
 use crate::fresh_name::fresh_name;
 use crate::hash::Hash;
-use crate::messages::{State, What, read, written};
+use crate::messages::{State, What, lost, read, written};
 use crate::order::{Order, Secrets};
 use crate::{monotonic, subjects};
 use events::Event;
@@ -151,8 +151,8 @@ impl Fleet {
     /// it.
     ///
     /// # Errors
-    /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost or refuses its
-    /// part. There is never a result from fewer shards. The agents are free for the next attempt,
+    /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost, in a text that
+    /// begins with `generator lost: `, or refuses its part, with its own reason. There is never a result from fewer shards. The agents are free for the next attempt,
     /// for which a lost agent may be replaced by one of the same rank.
     pub fn run(
         &self,
@@ -164,7 +164,7 @@ impl Fleet {
     ) -> Result<FleetOutcome, Failure> {
         let order = &self.checked(order, secrets)?;
         let events = lock(&self.events);
-        self.fill_gaps(&|_| {}).map_err(ourselves)?;
+        self.fill_gaps(&|_| {}).map_err(|error| lost(&error.to_string()))?;
         let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
         let placed = placed(&hands, order.shards).map_err(ourselves)?;
         let turn = self.turn.fetch_add(1, Ordering::SeqCst) + 1;

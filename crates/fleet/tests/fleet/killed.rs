@@ -55,6 +55,7 @@ fn a_killed_agent_leaves_no_result_of_the_others() {
             }
             Err(failure) => {
                 let text = failure.to_string();
+                assert!(text.starts_with("generator lost: "), "{moment:?}: {text}");
                 // While it is hired it is a rank that is missing. One that died after its trial
                 // may be missed in the next.
                 let is_named = [victim, dead].into_iter().any(|rank| {
@@ -126,6 +127,6 @@ fn a_stopped_agent_fails_the_trial_at_once() {
         trial.join().unwrap()
     });
     let text = outcome.unwrap_err().to_string();
-    assert_eq!(text, "agent 1 (host): the agent was stopped");
+    assert_eq!(text, "generator lost: agent 1 (host): the agent was stopped");
     assert!(began.elapsed() < Duration::from_secs(50), "the load was not awaited");
 }
