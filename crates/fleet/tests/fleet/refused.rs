@@ -243,6 +243,24 @@ fn a_stop_reaches_all_agents() {
 }
 
 #[test]
+fn a_wait_for_agents_can_be_ended() {
+    let Some(nats) = Nats::start("a_wait_for_agents_can_be_ended") else { return };
+    let (target, bus) = (Target::start(), nats.bus());
+    let long = FleetOptions { wait: Duration::from_secs(3_000), ..wanted(bus.clone(), 1) };
+    let stopped = Fleet::gather_until(&long, &|_| {}, &|| true).err();
+    assert_eq!(stopped, Some(FleetError::Stopped));
+    let agents = threads(&bus, 1);
+    let fleet = Fleet::gather(&long, &|_| {}).unwrap();
+    drop(agents);
+    // Long enough for the agent to be missed before the trial.
+    thread::sleep(Duration::from_millis(1_500));
+    let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());
+    let now_ns = super::agents::now_ns();
+    let outcome = fleet.run(&order(target.address()), None, now_ns, &observer, &mut |stop| stop());
+    assert_eq!(outcome.unwrap_err().to_string(), "stopped while waiting for agents");
+}
+
+#[test]
 fn an_agent_for_one_run_ends_after_it() {
     let Some(nats) = Nats::start("an_agent_for_one_run_ends_after_it") else { return };
     let (target, bus) = (Target::start(), nats.bus());
