@@ -146,6 +146,7 @@ fn a_resumed_run_counts_every_trial_once_and_drops_earlier_failures() {
         trial: trial.trial.clone(),
         point: told.point(),
         error: "the target did not start".to_owned(),
+        is_repeated: false,
     };
     let events = [started("constant"), begun, failed, finished.clone(), finished];
     let summary = Summary::from_events(&events).unwrap();

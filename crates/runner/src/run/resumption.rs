@@ -206,5 +206,6 @@ pub fn setup(
         study_hash: None,
         boot: weigh_observe::boot::id(),
         commit: commit.map(str::to_owned),
+        agents: None,
     })
 }

@@ -324,7 +324,8 @@ impl SearchSession<'_> {
     ) -> Result<TrialResult, Stop> {
         self.scales.display.say(&format!("{}: {stop}", case.title()));
         let (trial, point, error) = (id.to_owned(), case.point.clone(), stop.to_string());
-        self.chronicle.put_down(Event::TrialFailed { trial, point, error: error.clone() })?;
+        let failed = Event::TrialFailed { trial, point, error: error.clone(), is_repeated: false };
+        self.chronicle.put_down(failed)?;
         self.first_failure.get_or_insert(stop);
         Ok(TrialResult {
             load: request.load,
