@@ -69,6 +69,10 @@ pub struct HostRan {
     pub rank: u32,
     /// Its name.
     pub name: String,
+    /// The first of its shards, which have consecutive numbers.
+    pub first_shard: u32,
+    /// Number of its shards.
+    pub shards: u32,
     /// Its monotonic clock minus that of the coordinator at the trial's time 0, nanoseconds.
     pub clock_offset_ns: i64,
     /// Largest error of the trial's clock on this host over the trial, nanoseconds.
@@ -87,18 +91,14 @@ pub struct HostRan {
     pub send_lag_ns_p99: Option<u64>,
 }
 
-impl FleetRan {
-    /// Largest error of a time that begins on one of these hosts and ends on another, nanoseconds:
-    /// the sum of the two largest clock errors. 0 with less than two hosts.
-    pub fn clock_bound_ns<'h>(hosts: impl IntoIterator<Item = &'h HostRan>) -> u64 {
-        let mut bounds: Vec<u64> = hosts.into_iter().map(|host| host.clock_bound_ns).collect();
-        bounds.sort_unstable();
-        match bounds[..] {
-            [.., second, first] => first.saturating_add(second),
-            _ => 0,
-        }
+impl HostRan {
+    /// Its name in texts: `agent 2 (load-3)`.
+    pub fn words(&self) -> String {
+        format!("agent {} ({})", self.rank, self.name)
     }
+}
 
+impl FleetRan {
     /// The host whose busiest shard used most of its core, of those for which that is known.
     pub fn busiest(&self) -> Option<&HostRan> {
         let known = self.hosts.iter().filter(|host| host.cpu_percent.is_some());
@@ -117,25 +117,16 @@ impl FleetRan {
 mod tests {
     use super::*;
 
-    fn host(rank: u32, clock_bound_ns: u64, cpu: Option<f64>, lag: Option<u64>) -> HostRan {
-        let name = format!("h{rank}");
-        let (cpu_percent, send_lag_ns_p99) = (cpu, lag);
-        HostRan { rank, name, clock_bound_ns, cpu_percent, send_lag_ns_p99, ..HostRan::default() }
-    }
-
-    #[test]
-    fn the_two_worst_clocks_bound_a_time_between_hosts() {
-        let hosts = [host(0, 5, None, None), host(1, 900, None, None), host(2, 70, None, None)];
-        assert_eq!(FleetRan::clock_bound_ns(&hosts), 970);
-        assert_eq!(FleetRan::clock_bound_ns(&hosts[..1]), 0);
+    fn host(rank: u32, cpu_percent: Option<f64>, send_lag_ns_p99: Option<u64>) -> HostRan {
+        HostRan { rank, cpu_percent, send_lag_ns_p99, ..HostRan::default() }
     }
 
     #[test]
     fn the_worst_host_is_named() {
         let hosts = vec![
-            host(0, 0, Some(20.0), None),
-            host(1, 0, None, Some(9)),
-            host(2, 0, Some(80.0), Some(4)),
+            host(0, Some(20.0), None),
+            host(1, None, Some(9)),
+            host(2, Some(80.0), Some(4)),
         ];
         let ran = FleetRan { hosts, ..FleetRan::default() };
         assert_eq!(ran.busiest().map(|host| host.rank), Some(2));

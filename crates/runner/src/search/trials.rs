@@ -251,14 +251,16 @@ impl SearchSession<'_> {
         let trial = self.identify(lane, &case);
         let id = trial.id.clone();
         self.announce(&case, kind.unit(), request);
+        let at = self.before + Nanos(self.began.elapsed().as_nanos() as u64);
         self.chronicle.put_down(Event::TrialStarted {
             trial: id.clone(),
             point: case.point.clone(),
             repetition: trial.repetition,
-            at_ns: Some(self.before.0 + self.began.elapsed().as_nanos() as u64),
+            at_ns: Some(at.0),
         })?;
         self.targets.await_counters(worth_waiting(&lane.search, request));
-        let weighed = self.scales.weigh(&case, trial, &mut self.targets, false, self.chronicle);
+        let weighed =
+            self.scales.weigh((&case, at), trial, &mut self.targets, false, self.chronicle);
         self.scales.display.trial_done();
         let elapsed = Nanos(began.elapsed().as_nanos() as u64);
         let goals = &lane.search.goals;
