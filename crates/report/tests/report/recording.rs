@@ -164,7 +164,7 @@ fn the_journal_page_documents_every_event_with_lines_that_are_read() {
         .iter()
         .map(|event| serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(kinds.len(), 22, "{kinds:?}");
+    assert_eq!(kinds.len(), 24, "{kinds:?}");
     // Every key that the model writes must be named on the page.
     for event in run().iter().chain(&events) {
         let value = serde_json::to_value(event).unwrap();
