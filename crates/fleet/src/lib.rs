@@ -28,6 +28,7 @@ pub mod facts;
 pub mod hash;
 pub mod order;
 
+mod fresh_name;
 mod meeting;
 mod messages;
 mod monotonic;
