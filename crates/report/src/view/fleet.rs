@@ -2,7 +2,7 @@
 //! same lines.
 
 use crate::figures::{percent, time};
-use crate::summary::Summary;
+use crate::summary::{Cell, Summary};
 use crate::summary::fleet::GeneratorHost;
 use crate::terminal::aligned;
 
@@ -34,6 +34,16 @@ pub(crate) fn lines(summary: &Summary, is_ascii: bool) -> Vec<String> {
         texts.join("  ").trim_end().to_owned()
     };
     (0..hosts.len()).map(line).collect()
+}
+
+/// A line for each cell with times that begin on one host and end on another.
+pub(crate) fn bounds(summary: &Summary, is_ascii: bool) -> Vec<String> {
+    let bound = |cell: &Cell| {
+        let bound = cell.metrics.get("clock_bound_ns")?.value?;
+        let bound = time(bound, is_ascii);
+        Some(format!("{}: clock error of times from host to host: at most {bound}", cell.name))
+    };
+    summary.cells.iter().filter_map(bound).collect()
 }
 
 fn name(host: &GeneratorHost, _: bool) -> String {
