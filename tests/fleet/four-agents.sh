@@ -35,7 +35,7 @@ answers() {
 nc_port() { grep -qi ":$(printf %04X "$1") 00000000:0000 0A" /proc/net/tcp; }
 
 nats-server -js -a 10.77.0.1 -p 4222 -sd "$place/nats" >"$place/nats.log" 2>&1 &
-printf 'listener 1883 10.77.0.1\nallow_anonymous true\n' >"$place/mosquitto.conf"
+printf 'listener 1883 10.77.0.1\nallow_anonymous true\nuser root\n' >"$place/mosquitto.conf"
 mosquitto -c "$place/mosquitto.conf" >"$place/mosquitto.log" 2>&1 &
 "$weigh" serve mqtt --listen 10.77.0.1:1884 >"$place/reference.log" 2>&1 &
 answers 4222
