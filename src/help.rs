@@ -126,10 +126,7 @@ const HEADINGS: [(&str, &str); 9] = [
         "reps goal axis from to budget preset width trial sum second-generator observe \
          keep-messages seed shards resume",
     ),
-    (
-        "Fleet",
-        "fleet agents fleet-name fleet-wait fleet-retries fleet-nkey fleet-creds fleet-ca",
-    ),
+    ("Fleet", "fleet agents fleet-name fleet-wait fleet-retries fleet-nkey fleet-creds fleet-ca"),
     ("Energy", "device radio battery every cpu meter idle"),
     (
         "Output",

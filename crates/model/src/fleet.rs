@@ -123,11 +123,8 @@ mod tests {
 
     #[test]
     fn the_worst_host_is_named() {
-        let hosts = vec![
-            host(0, Some(20.0), None),
-            host(1, None, Some(9)),
-            host(2, Some(80.0), Some(4)),
-        ];
+        let hosts =
+            vec![host(0, Some(20.0), None), host(1, None, Some(9)), host(2, Some(80.0), Some(4))];
         let ran = FleetRan { hosts, ..FleetRan::default() };
         assert_eq!(ran.busiest().map(|host| host.rank), Some(2));
         assert_eq!(ran.latest().map(|host| host.rank), Some(1));

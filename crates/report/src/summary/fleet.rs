@@ -45,7 +45,8 @@ pub(crate) fn from_events(events: &[Event]) -> (Vec<GeneratorHost>, Option<u64>)
     let mut hosts: Vec<GeneratorHost> = Vec::new();
     for event in events {
         if let Event::FleetPlaced(placed) = event {
-            let is_new = |own: &&FleetHost| !hosts.iter().any(|known| known.is(own.rank, &own.name));
+            let is_new =
+                |own: &&FleetHost| !hosts.iter().any(|known| known.is(own.rank, &own.name));
             let new: Vec<GeneratorHost> =
                 placed.hosts.iter().filter(is_new).map(GeneratorHost::of).collect();
             hosts.extend(new);
@@ -93,7 +94,8 @@ impl GeneratorHost {
     /// Keeps the worst figures.
     fn add(&mut self, ran: &HostRan) {
         self.clock_bound_ns = self.clock_bound_ns.max(Some(ran.clock_bound_ns));
-        let slack = self.start_slack_ns.map_or(ran.start_slack_ns, |own| own.min(ran.start_slack_ns));
+        let slack =
+            self.start_slack_ns.map_or(ran.start_slack_ns, |own| own.min(ran.start_slack_ns));
         self.start_slack_ns = Some(slack);
         let percents = self.cpu_percent.into_iter().chain(ran.cpu_percent);
         self.cpu_percent = percents.reduce(f64::max);
@@ -147,8 +149,11 @@ mod tests {
             .iter()
             .map(|own| (own.rank, &*own.name, own.clock_bound_ns, own.start_slack_ns))
             .collect();
-        let expected =
-            [(0, "a", Some(70), Some(1930)), (1, "b", Some(30), Some(1970)), (1, "c", Some(20), Some(1980))];
+        let expected = [
+            (0, "a", Some(70), Some(1930)),
+            (1, "b", Some(30), Some(1970)),
+            (1, "c", Some(20), Some(1980)),
+        ];
         assert_eq!(seen, expected);
         assert_eq!((hosts[0].cpu_percent, hosts[0].send_lag_ns_p99), (Some(20.0), None));
     }

@@ -14,9 +14,7 @@ use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
 use crate::terminal::{Extent, RED, RESET, Style, wrap};
 use crate::view::columns::{ELSEWHERE, lag_shares};
 use crate::view::thresholds::sentences;
-use crate::view::{
-    energy, fleet, interference, late, radio, signs, stalled, too_early, verdicts,
-};
+use crate::view::{energy, fleet, interference, late, radio, signs, stalled, too_early, verdicts};
 
 /// All notes under a table, each block after an empty line; empty blocks are left out. Signs are
 /// explained where `table` has them.

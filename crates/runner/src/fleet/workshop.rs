@@ -118,10 +118,8 @@ fn endpoint(order: &Order, secrets: Option<&Secrets>) -> Endpoint {
         host: target.host.clone(),
         port: target.port,
         path: target.path.clone(),
-        credentials: user.map(|own| Credentials {
-            user: own.user.clone(),
-            password: own.password.clone(),
-        }),
+        credentials: user
+            .map(|own| Credentials { user: own.user.clone(), password: own.password.clone() }),
         address: Some(target.address),
     }
 }

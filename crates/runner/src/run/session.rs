@@ -129,12 +129,7 @@ impl<'s> Session<'s> {
         }
         self.scales.display.say(&format!("{name}: {stop}"));
         let error = stop.to_string();
-        self.chronicle.note(Event::TrialFailed {
-            trial: id,
-            point,
-            error,
-            is_repeated: false,
-        })?;
+        self.chronicle.note(Event::TrialFailed { trial: id, point, error, is_repeated: false })?;
         self.first_failure.get_or_insert(stop);
         self.scales.display.trial_done();
         Ok(())
