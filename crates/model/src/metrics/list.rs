@@ -175,6 +175,8 @@ pub const METRICS: &[Metric] = metrics! {
     "generator_memory_bytes_per_connection" Neither
         "Growth of the generator's memory, divided by the connections held."
         ("resident memory at the end of the window - before the first connect");
+    "clock_bound_ns" Neither "Clock error of times between hosts of a fleet." ("exchanges");
+    "start_skew_bound_ns" Neither "Hosts of a fleet started within this time." ("clock errors");
     "connections_held" Neither
         "Sessions open at the end of the window." ("in the pattern hold");
     "connections_per_s" Higher

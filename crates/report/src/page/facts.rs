@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::document::escape;
 use crate::figures::bytes;
 use crate::summary::Summary;
+use crate::view::fleet;
 
 /// Facts about the page's source that only the run's folder knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,12 @@ pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
             let value = escape(value);
             let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
         }
+    }
+    let hosts = fleet::lines(summary, false).into_iter().chain(fleet::bounds(summary, false));
+    for (row, line) in hosts.enumerate() {
+        let title = fleet::title(summary, false).filter(|_| row == 0).unwrap_or_default();
+        let (name, value) = (escape(&title), escape(&line));
+        let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
     }
     html.push_str("</tbody></table>\n");
     let mut targets: Vec<&str> = summary.cells.iter().map(|cell| cell.target.as_str()).collect();
