@@ -23,6 +23,7 @@ More commands:
   stats    Compute mean, interval and verdict for a file of numbers
   observe  Serve CPU and memory figures of a local process to a remote weigh
   clock    Measure the clock offset between two hosts, and one-way delays
+  fleet    Make one load from several hosts: their bus, and what starts them
   seal     Make, open or inspect sealed objects (COSE)
 
 Examples:
