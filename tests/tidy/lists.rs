@@ -47,6 +47,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("pipeline", &["model", "protocols"]),
     ("study", &["model", "stats", "plan", "limit", "report"]),
     ("watch", &["model", "report"]),
+    ("fleet", &["model", "stats", "engine", "observe"]),
     (
         "runner",
         &[
@@ -54,6 +55,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "stats",
             "energy",
             "engine",
+            "fleet",
             "protocols",
             "pipeline",
             "testbed",

@@ -1,0 +1,45 @@
+//! What an agent reports about its host when it registers.
+
+use serde::{Deserialize, Serialize};
+use weigh_model::event::HostFacts;
+
+/// Facts about the host of an agent that decide what it can carry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFacts {
+    /// Name of the host.
+    pub name: String,
+    /// Kernel, processor, cores, memory.
+    pub host: HostFacts,
+    /// Files that the process may have open, after raising the limit as far as allowed.
+    pub descriptors: u64,
+    /// Local ports for outgoing connections to one address.
+    pub ports: u32,
+    /// Findings of the host's own check, one sentence each.
+    pub findings: Vec<String>,
+}
+
+impl AgentFacts {
+    /// The facts of this host, without findings.
+    pub fn of_this_host() -> AgentFacts {
+        let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        AgentFacts {
+            name,
+            host: weigh_observe::host::facts(),
+            descriptors: limit.maximum.unwrap_or(u64::MAX),
+            ports: local_ports(),
+            findings: Vec::new(),
+        }
+    }
+}
+
+/// Size of the kernel's range of local ports; 0 if the kernel does not report it.
+fn local_ports() -> u32 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let range = range.unwrap_or_default();
+    let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u32>().ok());
+    match (ends.next(), ends.next()) {
+        (Some(first), Some(last)) if last >= first => last - first + 1,
+        _ => 0,
+    }
+}
