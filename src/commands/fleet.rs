@@ -1,5 +1,6 @@
 //! `weigh fleet`: starts a bus for agents on other hosts, and prints what starts the agents.
 
+mod print;
 mod up;
 
 use clap::{Args, Subcommand};
@@ -17,6 +18,8 @@ pub struct Fleet {
 enum Command {
     /// Start a bus (nats-server with JetStream) for coordinator and agents, until Ctrl-C
     Up(up::Up),
+    /// Print what starts the agents: for Kubernetes, Slurm, ssh or compose
+    Print(print::Print),
 }
 
 impl Fleet {
@@ -27,6 +30,7 @@ impl Fleet {
     pub fn run(self) -> Result<Exit, Stop> {
         match self.command {
             Command::Up(command) => command.run(),
+            Command::Print(command) => command.run(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod energy;
 mod exports;
 mod facades;
 mod finished;
+mod fleet;
 mod gates;
 mod guide;
 mod isolation;
@@ -48,6 +49,7 @@ mod runs;
 mod sealed;
 mod serving;
 mod slow_paths;
+mod slurm;
 #[cfg(feature = "pipeline")]
 mod stages;
 mod stored;
