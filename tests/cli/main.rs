@@ -12,12 +12,12 @@ mod energy;
 mod exports;
 mod facades;
 mod finished;
-mod fleet;
 mod gates;
 mod guide;
 mod isolation;
 mod judging;
 mod lateness;
+mod launching;
 #[cfg(feature = "library")]
 mod library;
 mod limit;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use weigh_testbed::listening::free_port;
 
-use crate::fleet::program;
+use crate::launching::program;
 use crate::rig::{Place, has, signal, until};
 
 /// Slurm with two nodes on this host; dropping it ends its daemons.
@@ -138,7 +138,8 @@ fn slurm_starts_one_agent_on_each_node() {
         let binary = agent.to_str().unwrap();
         let words = ["fleet", "print", "slurm", "--bus", "nats://bus:4222", "--agents", "2"];
         let more = ["--may-load", "broker:1883", "--cores", "2", "--binary", binary];
-        let script = place.weigh(&[&words[..], &more[..], &["--name", name]].concat()).with(0);
+        let script =
+            place.weigh(&[&words[..], &more[..], &["--fleet-name", name]].concat()).with(0);
         place.write("job", &script.stdout);
         let mut command = slurm.command("sbatch", &["--wait", "--parsable", "job"]);
         let ended = command.current_dir(place.folder()).output().expect("sbatch");
@@ -151,7 +152,7 @@ fn slurm_starts_one_agent_on_each_node() {
         submitted("says", "#!/bin/sh\necho \"rank $SLURM_PROCID on $SLURMD_NODENAME: $*\"\n");
     assert_eq!(code, Some(0), "{log}{errors}");
     for (rank, node) in [(0, "c1"), (1, "c2")] {
-        let words = "fleet agent --bus nats://bus:4222 --name says --may-load broker:1883 --once";
+        let words = "agent --bus nats://bus:4222 --fleet-name says --may-load broker:1883 --once";
         let line = format!("{rank}: rank {rank} on {node}: {words}\n");
         assert!(log.contains(&line), "{line}{log}");
     }

@@ -37,9 +37,9 @@ struct Agents {
     /// What the agents may load: HOST:PORT, HOST:*, *:PORT or a network; repeat it for several
     #[arg(long, value_name = "HOST:PORT", required = true)]
     may_load: Vec<String>,
-    /// Name of the fleet, if several share a bus [default: default]
-    #[arg(long, value_name = "FLEET")]
-    name: Option<String>,
+    /// Name of the fleet, if several share a bus
+    #[arg(long, value_name = "NAME")]
+    fleet_name: Option<String>,
     /// Program on the hosts or in the image
     #[arg(long, value_name = "PATH", default_value = "weigh")]
     binary: PathBuf,
@@ -54,7 +54,7 @@ struct Agents {
     token_file: Option<String>,
     /// Certificates that signed the bus's: a file of the hosts; Kubernetes: SECRET or SECRET/KEY
     #[arg(long, value_name = "FILE")]
-    ca: Option<String>,
+    bus_ca: Option<String>,
     /// Keep the agents after a run, for the next one
     #[arg(long)]
     stay: bool,
@@ -222,11 +222,11 @@ mod asked {
             });
             LaunchOptions {
                 may_load: self.may_load,
-                fleet_name: self.name,
+                fleet_name: self.fleet_name,
                 binary: self.binary,
                 once: !self.stay,
                 credentials,
-                ca: self.ca,
+                ca: self.bus_ca,
                 ..LaunchOptions::new(count, self.bus)
             }
         }

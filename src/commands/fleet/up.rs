@@ -77,9 +77,13 @@ fn started(address: SocketAddr, token: Option<&str>, version: &str, pid: u32) ->
         ip if ip.is_ipv6() => format!("[{ip}]"),
         ip => ip.to_string(),
     };
-    let credentials = token.map_or(String::new(), |token| format!("{token}@"));
-    let url = format!("nats://{credentials}{host}:{}", address.port());
-    let mut text = format!("listening on {url}\nNATS {version} with JetStream, pid {pid}\n");
+    let port = address.port();
+    let mut text = format!("listening on nats://{host}:{port}\n");
+    if let Some(token) = token {
+        // In the environment: process lists show the words of a command to all users.
+        let _ = writeln!(text, "export WEIGH_BUS_TOKEN={token}");
+    }
+    let _ = writeln!(text, "NATS {version} with JetStream, pid {pid}");
     if address.ip().is_unspecified() {
         let _ = writeln!(text, "if other hosts do not know {host}, type an address of this host");
     }
@@ -108,7 +112,7 @@ fn new_token() -> Result<String, Stop> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Reads the token: letters that stand in a URL as they are, so that `nats://TOKEN@HOST` holds it.
+/// Reads the token: characters that a shell and a URL take as they are.
 fn read_token(path: &Path) -> Result<String, Stop> {
     let wrong = |problem: &dyn std::fmt::Display| {
         let file = path.display();
@@ -138,22 +142,25 @@ const LOG_LINES: usize = 12;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const AFTER_HELP: &str = "\
-Give the URL after `listening on` to the agents (--bus) and to the coordinator (--fleet). The bus is
-not encrypted, so the token protects it only in a network that you trust; docs/guide/fleet.md
-explains how to use a bus with TLS. The store is removed at the end.";
+Give the URL after `listening on` to the agents (--bus) and to the coordinator (--fleet), and type
+the line with WEIGH_BUS_TOKEN on their hosts first. The bus is not encrypted, so the token protects
+it only in a network that you trust; docs/guide/fleet.md describes a bus with TLS. The store is
+removed at the end.";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_url_holds_what_other_hosts_need() {
+    fn other_hosts_get_url_and_token() {
         let at = |address: &str, token| started(address.parse().unwrap(), token, "2.9.10", 7);
-        let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
-        assert_eq!(first(at("127.0.0.1:4222", None)), "listening on nats://127.0.0.1:4222");
-        assert_eq!(first(at("[::1]:99", Some("abc"))), "listening on nats://abc@[::1]:99");
+        let nats = "NATS 2.9.10 with JetStream, pid 7\n";
+        let local = format!("listening on nats://127.0.0.1:4222\n{nats}");
+        assert_eq!(at("127.0.0.1:4222", None), local);
+        let token = "listening on nats://[::1]:99\nexport WEIGH_BUS_TOKEN=abc\n";
+        assert_eq!(at("[::1]:99", Some("abc")), format!("{token}{nats}"));
         let everywhere = at("0.0.0.0:4222", Some("abc"));
-        assert!(everywhere.contains(&host_name()) && everywhere.lines().count() == 3);
+        assert!(everywhere.contains(&host_name()) && everywhere.lines().count() == 4);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) fn all(options: &LaunchOptions) -> Result<(), Invalid> {
     if let Some(credentials) = &options.credentials {
         plain(credentials.kind.flag(), &credentials.place, "type the path of a file")?;
     }
-    options.ca.as_ref().map_or(Ok(()), |place| plain("--ca", place, "type the path of a file"))
+    options.ca.as_ref().map_or(Ok(()), |place| plain("--bus-ca", place, "type the path of a file"))
 }
 
 /// Returns the image, which containers need.
@@ -101,7 +101,7 @@ fn fleet_name(name: &str) -> Result<(), Invalid> {
     }
     let problem = format!("{name:?} is not the name of a fleet");
     let fix = format!("type at most {NAME_LENGTH_MAX} of a to z, 0 to 9, and - between them");
-    Err(Invalid::new("--name", problem, fix))
+    Err(Invalid::new("--fleet-name", problem, fix))
 }
 
 /// A value with letters that can be seen: a line break would be a line of the printed text.

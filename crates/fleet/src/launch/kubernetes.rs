@@ -171,7 +171,7 @@ fn secret_files(options: &LaunchOptions) -> Result<Vec<SecretFile>, Invalid> {
         files.push(secret_file(Of::Credentials, flag, &own.place, key)?);
     }
     if let Some(place) = &options.ca {
-        files.push(secret_file(Of::Ca, "--ca", place, "ca.pem")?);
+        files.push(secret_file(Of::Ca, "--bus-ca", place, "ca.pem")?);
     }
     Ok(files)
 }

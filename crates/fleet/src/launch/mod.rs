@@ -156,16 +156,16 @@ impl LaunchOptions {
     /// The words after the program's name that start an agent, without its rank. `credentials` and
     /// `ca` are files where the agent runs.
     fn agent_words(&self, credentials: Option<&str>, ca: Option<&str>) -> Vec<String> {
-        let mut words = ["fleet", "agent", "--bus", &self.bus].map(String::from).to_vec();
+        let mut words = ["agent", "--bus", &self.bus].map(String::from).to_vec();
         let mut add = |flag: &str, value: &str| words.extend([flag.to_owned(), value.to_owned()]);
         if let Some(name) = &self.fleet_name {
-            add("--name", name);
+            add("--fleet-name", name);
         }
         if let (Some(own), Some(file)) = (&self.credentials, credentials) {
             add(own.kind.flag(), file);
         }
         if let Some(file) = ca {
-            add("--ca", file);
+            add("--bus-ca", file);
         }
         for address in &self.may_load {
             add("--may-load", address);

@@ -61,7 +61,7 @@ fn the_manifest_is_one_of_kubernetes_without_loss() {
         let labels = spec.template.metadata.expect("metadata").labels;
         assert_eq!((spread.min_domains, &selector.match_labels), (Some(4), &labels));
         let args = container.args.as_ref().expect("args");
-        assert_eq!(args[..4], ["fleet", "agent", "--bus", "nats://bus:4222"]);
+        assert_eq!(args[..3], ["agent", "--bus", "nats://bus:4222"]);
     }
 }
 
@@ -84,7 +84,7 @@ fn secrets_are_files_of_their_secret_and_never_text() {
     let args = words(&pod["containers"][0]["args"]);
     let of = |flag: &str| args[args.iter().position(|word| *word == flag).unwrap() + 1];
     assert_eq!(of("--creds"), "/etc/weigh/credentials/user.creds");
-    assert_eq!(of("--ca"), "/etc/weigh/ca/ca.pem");
+    assert_eq!(of("--bus-ca"), "/etc/weigh/ca/ca.pem");
     assert!(!args.contains(&"--once"), "{args:?}");
     let mounts = pod["containers"][0]["volumeMounts"].as_array().unwrap();
     assert!(mounts.iter().all(|mount| mount["readOnly"] == true), "{mounts:?}");
@@ -99,7 +99,7 @@ fn each_container_has_cores_and_a_rank_of_its_own() {
         services.values().map(|service| service["cpuset"].as_str().unwrap()).collect();
     assert_eq!(sets, ["0-1", "2-3", "4-5", "6-7"]);
     for (rank, service) in services.values().enumerate() {
-        assert_eq!(words(&service["command"])[10..], ["--rank", &rank.to_string()]);
+        assert_eq!(words(&service["command"])[8..], ["--rank", &rank.to_string()]);
     }
 }
 
@@ -122,14 +122,14 @@ fn what_is_wrong_is_refused_with_its_flag() {
     wrong("--may-load", Slurm, &|own| own.may_load.clear());
     wrong("--may-load", Slurm, &|own| own.may_load.push("--once".into()));
     wrong("--may-load", Slurm, &|own| own.may_load.push("a:1\n#SBATCH --x".into()));
-    wrong("--name", Slurm, &|own| own.fleet_name = Some("a b".into()));
-    wrong("--name", Slurm, &|own| own.fleet_name = Some("-a".into()));
+    wrong("--fleet-name", Slurm, &|own| own.fleet_name = Some("a b".into()));
+    wrong("--fleet-name", Slurm, &|own| own.fleet_name = Some("-a".into()));
     wrong("--cores", Slurm, &|own| own.cores = 0);
     wrong("--deadline", Slurm, &|own| own.deadline = Duration::from_secs(5));
     wrong("--binary", Slurm, &|own| own.binary = "".into());
     wrong("--image", Compose, &|own| own.image = None);
     wrong("--memory", Kubernetes, &|own| own.memory_mib = 0);
-    wrong("--ca", Kubernetes, &|own| own.ca = Some("Not A Secret".into()));
+    wrong("--bus-ca", Kubernetes, &|own| own.ca = Some("Not A Secret".into()));
     wrong("--host", Ssh, &|own| own.hosts.clear());
     wrong("--host", Ssh, &|own| own.hosts.push("-oProxyCommand=x".into()));
     wrong("--host", Ssh, &|own| own.hosts.push("a;b".into()));
@@ -170,26 +170,26 @@ proptest! {
         let container = &job["spec"]["template"]["spec"]["containers"][0];
         prop_assert_eq!(&container["image"], &text);
         let args: Vec<String> = words(&container["args"]).iter().map(|word| expanded(word)).collect();
-        prop_assert_eq!(&args[4..], &expected[..]);
+        prop_assert_eq!(&args[3..], &expected[..]);
         prop_assert_eq!(expanded(words(&container["command"])[0]), text.clone());
 
         let compose = read(&own.print(Launcher::Compose).unwrap());
         let service = &compose["services"]["agent-0000"];
         let command: Vec<String> =
             words(&service["command"]).iter().map(|word| expanded(word)).collect();
-        prop_assert_eq!(&command[4..7], &expected[..]);
+        prop_assert_eq!(&command[3..6], &expected[..]);
         prop_assert_eq!(expanded(service["image"].as_str().unwrap()), text.clone());
 
         let slurm = own.print(Launcher::Slurm).unwrap();
         let last = shell_words(&slurm).pop().unwrap();
         prop_assert_eq!(&last[0], &text);
-        prop_assert_eq!(&last[5..], &expected[..]);
+        prop_assert_eq!(&last[4..], &expected[..]);
 
         let ssh = own.print(Launcher::Ssh).unwrap();
         let start = shell_words(&ssh).into_iter().find(|line| line.len() == 3 && line[1] == "one");
         let remote = shlex::split(&start.unwrap()[2]).unwrap();
         prop_assert_eq!(&remote[0], &text);
-        prop_assert_eq!(&remote[5..8], &expected[..]);
+        prop_assert_eq!(&remote[4..7], &expected[..]);
     }
 }
 

@@ -53,9 +53,9 @@ fn a_bus_for_other_hosts_needs_its_token_which_no_process_list_shows() {
         return;
     }
     let place = Place::new("fleet-token");
-    let bus = up(&place, &["--listen", "0.0.0.0:0"]);
-    let token =
-        bus.url.strip_prefix("nats://").unwrap().split_once('@').expect("a token").0.to_owned();
+    let mut bus = up(&place, &["--listen", "0.0.0.0:0"]);
+    let line = bus.line();
+    let token = line.strip_prefix("export WEIGH_BUS_TOKEN=").expect("the token").to_owned();
     assert_eq!(token.len(), 32);
     let with = |token: &str| greeted(port(&bus), &format!("{{\"auth_token\":\"{token}\"}}")).1;
     assert_eq!(with(&token), "PONG");
@@ -66,8 +66,8 @@ fn a_bus_for_other_hosts_needs_its_token_which_no_process_list_shows() {
     assert_eq!(bus.end("TERM").0, Some(0));
 
     place.write("token", "this-is-a-token-of-the-user\n");
-    let bus = up(&place, &["--listen", "127.0.0.1:0", "--token-file", "token"]);
-    assert!(!bus.url.contains('@'), "{}", bus.url);
+    let mut bus = up(&place, &["--listen", "127.0.0.1:0", "--token-file", "token"]);
+    assert!(bus.line().starts_with("NATS "), "no token is printed");
     assert!(greeted(port(&bus), "{}").1.contains("Authorization Violation"));
     let own = "{\"auth_token\":\"this-is-a-token-of-the-user\"}";
     assert_eq!(greeted(port(&bus), own).1, "PONG");
@@ -200,7 +200,7 @@ fn a_failed_agent_ends_the_others_and_its_code_is_the_script_s() {
     lines.sort_unstable();
     assert_eq!(lines.len(), 3, "{}", ended.stdout);
     for (rank, line) in lines.iter().enumerate() {
-        let words = "done fleet agent --bus nats://bus:4222 --may-load broker:1883 --once --rank";
+        let words = "done agent --bus nats://bus:4222 --may-load broker:1883 --once --rank";
         assert_eq!(*line, format!("{words} {rank}"));
     }
     place.nobody_is_left();
