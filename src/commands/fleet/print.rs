@@ -24,7 +24,7 @@ enum Launcher {
     Slurm(Slurm),
     /// Print a shell script that starts the agents by ssh, and ends them when it ends
     Ssh(Ssh),
-    /// Print a compose file: all agents on one host, each with its own cores and ports
+    /// Print a compose file: all agents on one host, each in a container with its own cores
     Compose(Compose),
 }
 
@@ -128,7 +128,7 @@ struct Compose {
     /// Cores for each agent: the first agent has the first ones
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = counts(1..=4096_u32))]
     cores: u32,
-    /// Use the network of the host: all agents then share its ports
+    /// Use the network of the host, without a translation of addresses
     #[arg(long)]
     host_network: bool,
 }

@@ -1,5 +1,4 @@
-//! A compose file: all agents on one host, each in a container with its own cores and, unless the
-//! host's network is asked for, its own address and so its own ports.
+//! A compose file: all agents on one host, each in a container with its own cores.
 
 use std::collections::BTreeMap;
 
