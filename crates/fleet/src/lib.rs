@@ -29,6 +29,7 @@ pub mod hash;
 pub mod launch;
 pub mod order;
 
+mod fresh_name;
 mod meeting;
 mod messages;
 mod monotonic;

@@ -1,1 +1,42 @@
-//! Not there yet.
+//! Subjects of a fleet on the bus, and names in its object store.
+
+use crate::hash::Hash;
+use crate::order::Order;
+
+/// The name under which agents register as a NATS service.
+pub const SERVICE: &str = "weigh";
+
+/// Where an agent takes requests of a coordinator.
+pub fn ask(fleet: &str, agent: &str) -> String {
+    format!("weigh.{fleet}.agent.{agent}.ask")
+}
+
+/// Where an agent answers with its clock.
+pub fn clock(fleet: &str, agent: &str) -> String {
+    format!("weigh.{fleet}.agent.{agent}.clock")
+}
+
+/// Where the agents of a coordinator publish their states.
+pub fn state(fleet: &str, session: &str) -> String {
+    format!("weigh.{fleet}.session.{session}.state")
+}
+
+/// Where they publish what their shards report.
+pub fn report(fleet: &str, session: &str) -> String {
+    format!("weigh.{fleet}.session.{session}.report")
+}
+
+/// Where the coordinator publishes the state of all.
+pub fn whole(fleet: &str, session: &str) -> String {
+    format!("weigh.{fleet}.session.{session}.whole")
+}
+
+/// The name of material.
+pub fn material(hash: Hash) -> String {
+    format!("material/{hash}")
+}
+
+/// The name of a shard's outcome.
+pub fn outcome(order: &Order, shard: u32) -> String {
+    format!("outcome/{}/{}/{}/{shard}", order.run, order.trial.id, order.attempt)
+}

@@ -1,7 +1,25 @@
 //! The coordinator: gathers agents and runs trials on them.
 
+mod choice;
+mod clock_watch;
+mod discovery;
+mod events;
+mod gathering;
+mod hand;
+mod moments;
+mod options;
+mod outcome;
+mod placement;
+mod start;
+mod sums;
+mod trial;
+mod trial_clocks;
+
+use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weigh_engine::generator::TrialObserver;
@@ -9,125 +27,97 @@ use weigh_engine::job::Failure;
 use weigh_engine::outcome::ShardOutcome;
 use weigh_model::Nanos;
 
-use crate::bus::{Bus, BusOptions};
+use crate::bus::{Bus, lock};
 use crate::error::FleetError;
-use crate::facts::AgentFacts;
+use crate::fresh_name::fresh_name;
 use crate::hash::Hash;
+use crate::messages::{State, What, read, written};
 use crate::order::{Order, Secrets};
-
-/// Which agents to gather.
-#[derive(Clone)]
-pub struct FleetOptions {
-    /// The bus.
-    pub bus: BusOptions,
-    /// Number of agents, at least 1.
-    pub agents: u32,
-    /// How long to wait for them; 60 s as a rule.
-    pub wait: Duration,
-    /// Silence after which an agent is lost; 10 s as a rule. It covers a bus that is cut for a
-    /// moment.
-    pub silence: Duration,
-    /// Version and commit, which the agents must have too.
-    pub version: String,
-}
+use crate::{monotonic, subjects};
+use events::Event;
+use gathering::{Gathering, release};
+use hand::Hand;
+pub use options::{FleetOptions, Member, Placed};
+pub use outcome::{FleetOutcome, HostPart};
+use trial::{Ended, Setting, TrialRun};
+use trial_clocks::skew_bound;
 
 /// Agents that obey this process until it is dropped.
-pub struct Fleet {}
-
-/// An agent of the fleet.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Member {
-    /// Its rank, from 0.
-    pub rank: u32,
-    /// Name of its host.
-    pub name: String,
-    /// What it reported.
-    pub facts: AgentFacts,
-    /// By how much its clock is ahead of this host's, nanoseconds.
-    pub offset_ns: i64,
-    /// Largest possible error of that, nanoseconds.
-    pub clock_bound_ns: u64,
-    /// Smallest round trip to it, nanoseconds.
-    pub round_trip_ns: u64,
-}
-
-/// The shards that an agent is to run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
-    /// The agent's rank.
-    pub rank: u32,
-    /// Numbers of the shards.
-    pub shards: Range<u32>,
-}
-
-/// What all agents together found in a trial.
-#[derive(Debug)]
-pub struct FleetOutcome {
-    /// Outcomes of all shards of the trial, in the order of their numbers, none of which failed.
-    pub shards: Vec<ShardOutcome>,
-    /// Each agent's part, by rank.
-    pub hosts: Vec<HostPart>,
-    /// Largest possible time between the starts of any two agents, nanoseconds: the sum of the two
-    /// largest clock errors at the start.
-    pub start_skew_bound_ns: u64,
-}
-
-/// An agent's part in a trial.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostPart {
-    /// Its rank.
-    pub rank: u32,
-    /// Name of its host.
-    pub name: String,
-    /// The shards that it ran.
-    pub shards: Range<u32>,
-    /// By how much its clock was taken to be ahead of this host's, nanoseconds: the difference
-    /// between the two readings at the trial's zero.
-    pub offset_ns: i64,
-    /// Largest possible error of its trial clock from the start of the trial to its end,
-    /// nanoseconds; drift since the zero is included.
-    pub clock_bound_ns: u64,
-    /// Drift of its clock against this host's, parts per million.
-    pub drift_ppm: f64,
-    /// Largest possible error of the drift, parts per million.
-    pub drift_bound_ppm: f64,
-    /// Time between the arrival of the confirmed start and the start, nanoseconds.
-    pub start_slack_ns: u64,
-    /// Processor time of its shards in the measured window, to the end of draining.
-    pub cpu: Nanos,
-    /// Processor time of the busiest of them.
-    pub cpu_max: Nanos,
-    /// What it reported when it registered.
-    pub facts: AgentFacts,
+pub struct Fleet {
+    bus: Arc<Bus>,
+    options: FleetOptions,
+    session: String,
+    host: String,
+    /// By rank. An agent that was lost leaves a gap, which the next trial fills.
+    hands: Mutex<Vec<Option<Hand>>>,
+    /// Number of the last trial.
+    turn: AtomicU64,
+    /// One trial at a time listens.
+    events: Mutex<Receiver<Event>>,
+    replies: Sender<Event>,
+    /// Names of objects to remove at the end.
+    stored: Mutex<BTreeSet<String>>,
 }
 
 impl Fleet {
-    /// Waits for exactly as many agents as asked for. `say` gets a sentence about each that came,
-    /// is missing or was refused.
+    /// Waits for exactly as many agents as asked for. `say` gets a sentence about each that is
+    /// missing or was refused.
     ///
     /// # Errors
     /// Those of [`Bus::connect`]; [`FleetError::Agents`] if agents are missing when the time is
     /// over.
-    pub fn gather(_options: &FleetOptions, _say: &dyn Fn(&str)) -> Result<Fleet, FleetError> {
-        panic!("not there yet")
+    pub fn gather(options: &FleetOptions, say: &dyn Fn(&str)) -> Result<Fleet, FleetError> {
+        if options.agents == 0 {
+            return Err(FleetError::Options("expected at least 1 agent, found 0".to_owned()));
+        }
+        let (replies, events) = channel();
+        let fleet = Fleet {
+            bus: Bus::connect(&options.bus)?,
+            options: options.clone(),
+            session: fresh_name(),
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            hands: Mutex::new(vec![None; options.agents as usize]),
+            turn: AtomicU64::new(0),
+            events: Mutex::new(events),
+            replies,
+            stored: Mutex::default(),
+        };
+        events::forward(&fleet.bus, &fleet.session, &fleet.replies)?;
+        fleet.fill_gaps(say)?;
+        Ok(fleet)
     }
 
     /// The agents by rank, with what is known of their clocks now.
     pub fn members(&self) -> Vec<Member> {
-        panic!("not there yet")
+        let now = monotonic::now_ns();
+        let member = |hand: &Hand| {
+            let known = hand.clock.at(now).unwrap_or_default();
+            Member {
+                rank: hand.rank,
+                name: hand.facts.name.clone(),
+                facts: hand.facts.clone(),
+                offset_ns: known.offset_ns,
+                clock_bound_ns: known.bound_ns,
+                round_trip_ns: known.round_trip_ns,
+            }
+        };
+        lock(&self.hands).iter().flatten().map(member).collect()
     }
 
     /// The bus.
     pub fn bus(&self) -> &Arc<Bus> {
-        panic!("not there yet")
+        &self.bus
     }
 
     /// The shards of each agent: contiguous ranges, at least one each, by cores and descriptors.
     ///
     /// # Errors
     /// [`FleetError::Options`] if there are fewer shards than agents.
-    pub fn place(&self, _shards: u32) -> Result<Vec<Placed>, FleetError> {
-        panic!("not there yet")
+    pub fn place(&self, shards: u32) -> Result<Vec<Placed>, FleetError> {
+        let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
+        let placed = placed(&hands, shards)?;
+        let both = hands.iter().zip(placed);
+        Ok(both.map(|(hand, shards)| Placed { rank: hand.rank, shards }).collect())
     }
 
     /// Stores bytes that agents need, for as long as the fleet is there. Storing them again costs
@@ -135,16 +125,23 @@ impl Fleet {
     ///
     /// # Errors
     /// [`FleetError::Store`] if the object store is full or cannot be reached.
-    pub fn put_material(&self, _bytes: &[u8]) -> Result<Hash, FleetError> {
-        panic!("not there yet")
+    pub fn put_material(&self, bytes: &[u8]) -> Result<Hash, FleetError> {
+        let hash = Hash::of(bytes);
+        let name = subjects::material(hash);
+        if !self.bus.has(&name) {
+            self.bus.put(&name, bytes, STORE_PATIENCE)?;
+        }
+        lock(&self.stored).insert(name);
+        Ok(hash)
     }
 
     /// Stores the due times of a traced arrival.
     ///
     /// # Errors
     /// Those of [`Fleet::put_material`].
-    pub fn put_trace(&self, _trace: &[Nanos]) -> Result<Hash, FleetError> {
-        panic!("not there yet")
+    pub fn put_trace(&self, trace: &[Nanos]) -> Result<Hash, FleetError> {
+        let bytes: Vec<u8> = trace.iter().flat_map(|due| due.0.to_le_bytes()).collect();
+        self.put_material(&bytes)
     }
 
     /// Runs a trial on all agents. Its clock stands at 0 at `epoch_ns` of this host's
@@ -156,15 +153,183 @@ impl Fleet {
     /// # Errors
     /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost or refuses its
     /// part. There is never a result from fewer shards. The agents are free for the next attempt,
-    /// and a lost agent may be replaced by one of the same rank.
+    /// for which a lost agent may be replaced by one of the same rank.
     pub fn run(
         &self,
-        _order: &Order,
-        _secrets: Option<&Secrets>,
-        _epoch_ns: u64,
-        _observer: &Arc<dyn TrialObserver>,
-        _stopper: &mut dyn FnMut(Box<dyn Fn() + Send + Sync>),
+        order: &Order,
+        secrets: Option<&Secrets>,
+        epoch_ns: u64,
+        observer: &Arc<dyn TrialObserver>,
+        stopper: &mut dyn FnMut(Box<dyn Fn() + Send + Sync>),
     ) -> Result<FleetOutcome, Failure> {
-        panic!("not there yet")
+        let order = &self.checked(order, secrets)?;
+        let events = lock(&self.events);
+        self.fill_gaps(&|_| {}).map_err(ourselves)?;
+        let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
+        let placed = placed(&hands, order.shards).map_err(ourselves)?;
+        let turn = self.turn.fetch_add(1, Ordering::SeqCst) + 1;
+        let setting = Setting {
+            bus: &self.bus,
+            session: &self.session,
+            hands: &hands,
+            placed: &placed,
+            silence: self.options.silence,
+            events: &events,
+            replies: &self.replies,
+        };
+        let epoch_ns = i64::try_from(epoch_ns).unwrap_or(i64::MAX);
+        let run = TrialRun::begin(&setting, (order, secrets), turn, epoch_ns, observer)?;
+        stopper(run.stopper());
+        let ended = run.finish();
+        self.forget(&ended.lost);
+        let outcome = self.collect(&setting, order, ended);
+        self.end(&hands, turn);
+        let shards = 0..order.shards;
+        self.bus.remove(shards.map(|shard| subjects::outcome(order, shard)));
+        outcome
+    }
+
+    /// The order as agents will read it.
+    fn checked(&self, order: &Order, secrets: Option<&Secrets>) -> Result<Order, Failure> {
+        let mut order = order.clone();
+        // It may hold credentials, and is not written.
+        order.trial.endpoint = None;
+        if secrets.is_some() && !self.bus.is_private() {
+            return Err(Failure::Ourselves(
+                "secrets of the target are not sent over a bus that others can read; help: connect \
+                 with tls://"
+                    .to_owned(),
+            ));
+        }
+        if read::<Order>(&written(&order)).as_ref() != Some(&order) {
+            let text = "the trial is not the same after it was written for agents";
+            return Err(Failure::Ourselves(text.to_owned()));
+        }
+        Ok(order)
+    }
+
+    /// Makes agents obey for the ranks that have none.
+    fn fill_gaps(&self, say: &dyn Fn(&str)) -> Result<(), FleetError> {
+        let mut hands = lock(&self.hands);
+        for hand in hands.iter_mut() {
+            hand.take_if(|hand| hand.clock.is_disowned());
+        }
+        let gaps: Vec<u32> = (0..)
+            .zip(hands.iter())
+            .filter(|(_, hand)| hand.is_none())
+            .map(|(rank, _)| rank)
+            .collect();
+        if gaps.is_empty() {
+            return Ok(());
+        }
+        let gathering = Gathering {
+            bus: &self.bus,
+            options: &self.options,
+            session: &self.session,
+            host: &self.host,
+        };
+        for hand in gathering.hands(&gaps, say)? {
+            let rank = hand.rank as usize;
+            hands[rank] = Some(hand);
+        }
+        Ok(())
+    }
+
+    fn forget(&self, lost: &[u32]) {
+        let mut hands = lock(&self.hands);
+        for rank in lost {
+            hands[*rank as usize] = None;
+        }
+    }
+
+    /// Reads the outcomes of all shards.
+    fn collect(
+        &self,
+        setting: &Setting<'_>,
+        order: &Order,
+        mut ended: Ended,
+    ) -> Result<FleetOutcome, Failure> {
+        let states = ended.states?;
+        let start = ended.start.unwrap_or_default();
+        let errors = ended.clocks.errors_at(setting.hands, start);
+        let (mut shards, mut hosts) = (Vec::new(), Vec::new());
+        for (index, (hand, state)) in setting.hands.iter().zip(states).enumerate() {
+            let here = setting.placed[index].clone();
+            let outcomes = self.outcomes(order, here.clone(), &state);
+            let outcomes = outcomes
+                .map_err(|reason| Failure::Ourselves(format!("{}: {reason}", hand.name())))?;
+            let known = hand.clock.at(monotonic::now_ns()).unwrap_or_default();
+            hosts.push(HostPart {
+                rank: hand.rank,
+                name: hand.facts.name.clone(),
+                shards: here,
+                offset_ns: ended.clocks.offset_ns(index),
+                clock_bound_ns: ended.clocks.error_ns(index),
+                drift_ppm: known.drift_ppm,
+                drift_bound_ppm: known.drift_bound_ppm,
+                start_slack_ns: state.start_slack_ns,
+                cpu: outcomes.iter().fold(Nanos(0), |sum, outcome| sum + outcome.cpu),
+                cpu_max: outcomes.iter().map(|outcome| outcome.cpu).max().unwrap_or_default(),
+                facts: hand.facts.clone(),
+            });
+            shards.extend(outcomes);
+        }
+        Ok(FleetOutcome { shards, hosts, start_skew_bound_ns: skew_bound(&errors) })
+    }
+
+    fn outcomes(
+        &self,
+        order: &Order,
+        here: Range<u32>,
+        state: &State,
+    ) -> Result<Vec<ShardOutcome>, String> {
+        let hashes = state.outcomes.as_deref().unwrap_or_default();
+        if hashes.len() != here.len() {
+            return Err(format!("{} outcomes came of {} shards", hashes.len(), here.len()));
+        }
+        let outcome = |(shard, hash): (u32, &Hash)| {
+            let bytes = self.bus.get(&subjects::outcome(order, shard), STORE_PATIENCE);
+            let bytes = bytes.map_err(|error| error.to_string())?;
+            if Hash::of(&bytes) != *hash {
+                return Err(format!("the outcome of shard {shard} is not the one it stored"));
+            }
+            let unreadable = |error| format!("the outcome of shard {shard} is unreadable: {error}");
+            ShardOutcome::from_bytes(&bytes).map_err(unreadable)
+        };
+        here.zip(hashes).map(outcome).collect()
+    }
+
+    /// Lets the agents forget a trial.
+    fn end(&self, hands: &[Hand], turn: u64) {
+        let all = hands.iter().map(|hand| hand.line.ask(What::End { turn }, END_PATIENCE));
+        // An agent that does not hear it forgets the trial with the next one.
+        self.bus.wait(futures_util::future::join_all(all));
     }
 }
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
+        release(&self.bus, &hands);
+        self.bus.remove(std::mem::take(&mut *lock(&self.stored)));
+    }
+}
+
+fn placed(hands: &[Hand], shards: u32) -> Result<Vec<Range<u32>>, FleetError> {
+    let facts: Vec<_> = hands.iter().map(|hand| &hand.facts).collect();
+    placement::place(&facts, shards).ok_or_else(|| {
+        let agents = hands.len();
+        let text = format!(
+            "{shards} shards cannot run on {agents} agents, each of which needs one; help: ask for \
+             at least {agents} shards, or for fewer agents"
+        );
+        FleetError::Options(text)
+    })
+}
+
+fn ourselves(error: FleetError) -> Failure {
+    Failure::Ourselves(error.to_string())
+}
+
+const STORE_PATIENCE: Duration = Duration::from_secs(30);
+const END_PATIENCE: Duration = Duration::from_millis(500);

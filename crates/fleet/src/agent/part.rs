@@ -1,0 +1,286 @@
+//! A part of a trial that runs on this host, from the material to the stored outcomes.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use weigh_engine::generator::{Generator, TrialObserver};
+use weigh_engine::job::{Job, Progress};
+use weigh_engine::outcome::ShardOutcome;
+use weigh_engine::rendezvous::Rendezvous;
+use weigh_model::Nanos;
+
+use super::options::{Material, Workshop};
+use super::outbox::Outbox;
+use crate::allow::AllowList;
+use crate::bus::{Bus, lock};
+use crate::hash::Hash;
+use crate::meeting::Meeting;
+use crate::messages::{Fault, Opening, Report, State, Take};
+use crate::order::Part;
+use crate::{monotonic, subjects};
+
+/// A part of a trial, its shards' meeting and what is to be published of it.
+pub struct PartRun {
+    /// The coordinator.
+    pub session: String,
+    /// Number of the trial in the session.
+    pub turn: u64,
+    /// Where its shards meet those of the other agents.
+    pub meeting: Arc<Meeting>,
+    part: Part,
+    zero_ns: i64,
+    number: AtomicU64,
+    outbox: Mutex<Outbox>,
+    opening: Mutex<Vec<Opening>>,
+    outcomes: Mutex<Option<Vec<Hash>>>,
+    is_load_over: AtomicBool,
+    is_window_over: AtomicBool,
+    is_over: AtomicBool,
+    is_forgotten: AtomicBool,
+}
+
+impl PartRun {
+    /// A part that has not been started.
+    pub fn new(session: String, take: Take) -> Arc<PartRun> {
+        let Take { turn, part, zero_ns } = take;
+        let here = part.here.end.saturating_sub(part.here.start);
+        Arc::new(PartRun {
+            session,
+            turn,
+            meeting: Arc::new(Meeting::new(part.rank, here, part.order.shards)),
+            part,
+            zero_ns,
+            number: AtomicU64::new(0),
+            outbox: Mutex::default(),
+            opening: Mutex::default(),
+            outcomes: Mutex::default(),
+            is_load_over: AtomicBool::new(false),
+            is_window_over: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            is_forgotten: AtomicBool::new(false),
+        })
+    }
+
+    /// The trial, for people.
+    pub fn name(&self) -> String {
+        let order = &self.part.order;
+        format!("trial {} of run {}, attempt {}", order.trial.id, order.run, order.attempt)
+    }
+
+    /// The shards that run here.
+    pub fn here(&self) -> Range<u32> {
+        self.part.here.clone()
+    }
+
+    /// Time on the trial's clock; 0 before its zero.
+    pub fn now(&self) -> Nanos {
+        Nanos(u64::try_from(monotonic::now_ns().saturating_sub(self.zero_ns)).unwrap_or(0))
+    }
+
+    /// True once no shard runs here any more.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Nothing is to be published of it any more.
+    pub fn forget(&self) {
+        self.is_forgotten.store(true, Ordering::SeqCst);
+        self.meeting.note_change();
+    }
+
+    /// True if nothing is to be published of it any more.
+    pub fn is_forgotten(&self) -> bool {
+        self.is_forgotten.load(Ordering::SeqCst)
+    }
+
+    /// The state of the part now.
+    pub fn state(&self) -> State {
+        let orders = self.meeting.orders();
+        // What is over is read before what it leaves behind.
+        let is_over = self.is_over();
+        State {
+            turn: self.turn,
+            rank: self.part.rank,
+            number: self.number.fetch_add(1, Ordering::SeqCst) + 1,
+            counts: self.meeting.own(),
+            stop_level: orders.stop_level(),
+            has_failed: orders.has_failed() || self.meeting.is_alone(),
+            fault: self.meeting.fault(),
+            is_held: orders.is_held_here(),
+            opening: lock(&self.opening).clone(),
+            is_load_over: self.is_load_over.load(Ordering::SeqCst),
+            is_window_over: self.is_window_over.load(Ordering::SeqCst),
+            reports: lock(&self.outbox).last(),
+            start_slack_ns: self.meeting.start_slack_ns(),
+            is_over,
+            outcomes: lock(&self.outcomes).clone(),
+        }
+    }
+
+    /// Reports to send now, as messages.
+    pub fn reports(&self) -> Vec<Vec<u8>> {
+        let mut outbox = lock(&self.outbox);
+        let waiting = outbox.to_send(self.meeting.reported(), Instant::now());
+        let message = |waiting: &super::outbox::Waiting| {
+            let report = Report {
+                turn: self.turn,
+                rank: self.part.rank,
+                number: waiting.number,
+                shard: waiting.shard,
+                is_interval: waiting.interval.is_some(),
+            };
+            let body = waiting.interval.as_ref().map(|interval| interval.to_bytes());
+            report.with(&body.unwrap_or_default())
+        };
+        waiting.into_iter().map(message).collect()
+    }
+
+    /// Runs the part to its end, in the calling thread.
+    pub fn run(self: &Arc<PartRun>, bus: &Bus, allow: &AllowList, workshop: &Arc<dyn Workshop>) {
+        let run = Arc::clone(self);
+        // A panic of the workshop must not leave the other agents waiting.
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run.prepared(bus, allow, workshop).and_then(|job| run.load(job, workshop, bus))
+        }));
+        let ended = ended.unwrap_or_else(|_| Err(ourselves("the agent panicked".to_owned())));
+        match ended {
+            Ok(outcomes) => *lock(&self.outcomes) = outcomes,
+            Err(fault) => self.meeting.fail(fault),
+        }
+        self.is_over.store(true, Ordering::SeqCst);
+        self.meeting.note_change();
+    }
+
+    /// Fails because it could not be started.
+    pub fn fail_unstarted(&self, reason: &str) {
+        self.meeting.fail(ourselves(reason.to_owned()));
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    /// The job, once the target is allowed and the material has come.
+    fn prepared(
+        self: &Arc<PartRun>,
+        bus: &Bus,
+        allow: &AllowList,
+        workshop: &Arc<dyn Workshop>,
+    ) -> Result<Arc<Job>, Fault> {
+        let order = &self.part.order;
+        allow.check(&order.target).map_err(ourselves)?;
+        let body = order.body.map_or(Ok(Vec::new()), |hash| self.material(bus, hash))?;
+        let trace = order.trace.map_or(Ok(Vec::new()), |hash| self.material(bus, hash))?;
+        let trace = trace_of(&trace).map_err(ourselves)?;
+        let material = Material { body, trace };
+        let meeting: Arc<dyn Rendezvous> = self.meeting.clone();
+        let job = workshop.job(&self.part, &material, meeting).map_err(ourselves)?;
+        let (asked, made) = (order.target.address, job.address);
+        if made != asked {
+            return Err(ourselves(format!("the load would go to {made} instead of {asked}")));
+        }
+        if job.shards != order.shards {
+            let text = format!("{} shards were prepared of {}", job.shards, order.shards);
+            return Err(ourselves(text));
+        }
+        Ok(Arc::new(job))
+    }
+
+    fn material(&self, bus: &Bus, hash: Hash) -> Result<Vec<u8>, Fault> {
+        let bytes = bus.get(&subjects::material(hash), MATERIAL_PATIENCE);
+        let bytes = bytes.map_err(|error| ourselves(error.to_string()))?;
+        match Hash::of(&bytes) == hash {
+            true => Ok(bytes),
+            false => Err(ourselves(format!("material {hash} has other contents than its name"))),
+        }
+    }
+
+    /// Makes the load and stores what came of it; `None` if the trial failed elsewhere.
+    fn load(
+        self: &Arc<PartRun>,
+        job: Arc<Job>,
+        workshop: &Arc<dyn Workshop>,
+        bus: &Bus,
+    ) -> Result<Option<Vec<Hash>>, Fault> {
+        let epoch = monotonic::instant(self.zero_ns)
+            .ok_or_else(|| ourselves("the trial began before this host's clock".to_owned()))?;
+        let observer: Arc<dyn TrialObserver> =
+            Arc::new(Observed { run: Arc::clone(self), workshop: Arc::clone(workshop) });
+        let generator = Generator::start(job, self.here(), epoch, &observer)?;
+        let outcomes = generator.finish_here()?;
+        if let Some(failure) = outcomes.iter().find_map(|outcome| outcome.failure.clone()) {
+            return Err(failure.into());
+        }
+        if self.meeting.orders().has_failed() {
+            return Ok(None);
+        }
+        self.store(bus, &outcomes).map(Some)
+    }
+
+    fn store(&self, bus: &Bus, outcomes: &[ShardOutcome]) -> Result<Vec<Hash>, Fault> {
+        let mut hashes = Vec::new();
+        for (shard, outcome) in self.here().zip(outcomes) {
+            let bytes = outcome.to_bytes();
+            let name = subjects::outcome(&self.part.order, shard);
+            let stored = bus.put(&name, &bytes, OUTCOME_PATIENCE);
+            stored.map_err(|error| ourselves(error.to_string()))?;
+            hashes.push(Hash::of(&bytes));
+        }
+        Ok(hashes)
+    }
+}
+
+/// Takes what shards report. Nothing is written or sent in their threads.
+struct Observed {
+    run: Arc<PartRun>,
+    workshop: Arc<dyn Workshop>,
+}
+
+impl TrialObserver for Observed {
+    fn thread_started(&self, shard: u32) {
+        self.workshop.thread_started(&self.run.part, shard);
+    }
+
+    fn load_ended(&self, _: Nanos) {
+        self.run.is_load_over.store(true, Ordering::SeqCst);
+        self.run.meeting.note_change();
+    }
+
+    fn window_ended(&self, _: Nanos) {
+        self.run.is_window_over.store(true, Ordering::SeqCst);
+        self.run.meeting.note_change();
+    }
+
+    fn progress(&self, shard: u32, progress: Progress) {
+        match progress {
+            Progress::Opening(open, all) => {
+                let opening = Opening { shard, open, all };
+                let mut known = lock(&self.run.opening);
+                match known.iter_mut().find(|known| known.shard == shard) {
+                    Some(known) => *known = opening,
+                    None => known.push(opening),
+                }
+                return;
+            }
+            Progress::Interval(interval) => lock(&self.run.outbox).add(shard, Some(interval)),
+            Progress::Settled => lock(&self.run.outbox).add(shard, None),
+        }
+        self.run.meeting.note_change();
+    }
+}
+
+/// Due times as [`Fleet::put_trace`](crate::Fleet::put_trace) stores them.
+fn trace_of(bytes: &[u8]) -> Result<Vec<Nanos>, String> {
+    let (times, rest) = bytes.as_chunks::<8>();
+    if !rest.is_empty() {
+        return Err(format!("a trace of {} bytes is not one of due times", bytes.len()));
+    }
+    Ok(times.iter().map(|time| Nanos(u64::from_le_bytes(*time))).collect())
+}
+
+fn ourselves(reason: String) -> Fault {
+    Fault::Generator { reason }
+}
+
+const MATERIAL_PATIENCE: Duration = Duration::from_secs(30);
+/// Outcomes wait for a bus that is cut.
+const OUTCOME_PATIENCE: Duration = Duration::from_secs(60);

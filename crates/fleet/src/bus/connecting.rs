@@ -1,0 +1,144 @@
+//! Connects to NATS and says in one sentence why that fails.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use async_nats::jetstream::{self, Context, context::AccountErrorKind};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, ServerAddr};
+
+use super::options::BusOptions;
+use crate::error::FleetError;
+
+/// A connection that was made.
+pub struct Connected {
+    /// The client.
+    pub client: Client,
+    /// JetStream on it.
+    pub jetstream: Context,
+    /// True if only its two ends can read what is sent.
+    pub is_private: bool,
+}
+
+/// Connects and checks that JetStream is there.
+pub async fn connect(options: &BusOptions) -> Result<Connected, FleetError> {
+    let server = options.server()?;
+    let place = format!("{}:{}", server.host(), server.port());
+    let is_local = is_loopback(server.host());
+    let client = connect_options(options, &server, is_local)?
+        .connect(server.clone())
+        .await
+        .map_err(|error| FleetError::Bus(refusal(&place, &error)))?;
+    let is_private = is_local || server.tls_required() || client.server_info().tls_required;
+    let mut jetstream = jetstream::new(client.clone());
+    jetstream.set_timeout(PATIENCE);
+    check_jetstream(&jetstream, &place).await?;
+    Ok(Connected { client, jetstream, is_private })
+}
+
+fn connect_options(
+    options: &BusOptions,
+    server: &ServerAddr,
+    is_local: bool,
+) -> Result<ConnectOptions, FleetError> {
+    let mut connect = ConnectOptions::new()
+        .name("weigh")
+        .connection_timeout(PATIENCE)
+        .request_timeout(Some(PATIENCE))
+        .ping_interval(PING_INTERVAL)
+        .max_reconnects(None)
+        .reconnect_delay_callback(|attempts| if attempts < 2 { Duration::ZERO } else { RETRY });
+    if let Some(file) = &options.nkey_seed {
+        let seed = read(file, "nkey seed")?;
+        connect = connect.nkey(seed.trim().to_owned());
+    }
+    if let Some(file) = &options.creds {
+        let wrong = |error| {
+            let file = file.display();
+            FleetError::Options(format!("{file} is not a credentials file of NATS: {error}"))
+        };
+        connect = connect.credentials(&read(file, "credentials")?).map_err(wrong)?;
+    }
+    if let Some(token) = &options.token {
+        connect = connect.token(token.clone());
+    }
+    if let Some(file) = &options.ca {
+        read(file, "certificate authority")?;
+        connect = connect.add_root_certificates(file.clone());
+    }
+    if let Some((certificate, key)) = &options.client_cert {
+        read(certificate, "client certificate")?;
+        read(key, "client key")?;
+        connect = connect.add_client_certificate(certificate.clone(), key.clone());
+    }
+    if server.tls_required() {
+        connect = connect.require_tls(true);
+    } else if is_local {
+        // Another server of a cluster would not be on a loopback address.
+        connect = connect.ignore_discovered_servers();
+    }
+    Ok(connect)
+}
+
+fn read(file: &Path, what: &str) -> Result<String, FleetError> {
+    fs::read_to_string(file).map_err(|error| {
+        let file = file.display();
+        FleetError::Options(format!("cannot read the {what} of the bus from {file}: {error}"))
+    })
+}
+
+fn refusal(place: &str, error: &ConnectError) -> String {
+    match error.kind() {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => format!(
+            "the bus at {place} refuses the credentials; help: give the nkey seed, the credentials \
+             file or the token that its configuration names"
+        ),
+        ConnectErrorKind::Tls => format!(
+            "the bus at {place} cannot be trusted ({error}); help: name the authority that signed \
+             its certificate"
+        ),
+        _ => format!(
+            "the bus at {place} cannot be reached ({error}); help: start it there with nats-server \
+             -js, or correct its URL"
+        ),
+    }
+}
+
+async fn check_jetstream(jetstream: &Context, place: &str) -> Result<(), FleetError> {
+    let Err(error) = jetstream.query_account().await else { return Ok(()) };
+    let text = match error.kind() {
+        AccountErrorKind::TimedOut => format!("the bus at {place} did not answer within 5 s"),
+        AccountErrorKind::JetStreamUnavailable | AccountErrorKind::JetStream(_) => format!(
+            "the bus at {place} has no JetStream ({error}); help: start nats-server with -js, or \
+             enable JetStream for the account"
+        ),
+        AccountErrorKind::Other => format!("the bus at {place} has no JetStream ({error})"),
+    };
+    Err(FleetError::Bus(text))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let plain = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || plain.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Two pings without an answer end a connection: it is noticed as cut after 6 s.
+const PING_INTERVAL: Duration = Duration::from_secs(2);
+const RETRY: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_addresses_are_private_without_tls() {
+        for host in ["localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["localhost.example", "10.0.0.1", "0.0.0.0", "[fe80::1]", "bus"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What a fleet found in a trial.
+
+use std::ops::Range;
+
+use weigh_engine::outcome::ShardOutcome;
+use weigh_model::Nanos;
+
+use crate::facts::AgentFacts;
+
+/// What all agents together found in a trial.
+#[derive(Debug)]
+pub struct FleetOutcome {
+    /// Outcomes of all shards of the trial, in the order of their numbers, none of which failed.
+    pub shards: Vec<ShardOutcome>,
+    /// Each agent's part, by rank.
+    pub hosts: Vec<HostPart>,
+    /// Largest possible time between the starts of any two agents, nanoseconds: the sum of the two
+    /// largest clock errors at the start.
+    pub start_skew_bound_ns: u64,
+}
+
+/// An agent's part in a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostPart {
+    /// Its rank.
+    pub rank: u32,
+    /// Name of its host.
+    pub name: String,
+    /// The shards that it ran.
+    pub shards: Range<u32>,
+    /// By how much its clock was taken to be ahead of this host's, nanoseconds: the difference
+    /// between the two readings at the trial's zero.
+    pub offset_ns: i64,
+    /// Largest possible error of its trial clock from the start of the trial to its end,
+    /// nanoseconds; drift since the zero is included.
+    pub clock_bound_ns: u64,
+    /// Drift of its clock against this host's, parts per million.
+    pub drift_ppm: f64,
+    /// Largest possible error of the drift, parts per million.
+    pub drift_bound_ppm: f64,
+    /// Time between the arrival of the confirmed start and the start, nanoseconds.
+    pub start_slack_ns: u64,
+    /// Processor time of its shards in the measured window, to the end of draining.
+    pub cpu: Nanos,
+    /// Processor time of the busiest of them.
+    pub cpu_max: Nanos,
+    /// What it reported when it registered.
+    pub facts: AgentFacts,
+}

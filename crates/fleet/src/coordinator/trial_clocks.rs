@@ -1,0 +1,106 @@
+//! The clocks of a trial's agents: where each of them places its zero, and how wrong that may have
+//! been until its end.
+
+use std::time::{Duration, Instant};
+
+use weigh_engine::job::Failure;
+use weigh_model::Nanos;
+
+use super::hand::Hand;
+use crate::clock::Estimate;
+use crate::monotonic;
+
+/// Offsets by which a trial was placed, and the largest errors seen since.
+#[derive(Clone)]
+pub struct TrialClocks {
+    epoch_ns: i64,
+    offsets_ns: Vec<i64>,
+    errors_ns: Vec<u64>,
+    sampled: Instant,
+}
+
+impl TrialClocks {
+    /// Places the trial's zero, at `epoch_ns` here, on each agent's clock.
+    ///
+    /// # Errors
+    /// [`Failure::Ourselves`] if an agent's clock is not known.
+    pub fn place(hands: &[Hand], epoch_ns: i64) -> Result<TrialClocks, Failure> {
+        let offset = |hand: &Hand| {
+            let unknown = || Failure::Ourselves(format!("the clock of {} is unknown", hand.name()));
+            // The present is known best; an epoch that is to come is no further away.
+            let known = hand.clock.at(epoch_ns.min(monotonic::now_ns())).ok_or_else(unknown)?;
+            Ok(known.offset_ns)
+        };
+        let offsets_ns = hands.iter().map(offset).collect::<Result<Vec<_>, _>>()?;
+        let errors_ns = vec![0; hands.len()];
+        Ok(TrialClocks { epoch_ns, offsets_ns, errors_ns, sampled: Instant::now() })
+    }
+
+    /// What an agent's clock shows at the trial's zero, nanoseconds.
+    pub fn zero_ns(&self, index: usize) -> i64 {
+        self.epoch_ns + self.offsets_ns[index]
+    }
+
+    /// The offset by which an agent's zero was placed.
+    pub fn offset_ns(&self, index: usize) -> i64 {
+        self.offsets_ns[index]
+    }
+
+    /// The largest possible error of an agent's trial clock that was seen.
+    pub fn error_ns(&self, index: usize) -> u64 {
+        self.errors_ns[index]
+    }
+
+    /// Looks at the errors now, if it has not been done for a while.
+    pub fn sample_sometimes(&mut self, hands: &[Hand]) {
+        if self.sampled.elapsed() >= SAMPLE_EVERY {
+            self.sample(hands, monotonic::now_ns());
+        }
+    }
+
+    /// Looks at the errors at this moment of `CLOCK_MONOTONIC`.
+    pub fn sample(&mut self, hands: &[Hand], at_ns: i64) {
+        self.sampled = Instant::now();
+        for (index, hand) in hands.iter().enumerate() {
+            if let Some(error) = self.error_at(index, hand, at_ns) {
+                self.errors_ns[index] = self.errors_ns[index].max(error);
+            }
+        }
+    }
+
+    /// The largest possible errors at this time on the trial's clock, by rank.
+    pub fn errors_at(&mut self, hands: &[Hand], at: Nanos) -> Vec<u64> {
+        let at_ns = self.epoch_ns + at.0 as i64;
+        self.sample(hands, at_ns);
+        let error = |(index, hand)| self.error_at(index, hand, at_ns).unwrap_or(u64::MAX);
+        hands.iter().enumerate().map(error).collect()
+    }
+
+    fn error_at(&self, index: usize, hand: &Hand, at_ns: i64) -> Option<u64> {
+        let known: Estimate = hand.clock.at(at_ns)?;
+        let moved = known.offset_ns.abs_diff(self.offsets_ns[index]);
+        Some(moved.saturating_add(known.bound_ns))
+    }
+}
+
+/// The sum of the two largest errors: no two agents are further apart.
+pub fn skew_bound(errors_ns: &[u64]) -> u64 {
+    let mut largest = errors_ns.to_vec();
+    largest.sort_unstable_by(|a, b| b.cmp(a));
+    largest.iter().take(2).fold(0, |sum, error| sum.saturating_add(*error))
+}
+
+const SAMPLE_EVERY: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_agents_are_apart_by_both_errors_at_most() {
+        assert_eq!(skew_bound(&[3, 9, 5, 1]), 14);
+        assert_eq!(skew_bound(&[7]), 7);
+        assert_eq!(skew_bound(&[]), 0);
+        assert_eq!(skew_bound(&[u64::MAX, 1]), u64::MAX);
+    }
+}
