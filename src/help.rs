@@ -22,6 +22,7 @@ More commands:
   energy   List energy meters and device models, or run a battery down
   stats    Compute mean, interval and verdict for a file of numbers
   observe  Serve CPU and memory figures of a local process to a remote weigh
+  agent    Generate a part of the load of a fleet on this host
   clock    Measure the clock offset between two hosts, and one-way delays
   fleet    Make one load from several hosts: their bus, and what starts them
   seal     Make, open or inspect sealed objects (COSE)
@@ -104,7 +105,7 @@ fn help_option() -> Arg {
 }
 
 /// Headings, and the options of each in their order.
-const HEADINGS: [(&str, &str); 8] = [
+const HEADINGS: [(&str, &str); 9] = [
     (
         "Load",
         "connections rate duration messages size body warmup timeout subscribers arrival window \
@@ -126,6 +127,7 @@ const HEADINGS: [(&str, &str); 8] = [
         "reps goal axis from to budget preset width trial sum second-generator observe \
          keep-messages seed shards resume",
     ),
+    ("Fleet", "fleet agents fleet-name fleet-wait fleet-retries fleet-nkey fleet-creds fleet-ca"),
     ("Energy", "device radio battery every cpu meter idle"),
     (
         "Output",
@@ -217,7 +219,8 @@ Examples:
   weigh compare mosquitto nginx -R 1k/s -d 10s    Real servers at a fixed rate
   weigh compare mqtt://HOST:1883 --i-may-load-this --observe port:1883
   weigh compare http --path lte --tls both        An emulated link, with and without TLS
-  weigh compare http -R 500/s --fail-if \"p99 > 50ms\"",
+  weigh compare http -R 500/s --fail-if \"p99 > 50ms\"
+  weigh compare mqtt://BROKER:1883 --fleet nats://HOST:4222 --agents 4 --i-may-load-this",
     ),
     (
         "run",

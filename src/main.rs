@@ -73,6 +73,9 @@ enum Command {
     /// Serve CPU and memory figures of a local process to a remote `weigh`
     #[command(hide = true)]
     Observe(commands::observe::Observe),
+    /// Generate a part of the load of a fleet on this host
+    #[command(hide = true)]
+    Agent(commands::agent::Agent),
     /// Measure the clock offset between two hosts, and one-way delays
     #[command(hide = true)]
     Clock(commands::clock::Clock),
@@ -116,6 +119,7 @@ fn main() -> std::process::ExitCode {
         Command::Energy(command) => command.run(),
         Command::Stats(command) => command.run(),
         Command::Observe(command) => command.run(),
+        Command::Agent(command) => command.run(),
         Command::Clock(command) => command.run(),
         Command::Fleet(command) => command.run(),
         Command::Seal(command) => command.run(),

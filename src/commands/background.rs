@@ -108,6 +108,7 @@ impl Background {
             say: &|_| {},
             emulate: &[],
             background: None,
+            fleet: None,
         };
         let folder = self.plan.with_extension("targets");
         let program = std::env::current_exe()?;

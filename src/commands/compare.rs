@@ -152,7 +152,7 @@ impl Compare {
     /// True if the main job counts bytes without being asked; prints a note if the kernel does not
     /// permit it. A background load would be on the same wire.
     fn counts_bytes(&self) -> bool {
-        if self.background.is_some() || self.shared.has_hosts() {
+        if self.background.is_some() || self.shared.has_hosts() || self.run_options.has_fleet() {
             return false;
         }
         let counted = main_job::can_count_bytes();

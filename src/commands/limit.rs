@@ -112,7 +112,11 @@ impl Limit {
         let second = self.second_generator;
         let largest = |cases: &[Case]| request::largest(cases, &searches);
         self.run_options.announce_search(wanted.len());
-        let runner = self.run_options.runner(&catalogue)?;
+        let mut runner = self.run_options.runner(&catalogue)?;
+        if self.run_options.is_dry() {
+            // Nothing is started, so no agent is needed.
+            runner.fleet = None;
+        }
         let experiment = runner.search(self.run_options.searched(plan)?, &secrets, largest)?;
         if self.run_options.is_dry() {
             let overhead = |case: &Case| overhead::in_search(case, &catalogue);
@@ -174,6 +178,9 @@ impl Limit {
             _ if self.shared.has_hosts() => {
                 "an emulated link or a capture needs one generator: leave out --path, --wire, \
                  --pcap and --offload"
+            }
+            _ if self.run_options.has_fleet() => {
+                "a fleet has several generators already: leave out --fleet"
             }
             _ if self.shared.has_relay() => "a relay has one generator: leave out --relay",
             // The certificates of a run exist only in its process.

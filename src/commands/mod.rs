@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod agent;
 pub mod audit;
 pub mod background;
 pub mod clock;

@@ -17,6 +17,7 @@ use weigh_testbed::catalogue::Catalogue;
 use crate::help;
 use crate::output_file;
 use crate::planning::counts::counts;
+use crate::planning::fleet_options::FleetOptions;
 use crate::planning::verdicts::{self, Verdicts};
 #[cfg(feature = "watch")]
 use crate::show::live_view::LiveView;
@@ -91,6 +92,8 @@ pub struct RunOptions {
     fail_if: Vec<Condition>,
     #[command(flatten)]
     verdicts: Verdicts,
+    #[command(flatten)]
+    fleet: FleetOptions,
 }
 
 impl RunOptions {
@@ -126,6 +129,11 @@ impl RunOptions {
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(no()) }
+    }
+
+    /// True if a fleet generates the load.
+    pub fn has_fleet(&self) -> bool {
+        self.fleet.is_given()
     }
 
     /// True if nothing is to be started.
@@ -254,6 +262,7 @@ impl RunOptions {
             may_load: self.i_may_load_this,
             is_quiet: self.quiet,
             watch: self.watch()?,
+            fleet: self.fleet.asked()?,
         })
     }
 

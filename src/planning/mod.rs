@@ -3,6 +3,7 @@
 pub mod conduct;
 pub mod counts;
 pub mod energy;
+pub mod fleet_options;
 pub mod lane_options;
 pub mod limit_goals;
 pub mod limit_load;

@@ -12,6 +12,10 @@ mod energy;
 mod exports;
 mod facades;
 mod finished;
+#[cfg(feature = "fleet")]
+mod fleet;
+#[cfg(not(feature = "fleet"))]
+mod fleet_unbuilt;
 mod gates;
 mod guide;
 mod isolation;

@@ -220,7 +220,7 @@ impl From<Output> for Ended {
         let code = output.status.code();
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let is_refusal = matches!(code, Some(2..=4));
+        let is_refusal = matches!(code, Some(2..=5));
         // The help of a command without its arguments is a fix too.
         let has_fix = stderr.contains("help: ") || stderr.contains("\nUsage: ");
         // So is a finding of the doctor, which prints its fix in the list.

@@ -8,6 +8,8 @@ use weigh_model::event::HostFacts;
 pub struct AgentFacts {
     /// Name of the host.
     pub name: String,
+    /// Identity of its network: processes with the same one reach each other by loopback.
+    pub place: String,
     /// Kernel, processor, cores, memory.
     pub host: HostFacts,
     /// Files that the process may have open, after raising the limit as far as allowed.
@@ -25,12 +27,20 @@ impl AgentFacts {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         AgentFacts {
             name,
+            place: place(),
             host: weigh_observe::host::facts(),
             descriptors: limit.maximum.unwrap_or(u64::MAX),
             ports: local_ports(),
             findings: Vec::new(),
         }
     }
+}
+
+/// Identity of the network of this process: the kernel's name of this boot, and the number of the
+/// network namespace.
+pub fn place() -> String {
+    let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    format!("{}/{}", weigh_observe::boot::id().unwrap_or_default(), network.display())
 }
 
 /// Size of the kernel's range of local ports; 0 if the kernel does not report it.

@@ -10,6 +10,7 @@ use crate::calibration::Calibration;
 use crate::condition::{LOSS_RATIO, LOST, resolve};
 use crate::connections::Connections;
 use crate::energy::{EnergyMeasured, LoadPulses, LogAligned, MeterChosen};
+use crate::fleet::{FleetPlaced, FleetRan};
 use crate::ledger::Ledger;
 use crate::modelled::{Activity, EnergyBasis};
 use crate::plan::Plan;
@@ -38,6 +39,8 @@ pub const JOURNAL_SCHEMA: &str = "weigh/journal/1";
 pub enum Event {
     /// The first line: everything needed to understand and repeat the run.
     RunStarted(Box<RunStarted>),
+    /// The hosts that generate the load, if it is not this one.
+    FleetPlaced(Box<FleetPlaced>),
     /// A trial begins.
     TrialStarted {
         /// Its id.
@@ -63,6 +66,8 @@ pub enum Event {
     TcpSample(TcpSample),
     /// Record of the background during a trial.
     BackgroundRan(Box<BackgroundRan>),
+    /// Record of the hosts of a fleet during a trial.
+    FleetRan(Box<FleetRan>),
     /// The energy meter of the run, or why it has none.
     MeterChosen(Box<MeterChosen>),
     /// Measurement of the meter in a trial.
@@ -81,6 +86,10 @@ pub enum Event {
         point: Point,
         /// Error in words.
         error: String,
+        /// True if a generator of a fleet was lost: the trial is repeated, and this attempt does
+        /// not count as one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_repeated: bool,
     },
     /// A stop rule held: larger values of the axis are not measured in this lane.
     AxisEnded(Box<AxisEnded>),
@@ -201,6 +210,9 @@ pub struct Setup {
     /// The commit from which the program was built; absent where the build did not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Number of agents of the fleet that generates the load; absent where the program itself does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<u32>,
 }
 
 /// A run that had ended early was resumed.

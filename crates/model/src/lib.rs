@@ -16,6 +16,7 @@ pub mod emulation;
 pub mod endpoint;
 pub mod energy;
 pub mod event;
+pub mod fleet;
 pub mod headroom;
 pub mod hop;
 pub mod join;

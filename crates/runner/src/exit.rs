@@ -29,6 +29,8 @@ pub enum Exit {
     Target,
     /// The record could not be written.
     Record,
+    /// An agent of a fleet was lost or missing, or the bus could not be used.
+    Generator,
     /// A condition could not be decided, or a search ended unproven, or nothing was measured.
     Undecided,
     /// A threshold failed, or an audit found something.
@@ -47,6 +49,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Target => 3,
             Exit::Record => 4,
+            Exit::Generator => 5,
             Exit::Undecided => 98,
             Exit::Finding => 99,
             Exit::Interrupted => 130,

@@ -26,6 +26,7 @@ pub mod discharges;
 pub mod emulate;
 pub mod energy;
 pub mod exit;
+pub mod fleet;
 pub mod input_file;
 pub mod interrupts;
 pub mod preflight;

@@ -152,6 +152,7 @@ impl Rundown<'_> {
             say: &|_| {},
             emulate: &[],
             background: None,
+            fleet: None,
         };
         let began = Instant::now();
         let mut segment = 0;

@@ -16,6 +16,9 @@ use crate::case::secrets::Secrets;
 use crate::case::{Case, decide};
 use crate::energy;
 use crate::exit::Stop;
+use crate::fleet::hosts::Hosts;
+use crate::fleet::request::FleetRequest;
+use crate::fleet::{self, fitness};
 use crate::interrupts::Interrupts;
 use crate::preflight::{self, due, patience};
 use crate::run::experiment::{Experiment, Finished, Place, RunContext};
@@ -70,6 +73,8 @@ pub struct Runner<'c> {
     pub is_quiet: bool,
     /// Makes the watcher of each run; nothing is printed otherwise.
     pub watch: Watch,
+    /// The fleet that generates the load; `None` for this process.
+    pub fleet: Option<FleetRequest>,
 }
 
 /// A plan that can be run, with its cases.
@@ -115,6 +120,7 @@ impl Runner<'static> {
             may_load: false,
             is_quiet: false,
             watch: Silent::watch,
+            fleet: None,
         })
     }
 }
@@ -171,8 +177,9 @@ impl Runner<'_> {
         let watcher = self.watcher();
         patience::warnings(&cases).iter().for_each(|line| watcher.say(line));
         let (privileges, shards) = self.ready(&cases, &cases, self.shards)?;
+        let fleet = self.gather(&cases)?;
         let setup = self.setup(shards, secrets, &cases)?;
-        Ok(Experiment { energy, ..self.experiment(plan, cases, setup, privileges)? })
+        Ok(Experiment { energy, fleet, ..self.experiment(plan, cases, setup, privileges)? })
     }
 
     /// Makes a run with trials at other loads than those of the plan's cases; the largest are
@@ -188,8 +195,9 @@ impl Runner<'_> {
     ) -> Result<Experiment<'_>, Stop> {
         let cases = self.cases(&plan, secrets)?;
         let (privileges, shards) = self.ready(&cases, &examined(&cases), self.shards)?;
+        let fleet = self.gather(&cases)?;
         let setup = self.setup(shards, secrets, &cases)?;
-        self.experiment(plan, cases, setup, privileges)
+        Ok(Experiment { fleet, ..self.experiment(plan, cases, setup, privileges)? })
     }
 
     /// Resumes a run that ended early. Everything but passwords is as it was when it was started.
@@ -200,22 +208,39 @@ impl Runner<'_> {
         let (plan, setup) = (begun.started.plan.clone(), begun.started.setup.clone());
         let cases = self.cases(&plan, secrets)?;
         begun.check_material(&cases)?;
+        begun.check_agents(self.fleet.as_ref().map(|own| own.agents))?;
         let (privileges, shards) = self.ready(&cases, &cases, begun.shards())?;
+        let fleet = self.gather(&cases)?;
         let setup = Setup { shards, ..setup };
-        self.experiment(plan, cases, setup, privileges)?.resume(begun)
+        let experiment = self.experiment(plan, cases, setup, privileges)?;
+        Experiment { fleet, ..experiment }.resume(begun)
+    }
+
+    /// Waits for the agents that are to generate the load of these cases, if there are any.
+    fn gather(&self, cases: &[Case]) -> Result<Option<Hosts>, Stop> {
+        let Some(request) = &self.fleet else { return Ok(None) };
+        let version = fleet::version(self.commit.as_deref());
+        let hosts = Hosts::gather(request, version, &*self.watcher())?;
+        fitness::check_places(cases, hosts.elsewhere().iter().map(String::as_str))?;
+        hosts.check_private(cases)?;
+        Ok(Some(hosts))
     }
 
     fn cases(&self, plan: &Plan, secrets: &Secrets) -> Result<Vec<Case>, Stop> {
         let cases = decide(plan, &self.catalogue, secrets)?;
         Build::OWN.check(plan, &cases)?;
         check_user(secrets, &cases)?;
+        if let Some(request) = &self.fleet {
+            fitness::check(plan, &cases, request.agents)?;
+        }
         Ok(cases)
     }
 
     /// What the journal records besides the plan.
     fn setup(&self, shards: u32, secrets: &Secrets, cases: &[Case]) -> Result<Setup, Stop> {
         let (data, commit) = (self.data.as_deref(), self.commit.as_deref());
-        resumption::setup(shards, data, commit, secrets, cases)
+        let setup = resumption::setup(shards, data, commit, secrets, cases)?;
+        Ok(Setup { agents: self.fleet.as_ref().map(|own| own.agents), ..setup })
     }
 
     /// Takes the privileges of these cases, and checks that this machine can do the `largest`: with
@@ -228,8 +253,14 @@ impl Runner<'_> {
     ) -> Result<(Privileges, u32), Stop> {
         let privileges = Privileges::take(cases, &*self.watcher())?;
         preflight::may_load(largest, self.may_load)?;
-        let shards = preflight::shards(largest, shards);
-        preflight::examine(&self.catalogue, largest, shards)?;
+        let Some(request) = &self.fleet else {
+            let shards = preflight::shards(largest, shards);
+            preflight::examine(&self.catalogue, largest, shards)?;
+            return Ok((privileges, shards));
+        };
+        // Agents know the limits of their own hosts.
+        let shards = fitness::shards(request.agents, shards, preflight::shards(largest, None))?;
+        preflight::check_shards(largest, shards)?;
         Ok((privileges, shards))
     }
 

@@ -107,7 +107,7 @@ impl Run {
         let trial = format!("{}-{}", next.case, next.repetition);
         let point = self.point(next.case);
         if !is_cut_short && self.draw(next, 1) < 100 {
-            return Event::TrialFailed { trial, point, error: "no".to_owned() };
+            return Event::TrialFailed { trial, point, error: "no".to_owned(), is_repeated: false };
         }
         let value = point["load.connections"].as_f64().unwrap();
         let load = value + self.draw(next, 2) as f64 / 100.0;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use weigh_model::protocol::Invalid;
 
 use super::LaunchOptions;
+use crate::allow::AllowList;
 
 /// Checks what all launchers need.
 pub(super) fn all(options: &LaunchOptions) -> Result<(), Invalid> {
@@ -17,9 +18,8 @@ pub(super) fn all(options: &LaunchOptions) -> Result<(), Invalid> {
         let problem = "without it the agents may load nothing";
         return Err(Invalid::new("--may-load", problem, "type --may-load HOST:PORT"));
     }
-    for address in &options.may_load {
-        plain("--may-load", address, "type HOST:PORT")?;
-    }
+    AllowList::parse(&options.may_load)
+        .map_err(|problem| Invalid::new("--may-load", problem, "type HOST:PORT"))?;
     if let Some(name) = &options.fleet_name {
         fleet_name(name)?;
     }

@@ -158,38 +158,41 @@ proptest! {
     #[test]
     fn words_stay_what_they_are(text in "[^\\p{C}\\-][^\\p{C}]{0,24}") {
         let own = LaunchOptions {
-            may_load: vec![text.clone()],
+            may_load: vec!["broker:*".to_owned()],
             binary: text.clone().into(),
             image: Some(text.clone()),
             hosts: vec!["one".to_owned()],
             ..LaunchOptions::new(1, "nats://bus:4222")
         };
-        let expected = ["--may-load", &text, "--once"];
 
         let job = read(&own.print(Launcher::Kubernetes).unwrap());
         let container = &job["spec"]["template"]["spec"]["containers"][0];
         prop_assert_eq!(&container["image"], &text);
         let args: Vec<String> = words(&container["args"]).iter().map(|word| expanded(word)).collect();
-        prop_assert_eq!(&args[3..], &expected[..]);
+        prop_assert_eq!(&args[3..], &["--may-load", "broker:*", "--once"][..]);
         prop_assert_eq!(expanded(words(&container["command"])[0]), text.clone());
 
+        // In Kubernetes these are keys of a Secret.
+        let kind = CredentialsKind::Token;
+        let place = text.clone();
+        let own = LaunchOptions { credentials: Some(Credentials { kind, place }), ..own };
         let compose = read(&own.print(Launcher::Compose).unwrap());
         let service = &compose["services"]["agent-0000"];
-        let command: Vec<String> =
-            words(&service["command"]).iter().map(|word| expanded(word)).collect();
-        prop_assert_eq!(&command[3..6], &expected[..]);
+        prop_assert_eq!(expanded(words(&service["entrypoint"])[0]), text.clone());
+        let file = compose["secrets"]["bus-credentials"]["file"].as_str().unwrap();
+        prop_assert_eq!(expanded(file), text.clone());
         prop_assert_eq!(expanded(service["image"].as_str().unwrap()), text.clone());
 
         let slurm = own.print(Launcher::Slurm).unwrap();
         let last = shell_words(&slurm).pop().unwrap();
         prop_assert_eq!(&last[0], &text);
-        prop_assert_eq!(&last[4..], &expected[..]);
+        prop_assert_eq!(&last[4..6], &["--token-file", &text][..]);
 
         let ssh = own.print(Launcher::Ssh).unwrap();
         let start = shell_words(&ssh).into_iter().find(|line| line.len() == 3 && line[1] == "one");
         let remote = shlex::split(&start.unwrap()[2]).unwrap();
         prop_assert_eq!(&remote[0], &text);
-        prop_assert_eq!(&remote[4..7], &expected[..]);
+        prop_assert_eq!(&remote[4..6], &["--token-file", &text][..]);
     }
 }
 

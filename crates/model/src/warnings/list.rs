@@ -75,6 +75,12 @@ warnings! {
         "a quantile beyond the data depends on a few messages"
         "send more messages (-n; in a plan load.messages); lower percentiles need fewer"
         "methodology.md#6-the-rules-l01-to-l20";
+    BelowClockBound(what: String) "L20" Warning
+        ["{}", what]
+        "such a time is mostly the difference of the clocks of two hosts: it is not reported"
+        "keep each message on one host (--topology pairs), or use figures of one clock: response \
+         and service time"
+        "methodology.md#6-the-rules-l01-to-l20";
     QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Warning
         ["{}: {} and all higher quantiles are in the lost share: infinite", time, quantile]
         "percentiles of delivered messages alone would be too optimistic"

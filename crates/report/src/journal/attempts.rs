@@ -71,6 +71,7 @@ fn trial(event: &Event) -> Option<&str> {
         Event::Activity(activity) => Some(&activity.trial),
         Event::TcpSample(sample) => Some(&sample.trial),
         Event::BackgroundRan(ran) => Some(&ran.trial),
+        Event::FleetRan(ran) => Some(&ran.trial),
         Event::EnergyMeasured(measured) => Some(&measured.trial),
         Event::TrialFinished(result) => Some(&result.trial),
         _ => None,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::document::escape;
 use crate::figures::bytes;
 use crate::summary::Summary;
+use crate::view::fleet;
 
 /// Facts about the page's source that only the run's folder knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,12 @@ pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
             let value = escape(value);
             let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
         }
+    }
+    for (row, line) in fleet::lines(summary, false).iter().enumerate() {
+        let name =
+            if row == 0 { fleet::title(summary, false).unwrap_or_default() } else { String::new() };
+        let (name, value) = (escape(&name), escape(line));
+        let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
     }
     html.push_str("</tbody></table>\n");
     let mut targets: Vec<&str> = summary.cells.iter().map(|cell| cell.target.as_str()).collect();

@@ -8,6 +8,7 @@ use super::cell::Failure;
 use super::course::Courses;
 use super::document::{Run, SUMMARY_SCHEMA, Summary};
 use super::energy::Energies;
+use super::fleet;
 use super::threshold::{Answer, Threshold};
 use super::trials::finished_trials;
 use super::{
@@ -119,6 +120,7 @@ fn run(started: &RunStarted, events: &[Event]) -> Run {
         Event::RunFinished { outcome } => Some(outcome.clone()),
         _ => None,
     });
+    let (hosts, start_skew_bound_ns) = fleet::from_events(events);
     Run {
         id: started.id.clone(),
         started: started.started.clone(),
@@ -127,6 +129,8 @@ fn run(started: &RunStarted, events: &[Event]) -> Run {
         host: started.host.clone(),
         plan: started.plan.clone(),
         meter: energy::meter(events),
+        hosts,
+        start_skew_bound_ns,
     }
 }
 
@@ -135,7 +139,7 @@ fn failures(events: &[Event], trials: &[&TrialFinished]) -> Vec<Failure> {
     let finished: BTreeSet<&str> = trials.iter().map(|trial| trial.trial.as_str()).collect();
     let mut failures: Vec<Failure> = Vec::new();
     for event in events {
-        if let Event::TrialFailed { trial, point, error } = event
+        if let Event::TrialFailed { trial, point, error, .. } = event
             && !finished.contains(trial.as_str())
         {
             failures.retain(|known| known.trial != *trial);

@@ -10,6 +10,7 @@ use weigh_model::plan::Plan;
 use super::answer_line::AnswerLine;
 use super::cell::{Cell, Failure};
 use super::comparison::{Comparison, Multiplicity};
+use super::fleet::GeneratorHost;
 use super::interference::Interference;
 use super::ladder::Ladder;
 use super::limit::Limit;
@@ -80,6 +81,13 @@ pub struct Run {
     #[schemars(with = "Option<MeterShape>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<MeterChosen>,
+    /// The hosts of the fleet that generated the load, by rank; absent if `host` generated it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<GeneratorHost>,
+    /// Within a trial, no two hosts of the fleet started further apart, nanoseconds; absent without
+    /// a fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_skew_bound_ns: Option<u64>,
 }
 
 impl Summary {

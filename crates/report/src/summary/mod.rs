@@ -13,6 +13,7 @@ mod decisions;
 pub mod document;
 pub(crate) mod energy;
 pub(crate) mod figure_text;
+pub mod fleet;
 pub(crate) mod headlines;
 pub mod interference;
 pub mod judging;

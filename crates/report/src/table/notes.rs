@@ -14,7 +14,7 @@ use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
 use crate::terminal::{Extent, RED, RESET, Style, wrap};
 use crate::view::columns::{ELSEWHERE, lag_shares};
 use crate::view::thresholds::sentences;
-use crate::view::{energy, interference, late, radio, signs, stalled, too_early, verdicts};
+use crate::view::{energy, fleet, interference, late, radio, signs, stalled, too_early, verdicts};
 
 /// All notes under a table, each block after an empty line; empty blocks are left out. Signs are
 /// explained where `table` has them.
@@ -23,6 +23,7 @@ pub(crate) fn below(table: &str, summary: &Summary, style: Style) -> String {
     let rules = rules(not_compared.iter().chain(&warnings));
     let blocks = [
         legend(table, summary, style),
+        hosts(summary, style),
         scenes(summary, style),
         energy::notes(summary, table.contains('±')),
         losses(summary, style.is_ascii),
@@ -69,6 +70,12 @@ fn legend(table: &str, summary: &Summary, style: Style) -> Vec<String> {
         lines.push("times and rates are means over repetitions, messages are sums".to_owned());
     }
     lines
+}
+
+/// The hosts that generated the load, if a fleet did.
+fn hosts(summary: &Summary, style: Style) -> Vec<String> {
+    let Some(title) = fleet::title(summary, style.is_ascii) else { return Vec::new() };
+    titled(&title, capped(fleet::lines(summary, style.is_ascii), LINES_MAX))
 }
 
 /// Figures with a part that is the generator's own lateness, cell by cell.

@@ -3,6 +3,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod energy;
+pub(crate) mod fleet;
 pub(crate) mod interference;
 pub(crate) mod late;
 pub(crate) mod meeting;

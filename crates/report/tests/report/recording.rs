@@ -146,6 +146,7 @@ fn a_resumed_run_counts_every_trial_once_and_drops_earlier_failures() {
         trial: trial.trial.clone(),
         point: told.point(),
         error: "the target did not start".to_owned(),
+        is_repeated: false,
     };
     let events = [started("constant"), begun, failed, finished.clone(), finished];
     let summary = Summary::from_events(&events).unwrap();
@@ -163,7 +164,7 @@ fn the_journal_page_documents_every_event_with_lines_that_are_read() {
         .iter()
         .map(|event| serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(kinds.len(), 22, "{kinds:?}");
+    assert_eq!(kinds.len(), 24, "{kinds:?}");
     // Every key that the model writes must be named on the page.
     for event in run().iter().chain(&events) {
         let value = serde_json::to_value(event).unwrap();

@@ -168,6 +168,7 @@ pub(crate) fn run() -> Vec<Event> {
         trial: "tcp-1".to_owned(),
         point: failed.point(),
         error: "the port 1883 is in use; stop what listens there or give another".to_owned(),
+        is_repeated: false,
     });
     events.push(Event::RunFinished { outcome: "interrupted".to_owned() });
     events

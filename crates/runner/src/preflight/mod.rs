@@ -165,7 +165,10 @@ fn started(case: &Case) -> Vec<String> {
 }
 
 /// A closed loop that waits for deliveries needs publishers and subscribers in one shard.
-fn check_shards(cases: &[Case], shards: u32) -> Result<(), Stop> {
+///
+/// # Errors
+/// The case, and what to type instead.
+pub fn check_shards(cases: &[Case], shards: u32) -> Result<(), Stop> {
     let waits_for_delivery = |case: &Case| {
         case.load.delivers()
             && !case.load.arrival.is_open()

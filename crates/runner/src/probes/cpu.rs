@@ -55,7 +55,9 @@ impl Probe for Cpu {
         let recording = self.sighted.recording.take();
         let usage =
             target_usage::usage(recording.as_ref(), outcome, epoch_ns, (window.from, window.to));
-        let is_elsewhere = self.sighted.is_elsewhere;
+        let fleet = trial.options.fleet;
+        let is_elsewhere = self.sighted.is_elsewhere
+            || fleet.is_some_and(|part| !part.hosts.are_on_this_machine());
         trial.observed.usage = usage.map(|(usage, host)| target_use(&usage, &host, is_elsewhere));
         let (before, end) = self.memory;
         // Memory that an earlier trial freed is reused without a visible increase.

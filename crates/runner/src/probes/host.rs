@@ -29,8 +29,9 @@ impl Probe for Host {
 
     fn settle(&mut self, trial: &mut TrialContext<'_>, _out: &mut Outcome) -> Result<(), Stop> {
         let (before, end) = self.memory;
-        trial.observed.generator_bytes =
-            before.zip(end).map(|(before, end)| end.saturating_sub(before));
+        // The memory of agents is not that of this process.
+        let own = before.zip(end).filter(|_| trial.options.fleet.is_none());
+        trial.observed.generator_bytes = own.map(|(before, end)| end.saturating_sub(before));
         Ok(())
     }
 

@@ -32,6 +32,7 @@ pub mod cpu;
 pub mod emulated;
 pub mod energy;
 pub mod external_meter;
+pub mod fleet;
 pub mod hop_files;
 pub mod host;
 pub mod listeners;
@@ -78,4 +79,5 @@ pub const PROBES: &[Entry] = &[
     entry("background", fresh::<background::BackgroundLoad>,     [0, 3, 0,  0, 0, 0, 1, 0, 6]),
     entry("emulated",   fresh::<emulated::Emulated>,             [1, 4, 0,  0, 0, 10, 6, 1, 0]),
     entry("room",       fresh::<room::Room>,                     [0, 0, 6,  5, 0, 9, 0, 0, 0]),
+    entry("fleet",      fresh::<fleet::Fleet>,                   [0, 0, 0,  0, 0, 0, 0, 0, 8]),
 ];

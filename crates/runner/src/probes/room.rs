@@ -59,8 +59,10 @@ impl Room {
         let both = self.began.zip(self.ended);
         let waiting = both.map_or(0, |(from, to)| to.waiting.saturating_sub(from.waiting));
         let addresses = sources(trial.trial, address).len().max(1) as u64;
-        let ports = self.ports.filter(|_| address.is_ipv4());
-        let has_hosts = trial.lease.target.scene.is_some();
+        // Ports and queues of agents are those of other hosts.
+        let is_elsewhere = trial.options.fleet.is_some();
+        let ports = self.ports.filter(|_| address.is_ipv4() && !is_elsewhere);
+        let has_hosts = trial.lease.target.scene.is_some() || is_elsewhere;
         Observed {
             descriptors: self.descriptors.map(of),
             ports: ports.map(|of_one| Use {

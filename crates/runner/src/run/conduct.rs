@@ -100,13 +100,15 @@ impl Experiment<'_> {
             baseline: self.baselines.calibrations(),
             energy: self.energy.clone(),
         })))?;
+        self.note_hosts(&mut chronicle)?;
         self.carry_out(folder, chronicle, &interrupts, work)
     }
 
     /// The baselines of the kinds of load in this run, on this machine and build.
     fn calibrate(&self, interrupts: &Interrupts) -> Vec<Calibration> {
         // In network namespaces, generator and target no longer share this loopback.
-        if !matches!(self.privileges, Privileges::Loopback) {
+        // What this machine reaches is no measure of a fleet.
+        if !matches!(self.privileges, Privileges::Loopback) || self.fleet.is_some() {
             return Vec::new();
         }
         let kinds: Vec<Kind> = self.cases.iter().filter_map(Kind::of).collect();
@@ -152,7 +154,8 @@ impl Experiment<'_> {
         self.metering = Metering::open(&self.plan.observe)?;
         self.lookouts = Observers::open(&self.plan.observe.target, &self.cases)?;
         self.show_live(&folder);
-        let mut chronicle = RunHistory::new(RunRecord::new(journal, &events), sequence);
+        let mut chronicle =
+            RunHistory::new(RunRecord::new(journal, &events), sequence).after(&events);
         chronicle.put_down(Event::RunResumed(Box::new(RunResumed {
             at: rfc3339(SystemTime::now()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -162,10 +165,17 @@ impl Experiment<'_> {
         for decision in untold {
             chronicle.put_down(decision)?;
         }
+        self.note_hosts(&mut chronicle)?;
         match is_search {
             true => self.carry_out(folder, chronicle, &interrupts, trials::go_on),
             false => self.carry_out(folder, chronicle, &interrupts, follow_the_plan),
         }
+    }
+
+    /// Records the hosts of the fleet, if there is one.
+    fn note_hosts(&self, chronicle: &mut RunHistory) -> Result<(), Stop> {
+        let Some(fleet) = &self.fleet else { return Ok(()) };
+        chronicle.put_down(Event::FleetPlaced(Box::new(fleet.placed(self.shards)?)))
     }
 
     /// Writes every second of the run to its live file from now on.

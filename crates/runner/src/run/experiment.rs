@@ -14,6 +14,7 @@ use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
+use crate::fleet::hosts::Hosts;
 use crate::interrupts::Interrupts;
 use crate::probes::metering::Metering;
 use crate::run::baseline::Baselines;
@@ -71,6 +72,8 @@ pub struct Experiment<'e> {
     pub lookouts: Observers,
     /// Coefficients of modelled energy, if it is asked for.
     pub energy: Option<Box<EnergyBasis>>,
+    /// The agents that generate the load, if this process does not.
+    pub fleet: Option<Hosts>,
 }
 
 /// Context of a run that does not depend on its plan.
@@ -200,6 +203,7 @@ impl<'e> Experiment<'e> {
             metering: Metering::default(),
             lookouts: Observers::default(),
             energy: None,
+            fleet: None,
         })
     }
 

@@ -1,5 +1,7 @@
 //! Events of a run: written to its record, and passed to the sequence that decides the next trial.
 
+use std::collections::HashMap;
+
 use crate::scheduler::Sequence;
 use weigh_model::event::{Event, Interval};
 use weigh_report::RecordError;
@@ -11,6 +13,8 @@ use crate::run::run_record::RunRecord;
 pub struct RunHistory {
     record: RunRecord,
     decided: Vec<Event>,
+    /// Number of attempts by trial.
+    attempts: HashMap<String, u32>,
     /// The state after these events.
     pub sequence: Sequence,
 }
@@ -18,7 +22,24 @@ pub struct RunHistory {
 impl RunHistory {
     /// Starts with a record whose events are known to `sequence`.
     pub fn new(record: RunRecord, sequence: Sequence) -> RunHistory {
-        RunHistory { record, decided: Vec::new(), sequence }
+        RunHistory { record, decided: Vec::new(), attempts: HashMap::new(), sequence }
+    }
+
+    /// Counts the attempts in these events of an earlier session.
+    pub fn after(mut self, events: &[Event]) -> RunHistory {
+        events.iter().for_each(|event| self.count_attempt(event));
+        self
+    }
+
+    /// Number of the last attempt at this trial, from 1; 0 if there is none.
+    pub fn attempt(&self, trial: &str) -> u32 {
+        self.attempts.get(trial).copied().unwrap_or(0)
+    }
+
+    fn count_attempt(&mut self, event: &Event) {
+        if let Event::TrialStarted { trial, .. } = event {
+            *self.attempts.entry(trial.clone()).or_default() += 1;
+        }
     }
 
     /// Adds an event, and the events that follow from it. A full disk does not affect the result.
@@ -52,6 +73,7 @@ impl RunHistory {
     /// # Errors
     /// A record that cannot be written.
     pub fn put_down(&mut self, event: Event) -> Result<(), Stop> {
+        self.count_attempt(&event);
         self.record.note(event)
     }
 

@@ -112,7 +112,7 @@ impl<'s> Session<'s> {
             repetition: next.repetition,
             at_ns: Some(began.0),
         })?;
-        let stop = match self.weigh(next.case, trial) {
+        let stop = match self.weigh(next.case, trial, began) {
             Ok(()) => {
                 self.tell_ends();
                 self.scales.display.trial_done();
@@ -129,7 +129,7 @@ impl<'s> Session<'s> {
         }
         self.scales.display.say(&format!("{name}: {stop}"));
         let error = stop.to_string();
-        self.chronicle.note(Event::TrialFailed { trial: id, point, error })?;
+        self.chronicle.note(Event::TrialFailed { trial: id, point, error, is_repeated: false })?;
         self.first_failure.get_or_insert(stop);
         self.scales.display.trial_done();
         Ok(())
@@ -163,10 +163,11 @@ impl<'s> Session<'s> {
         self.scales.interrupts.exit().is_none()
     }
 
-    fn weigh(&mut self, place: usize, trial: Trial) -> Result<(), Stop> {
+    fn weigh(&mut self, place: usize, trial: Trial, began: Nanos) -> Result<(), Stop> {
         let case = &self.scales.experiment.cases[place];
         let is_new = !self.shown.contains(&place);
-        let followed = self.scales.weigh(case, trial, &mut self.targets, is_new, self.chronicle)?;
+        let followed =
+            self.scales.weigh((case, began), trial, &mut self.targets, is_new, self.chronicle)?;
         followed.write(|event| {
             if matches!(event, Event::SessionPackets(_)) {
                 self.shown.insert(place);

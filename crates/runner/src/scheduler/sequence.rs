@@ -154,6 +154,8 @@ impl Sequence {
                 Some(case) => self.finished(case, result),
                 None => Vec::new(),
             },
+            // The next attempt decides.
+            Event::TrialFailed { is_repeated: true, .. } => Vec::new(),
             Event::TrialFailed { trial, .. } => match self.begun.get(trial) {
                 Some(&(case, repetition)) => self.done(case, repetition, None),
                 None => Vec::new(),

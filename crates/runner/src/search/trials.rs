@@ -251,14 +251,16 @@ impl SearchSession<'_> {
         let trial = self.identify(lane, &case);
         let id = trial.id.clone();
         self.announce(&case, kind.unit(), request);
+        let at = self.before + Nanos(self.began.elapsed().as_nanos() as u64);
         self.chronicle.put_down(Event::TrialStarted {
             trial: id.clone(),
             point: case.point.clone(),
             repetition: trial.repetition,
-            at_ns: Some(self.before.0 + self.began.elapsed().as_nanos() as u64),
+            at_ns: Some(at.0),
         })?;
         self.targets.await_counters(worth_waiting(&lane.search, request));
-        let weighed = self.scales.weigh(&case, trial, &mut self.targets, false, self.chronicle);
+        let weighed =
+            self.scales.weigh((&case, at), trial, &mut self.targets, false, self.chronicle);
         self.scales.display.trial_done();
         let elapsed = Nanos(began.elapsed().as_nanos() as u64);
         let goals = &lane.search.goals;
@@ -324,7 +326,8 @@ impl SearchSession<'_> {
     ) -> Result<TrialResult, Stop> {
         self.scales.display.say(&format!("{}: {stop}", case.title()));
         let (trial, point, error) = (id.to_owned(), case.point.clone(), stop.to_string());
-        self.chronicle.put_down(Event::TrialFailed { trial, point, error: error.clone() })?;
+        let failed = Event::TrialFailed { trial, point, error: error.clone(), is_repeated: false };
+        self.chronicle.put_down(failed)?;
         self.first_failure.get_or_insert(stop);
         Ok(TrialResult {
             load: request.load,

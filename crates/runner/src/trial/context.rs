@@ -12,6 +12,7 @@ use weigh_model::background::Background;
 use weigh_model::body::Composer;
 use weigh_model::energy::Span;
 use weigh_model::event::Event;
+use weigh_model::fleet::FleetRan;
 use weigh_model::headroom::Observed;
 use weigh_model::protocol::Dial;
 use weigh_model::{Emulation, Load, Nanos, Trial, Warning};
@@ -23,6 +24,7 @@ use weigh_testbed::pinning::Pinning;
 use crate::case::background::BackgroundCase;
 use crate::case::lanes::Lane;
 use crate::exit::{Exit, Stop};
+use crate::fleet::hosts::Hosts;
 use crate::interrupts::Interrupts;
 use crate::probes::codec_counts::CodecCounts;
 use crate::probes::listeners::Heard;
@@ -60,6 +62,19 @@ pub struct TrialOptions<'s> {
     pub emulate: &'s [Emulation],
     /// The second workload, if there is one.
     pub background: Option<Arc<BackgroundCase>>,
+    /// The agents that generate the load, if this process does not.
+    pub fleet: Option<FleetPart<'s>>,
+}
+
+/// The part of a fleet in a trial.
+#[derive(Clone, Copy)]
+pub struct FleetPart<'s> {
+    /// The agents.
+    pub hosts: &'s Hosts,
+    /// The run's id.
+    pub run: &'s str,
+    /// Number of the attempt at the trial, from 1.
+    pub attempt: u32,
 }
 
 /// A trial as its probes see it.
@@ -149,6 +164,8 @@ pub struct Findings {
     pub unwritten: Option<RecordError>,
     /// Counts of the target since its start; absent if unknown.
     pub counted: Option<Counted>,
+    /// Record of the hosts that generated the load, if it was a fleet.
+    pub hosts: Option<FleetRan>,
 }
 
 impl TrialOptions<'_> {

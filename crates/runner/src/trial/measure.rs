@@ -4,7 +4,7 @@
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use weigh_engine::generator::{Generator, TrialObserver};
+use weigh_engine::generator::TrialObserver;
 use weigh_engine::job::{Failure, Job, Progress};
 use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::Outcome;
@@ -21,12 +21,14 @@ use weigh_testbed::pinning::Pinning;
 use crate::case::lanes::Lane;
 use crate::case::material::{self, Material, composer};
 use crate::exit::{Exit, Stop};
+use crate::fleet::work::{Generated, Work};
 use crate::probe::{Edge, Entry, Phase, Probes};
 use crate::probes::PROBES;
 use crate::targets::addresses::{resolve, sources};
 use crate::targets::hosts;
 use crate::targets::pool::{Counted, Lease, Targets};
 use crate::trial::context::{Client, Clock, Findings, TrialContext, TrialOptions, Window};
+use crate::trial::generate::LoadPlace;
 use crate::trial::news::TrialNews;
 use crate::trial::series::reported_every;
 use crate::trial::unanswered::{check_answered, failure, unreached};
@@ -112,7 +114,11 @@ fn context<'t>(
     let client = Client::of(lane, trial)?;
     let mut observed = Observations::unwatched(lane.protocol.guarantee(&lane.settings), "");
     observed.carries = lane.protocol.carries(&lane.settings);
-    observed.shared_cores = options.pinning.shared;
+    observed.shared_cores = match options.fleet {
+        // Agents on the target's machine run on any of its cores.
+        Some(part) => !lane.is_foreign() && part.hosts.are_on_this_machine(),
+        None => options.pinning.shared,
+    };
     observed.asked_terms = lane.protocol.asks(&lane.settings);
     let window = trial.load.window.map(|window| ("receive_maximum", u64::from(window)));
     observed.asked_terms.extend(window);
@@ -144,13 +150,21 @@ fn weigh(
     probes.try_each(Phase::Begin, |probe| probe.begin(&mut trial))?;
     let job = Arc::new(job(&mut trial, material, object)?);
     let watch = Arc::new(Watch::new(&trial, probes));
-    let mut outcome = generate(&job, &trial, &watch);
+    let generated = generate(&job, &trial, material, &watch);
     trial.window = watch.window.lock().map(|window| *window).unwrap_or_default();
+    let mut outcome = generated.map(|Generated { outcome, hosts }| {
+        trial.found.hosts = hosts;
+        outcome
+    });
     probes.each(Phase::End, |probe| probe.end(&mut trial, outcome.as_mut().ok()));
+    let is_of_fleet = trial.options.fleet.is_some();
     let running = &mut trial.lease.target.running;
     let mut outcome = outcome.map_err(|error| {
         let hindrance = trial.found.hindrance.as_deref();
-        running.died(trial.lane).unwrap_or_else(|| unreached(error, trial.lane, hindrance))
+        running.died(trial.lane).unwrap_or_else(|| match error {
+            Failure::Ourselves(text) if is_of_fleet => Stop::new(Exit::Generator, text),
+            error => unreached(error, trial.lane, hindrance),
+        })
     })?;
     if running.ended().is_none() {
         check_answered(&outcome, &job).map_err(|error| failure(error, trial.lane))?;
@@ -218,28 +232,31 @@ fn job(
     })
 }
 
-/// Makes the load, from the generator's network namespace if it has one.
+/// Makes the load, here or by a fleet.
 fn generate(
     job: &Arc<Job>,
     trial: &TrialContext<'_>,
+    material: &Material,
     watch: &Arc<Watch>,
-) -> Result<Outcome, Failure> {
+) -> Result<Generated, Failure> {
     let observer: Arc<dyn TrialObserver> = Arc::clone(watch) as Arc<dyn TrialObserver>;
-    let epoch = trial.clock.epoch;
-    let start = || Generator::start(Arc::clone(job), 0..job.shards, epoch, &observer);
-    let generator = match &trial.lease.target.scene {
-        None => start()?,
-        Some(scene) => {
-            let ourselves = |error: &dyn std::fmt::Display| Failure::Ourselves(error.to_string());
-            let host = scene.host(hosts::GENERATOR).map_err(|error| ourselves(&error))?;
-            host.inside(|| Ok(start())).map_err(|error| ourselves(&error))??
-        }
+    let fleet = trial.options.fleet;
+    let place = match fleet {
+        Some(part) => LoadPlace::Fleet(part.hosts),
+        None => LoadPlace::Here(trial.lease.target.scene.as_ref()),
     };
-    let interrupts = trial.options.interrupts;
-    interrupts.arm(generator.stopper());
-    let outcome = generator.finish();
-    interrupts.disarm();
-    outcome
+    let made = trial.targets.vault().authority();
+    let work = Work {
+        run: fleet.map_or("", |part| part.run),
+        attempt: fleet.map_or(1, |part| part.attempt),
+        job,
+        body: &material.body,
+        authority: made.filter(|_| !trial.lane.is_foreign()),
+        epoch_ns: trial.clock.monotonic_ns,
+        unix_ns: trial.clock.unix_ns,
+        interrupts: trial.options.interrupts,
+    };
+    place.generate(job, &work, trial.clock.epoch, &observer)
 }
 
 /// Hooks in the generator's threads at the borders of the window.

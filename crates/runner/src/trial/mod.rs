@@ -1,6 +1,7 @@
 //! One trial: its target, its load, its observations, and its record.
 
 pub mod context;
+pub mod generate;
 pub mod identity;
 pub mod live;
 pub mod measure;

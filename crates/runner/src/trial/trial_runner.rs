@@ -1,23 +1,26 @@
 //! Runs one trial of a run, and follows it.
 
 use std::sync::mpsc;
+use std::time::Instant;
 
 use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::headroom::Observed;
-use weigh_model::{Condition, Trial};
+use weigh_model::{Condition, Nanos, Trial};
 use weigh_report::summary::quantiles;
 use weigh_report::{RecordError, RunFolder, exports};
 use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
+use crate::fleet::hosts::Hosts;
+use crate::fleet::lost;
 use crate::interrupts::Interrupts;
 use crate::run::baseline::Bench;
 use crate::run::experiment::Experiment;
 use crate::run::history::{RunHistory, not_recorded};
 use crate::targets::hosts::Stage;
 use crate::targets::pool::Targets;
-use crate::trial::context::TrialOptions;
+use crate::trial::context::{FleetPart, TrialOptions};
 use crate::trial::live::{Heard, Live};
 use crate::trial::measure::{self, Weighed};
 use crate::trial::series::Series;
@@ -69,13 +72,49 @@ impl TrialOutcome {
 }
 
 impl TrialRunner<'_> {
-    /// Runs one trial of `case` on a target that `targets` starts or has kept. With `shows_session`
-    /// and a captured wire, one session is recorded packet by packet. Intervals go to the history
-    /// while it runs; other events are left to the caller.
+    /// Runs one trial of `case` on a target that `targets` starts or has kept; it began at this
+    /// moment of the run's clock. With `shows_session` and a captured wire, one session is recorded
+    /// packet by packet. Intervals go to the history while it runs; other events are left to the
+    /// caller. If an agent of a fleet is lost, the trial is repeated as often as the user permits.
     ///
     /// # Errors
     /// A trial that could not run.
     pub fn weigh(
+        &self,
+        (case, began): (&Case, Nanos),
+        trial: Trial,
+        targets: &mut Targets,
+        shows_session: bool,
+        chronicle: &mut RunHistory,
+    ) -> Result<TrialOutcome, Stop> {
+        let clock = Instant::now();
+        let mut retries = self.experiment.fleet.as_ref().map_or(0, Hosts::retries);
+        loop {
+            let done = self.attempt(case, trial.clone(), targets, shows_session, chronicle);
+            let Err(stop) = &done else { return done };
+            let is_over = retries == 0 || self.interrupts.exit().is_some();
+            if is_over || !lost::is_worth_repeating(stop) {
+                return done;
+            }
+            retries -= 1;
+            self.display.say(&format!("{}: {stop}; repeating the trial", case.title()));
+            let (id, point) = (trial.id.clone(), trial.point.clone());
+            chronicle.put_down(Event::TrialFailed {
+                trial: id.clone(),
+                point: point.clone(),
+                error: stop.to_string(),
+                is_repeated: true,
+            })?;
+            chronicle.put_down(Event::TrialStarted {
+                trial: id,
+                point,
+                repetition: trial.repetition,
+                at_ns: Some(began.0 + clock.elapsed().as_nanos() as u64),
+            })?;
+        }
+    }
+
+    fn attempt(
         &self,
         case: &Case,
         trial: Trial,
@@ -114,6 +153,11 @@ impl TrialRunner<'_> {
             say: &|text| self.display.note(text),
             emulate: &observe.emulate,
             background: case.background.clone(),
+            fleet: self.experiment.fleet.as_ref().map(|hosts| FleetPart {
+                hosts,
+                run: self.folder.id(),
+                attempt: chronicle.attempt(&id).max(1),
+            }),
         };
         let mut sink = |interval| chronicle.note_interval(interval);
         let live = Live {

@@ -1,0 +1,306 @@
+//! The agents of a run: gathered before it begins, and asked to generate the load of each trial.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weigh_engine::generator::TrialObserver;
+use weigh_engine::job::Failure;
+use weigh_engine::outcome::{Outcome, ShardOutcome};
+use weigh_engine::send_lags::SendLags;
+use weigh_fleet::{
+    Authority, BusOptions, Fleet, FleetError, FleetOptions, FleetOutcome, HostPart, Member, Order,
+    Secrets, Target,
+};
+use weigh_model::fleet::{FleetHost, FleetPlaced, FleetRan, HostRan};
+use weigh_model::{Load, Trial, tls};
+
+use crate::case::Case;
+use crate::exit::{Exit, Stop};
+use crate::fleet::request::{BusChoice, FleetRequest};
+use crate::fleet::work::{Generated, Work};
+use crate::watcher::Watcher;
+
+/// True: this build has fleets.
+pub const IS_BUILT: bool = true;
+
+/// The agents of a run. They are free again when it is dropped.
+pub struct Hosts {
+    fleet: Fleet,
+    request: FleetRequest,
+    version: String,
+}
+
+impl Hosts {
+    /// Waits for the agents that were asked for; `version` is that of this program, which they must
+    /// have too.
+    ///
+    /// # Errors
+    /// An option that is wrong, a bus that cannot be used, and agents that are missing.
+    pub fn gather(
+        request: &FleetRequest,
+        version: String,
+        watcher: &dyn Watcher,
+    ) -> Result<Hosts, Stop> {
+        let options = FleetOptions {
+            bus: bus(&request.bus),
+            agents: request.agents,
+            wait: request.wait,
+            silence: SILENCE,
+            version: version.clone(),
+        };
+        let fleet = Fleet::gather(&options, &|text| watcher.say(text)).map_err(stop)?;
+        Ok(Hosts { fleet, request: request.clone(), version })
+    }
+
+    /// Number of repetitions of a trial in which an agent was lost.
+    pub fn retries(&self) -> u32 {
+        self.request.retries
+    }
+
+    /// Number of agents.
+    pub fn count(&self) -> u32 {
+        self.request.agents
+    }
+
+    /// Names of the agents that cannot reach a server on loopback of this process.
+    pub fn elsewhere(&self) -> Vec<String> {
+        let own = weigh_fleet::facts::place();
+        let members = self.fleet.members();
+        let others = members.into_iter().filter(|member| member.facts.place != own);
+        others.map(|member| words(&member)).collect()
+    }
+
+    /// True if all agents run on the machine of this process, in whatever network namespace.
+    pub fn are_on_this_machine(&self) -> bool {
+        let boot = weigh_observe::boot::id().unwrap_or_default();
+        let is_here = |member: &Member| member.facts.place.split('/').next() == Some(&*boot);
+        !boot.is_empty() && self.fleet.members().iter().all(is_here)
+    }
+
+    /// Refuses cases with secrets if others could read them on the bus.
+    ///
+    /// # Errors
+    /// The case, and what to type instead.
+    pub fn check_private(&self, cases: &[Case]) -> Result<(), Stop> {
+        let has_secrets = |case: &&Case| {
+            let settings = &case.lane.settings;
+            case.lane.credentials().is_some()
+                || (tls::is_on(settings) && !settings.text("tls_key").is_empty())
+        };
+        match cases.iter().find(has_secrets) {
+            Some(case) if !self.fleet.bus().is_private() => Err(Stop::usage(format!(
+                "--fleet: {} has a password or a key, which others could read on the bus\nhelp: \
+                 give the bus TLS and type --fleet tls://HOST:PORT --fleet-ca FILE",
+                case.title()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The hosts, and the shards that each runs of this number in all.
+    ///
+    /// # Errors
+    /// Fewer shards than agents.
+    pub fn placed(&self, shards: u32) -> Result<FleetPlaced, Stop> {
+        let members = self.fleet.members();
+        let placed = self.fleet.place(shards).map_err(stop)?;
+        let host = |placed: weigh_fleet::Placed| {
+            let member = members.iter().find(|member| member.rank == placed.rank);
+            let facts = member.map(|member| member.facts.clone()).unwrap_or_default();
+            FleetHost {
+                rank: placed.rank,
+                name: member.map(|member| member.name.clone()).unwrap_or_default(),
+                first_shard: placed.shards.start,
+                shards: placed.shards.end - placed.shards.start,
+                cores: facts.host.cores,
+                kernel: facts.host.kernel,
+                cpu: facts.host.cpu,
+                clock_source: facts.host.clock_source,
+                version: self.version.clone(),
+            }
+        };
+        let hosts = placed.into_iter().map(host).collect();
+        let named = &self.request.bus.name;
+        let fleet = if named.is_empty() { DEFAULT_NAME } else { named };
+        Ok(FleetPlaced { fleet: fleet.to_owned(), shards, hosts })
+    }
+
+    /// Lets the agents generate the load of a trial.
+    ///
+    /// # Errors
+    /// The first failure of a shard; [`Failure::Ourselves`] if an agent was lost or refuses its
+    /// part.
+    pub fn generate(
+        &self,
+        work: &Work<'_>,
+        observer: &Arc<dyn TrialObserver>,
+    ) -> Result<Generated, Failure> {
+        let job = work.job;
+        let order = self.order(work)?;
+        let secrets = secrets(&job.trial)?;
+        let mut arm = |stop: Box<dyn Fn() + Send + Sync>| work.interrupts.arm(stop);
+        let done = self.fleet.run(&order, secrets.as_ref(), work.epoch_ns, observer, &mut arm);
+        work.interrupts.disarm();
+        let FleetOutcome { shards, hosts, start_skew_bound_ns } = done?;
+        let records: Vec<Part> = hosts.iter().map(|host| Part::of(host, &shards)).collect();
+        let (load, confirms) = (job.load(), job.dial.confirms);
+        let outcome = Outcome::merge(shards, load, confirms, job.composer.is_marked());
+        let hosts = hosts.iter().zip(records).map(|(host, part)| ran(host, &part, &outcome, load));
+        let hosts = hosts.collect();
+        let ran = FleetRan { trial: job.trial.id.clone(), start_skew_bound_ns, hosts };
+        Ok(Generated { outcome, hosts: Some(ran) })
+    }
+
+    /// The trial as agents get it: without secrets, its files by hash.
+    fn order(&self, work: &Work<'_>) -> Result<Order, Failure> {
+        let job = work.job;
+        let ourselves = |error: FleetError| Failure::Ourselves(error.to_string());
+        let body = (!work.body.is_empty()).then(|| self.fleet.put_material(work.body)).transpose();
+        let trace = (!job.trace.is_empty()).then(|| self.fleet.put_trace(&job.trace)).transpose();
+        let endpoint = job.trial.endpoint.as_ref();
+        let endpoint = endpoint.ok_or_else(|| Failure::Ourselves("no endpoint".to_owned()))?;
+        let mut trial = job.trial.clone();
+        if work.authority.is_some() && trial.settings.text("tls_name").is_empty() {
+            // The name in certificates that are made for a run.
+            trial.settings.0.insert("tls_name".to_owned(), "localhost".to_owned());
+        }
+        Ok(Order {
+            run: work.run.to_owned(),
+            attempt: work.attempt,
+            target: Target {
+                scheme: endpoint.scheme.clone(),
+                host: endpoint.host.clone(),
+                port: endpoint.port,
+                path: endpoint.path.clone(),
+                address: job.address,
+            },
+            shards: job.shards,
+            every: Some(job.every),
+            unix_ns: work.unix_ns,
+            body: body.map_err(ourselves)?,
+            trace: trace.map_err(ourselves)?,
+            tls: authority(&trial, work)?,
+            trial,
+        })
+    }
+}
+
+/// The options of the bus for the crate that speaks to it.
+pub(super) fn bus(choice: &BusChoice) -> BusOptions {
+    let choice = choice.clone();
+    BusOptions {
+        url: choice.url,
+        name: choice.name,
+        nkey_seed: choice.nkey,
+        creds: choice.creds,
+        token: choice.token,
+        ca: choice.ca,
+        client_cert: None,
+    }
+}
+
+/// The error of a fleet, with its exit code.
+pub(super) fn stop(error: FleetError) -> Stop {
+    match error {
+        FleetError::Options(text) => Stop::usage(text),
+        FleetError::Bus(text) | FleetError::Agents(text) | FleetError::Store(text) => {
+            Stop::new(Exit::Generator, text)
+        }
+    }
+}
+
+fn words(member: &Member) -> String {
+    format!("agent {} ({})", member.rank, member.name)
+}
+
+/// The certificate authorities that clients trust, if they use TLS.
+fn authority(trial: &Trial, work: &Work<'_>) -> Result<Option<Authority>, Failure> {
+    if !tls::is_on(&trial.settings) {
+        return Ok(None);
+    }
+    let given = Some(trial.settings.text("tls_ca")).filter(|path| !path.is_empty());
+    let path = given.map(Path::new).or(work.authority.as_deref());
+    let pem = path.map(read).transpose()?;
+    Ok(Some(Authority { pem }))
+}
+
+/// What only the agents may know; `None` if there is no secret.
+fn secrets(trial: &Trial) -> Result<Option<Secrets>, Failure> {
+    let mut secrets = Secrets::default();
+    let credentials = trial.endpoint.as_ref().and_then(|own| own.credentials.clone());
+    if let Some(credentials) = credentials {
+        (secrets.user, secrets.password) = (credentials.user, credentials.password);
+    }
+    let settings = &trial.settings;
+    let certificate = Some(settings.text("tls_cert")).filter(|path| !path.is_empty());
+    if let Some(certificate) = certificate.filter(|_| tls::is_on(settings)) {
+        secrets.certificate_pem = read(Path::new(certificate))?;
+        secrets.key_pem = read(Path::new(settings.text("tls_key")))?;
+    }
+    Ok((secrets != Secrets::default()).then_some(secrets))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::Ourselves(format!("{}: cannot be read: {error}", path.display())))
+}
+
+/// What the shards of one host found, before they are put together with those of all hosts.
+struct Part {
+    sent: u64,
+    lags: SendLags,
+    /// Processor time of the busiest shard in the measured window, and until all was settled.
+    window_cpu_ns: u64,
+    cpu_ns: u64,
+}
+
+impl Part {
+    fn of(host: &HostPart, shards: &[ShardOutcome]) -> Part {
+        let own = shards.get(host.shards.start as usize..host.shards.end as usize);
+        let own = own.unwrap_or_default();
+        let busiest = |of: fn(&ShardOutcome) -> u64| own.iter().map(of).max().unwrap_or(0);
+        let mut lags = SendLags::default();
+        own.iter().for_each(|shard| lags.merge(&shard.recorder.lags));
+        Part {
+            sent: own.iter().map(|shard| shard.recorder.window.sent).sum(),
+            lags,
+            window_cpu_ns: busiest(|shard| shard.window_cpu.0),
+            cpu_ns: busiest(|shard| shard.cpu.0),
+        }
+    }
+}
+
+/// The record of one host in a trial with this outcome.
+fn ran(host: &HostPart, part: &Part, outcome: &Outcome, load: &Load) -> HostRan {
+    // The share of the busiest of all shards is known; that of this host is in proportion.
+    let (own, all) = match outcome.shards.recorder.window.window() {
+        Some(_) => (part.window_cpu_ns, outcome.window_cpu_max.0),
+        None => (part.cpu_ns, outcome.cpu_max.0),
+    };
+    let share = outcome.busy_share(load);
+    let percent = (all > 0).then(|| 100.0 * share * own as f64 / all as f64);
+    let lags = &part.lags.all;
+    HostRan {
+        rank: host.rank,
+        name: host.name.clone(),
+        first_shard: host.shards.start,
+        shards: host.shards.end - host.shards.start,
+        clock_offset_ns: host.offset_ns,
+        clock_bound_ns: host.clock_bound_ns,
+        clock_drift_ppm: host.drift_ppm,
+        start_slack_ns: host.start_slack_ns,
+        sent: part.sent,
+        cpu_percent: percent,
+        send_lag_ns_p99: lags.quantile(0.99).filter(|_| lags.count() >= LAGS_MIN),
+    }
+}
+
+/// Silence after which an agent is lost. It covers a bus that is cut for some seconds.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Name of a fleet without a name.
+const DEFAULT_NAME: &str = "default";
+
+/// Fewest messages that have a 99 % quantile.
+const LAGS_MIN: u64 = 100;

@@ -1,0 +1,317 @@
+//! Load from several processes: agents of the built program meet on a real NATS server, and load
+//! servers that are given by URL.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use weigh_model::live::{LIVE, Second};
+use weigh_report::Summary;
+
+use crate::rig::{Ended, Place, cells, figure, has, signal, until, wait, warnings};
+use crate::serving::Server;
+
+/// A NATS server with JetStream, which ends with its test.
+struct Bus {
+    child: Child,
+    url: String,
+}
+
+impl Bus {
+    /// `None`, and said, if there is no NATS server.
+    fn start(place: &Place) -> Option<Bus> {
+        if !has("nats-server") {
+            return None;
+        }
+        let folder = place.folder().join("nats");
+        std::fs::create_dir_all(&folder).expect("a folder of the bus");
+        let shown = folder.display().to_string();
+        let mut server = Command::new("nats-server");
+        server.env("PATH", std::env::var("PATH").unwrap_or_default() + ":/usr/sbin");
+        server.args(["-js", "-a", "127.0.0.1", "-p", "-1", "-sd", &shown]);
+        server.args(["--ports_file_dir", &shown]).stdin(Stdio::null());
+        server.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = server.spawn().expect("nats-server starts");
+        let ports = folder.join(format!("nats-server_{}.ports", child.id()));
+        let mut url = None;
+        until("the port of the bus", || {
+            let text = std::fs::read_to_string(&ports).unwrap_or_default();
+            let known: Option<Value> = serde_json::from_str(&text).ok();
+            url = known.and_then(|own| Some(own["nats"][0].as_str()?.to_owned()));
+            url.is_some()
+        });
+        Some(Bus { child, url: url.expect("it is known") })
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An agent, and what it printed so far. It ends with its test.
+struct Agent {
+    child: Child,
+    said: Arc<Mutex<String>>,
+}
+
+impl Agent {
+    fn start(place: &Place, bus: &Bus, rank: u32, may_load: &str) -> Agent {
+        let rank = rank.to_string();
+        let words = ["agent", "--bus", &bus.url, "--may-load", may_load, "--rank", &rank];
+        let mut child = place.spawn(&words);
+        let stderr = BufReader::new(child.stderr.take().expect("its stderr"));
+        let said = Arc::new(Mutex::new(String::new()));
+        let heard = Arc::clone(&said);
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                *heard.lock().unwrap() += &(line + "\n");
+            }
+        });
+        Agent { child, said }
+    }
+
+    /// Ends it by a signal; its exit code and what it printed.
+    fn end(mut self, name: &str) -> (Option<i32>, String) {
+        signal(name, self.child.id());
+        let code = self.child.wait().expect("it ends").code();
+        (code, self.said.lock().unwrap().clone())
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A bus with this number of agents, which may load every server of this host.
+fn fleet(place: &Place, agents: u32) -> Option<(Bus, Vec<Agent>)> {
+    let bus = Bus::start(place)?;
+    let agents = (0..agents).map(|rank| Agent::start(place, &bus, rank, "127.0.0.1:*")).collect();
+    Some((bus, agents))
+}
+
+/// Mosquitto on a free port, which ends with its test; `None`, and said, if it is not installed.
+struct Mosquitto(Child, String);
+
+impl Mosquitto {
+    fn start(place: &Place) -> Option<Mosquitto> {
+        if !has("mosquitto") {
+            return None;
+        }
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = free.local_addr().expect("its address");
+        drop(free);
+        let lines = format!("listener {} 127.0.0.1\nallow_anonymous true\n", address.port());
+        place.write("mosquitto.conf", &lines);
+        let mut server = Command::new("mosquitto");
+        server.env("PATH", std::env::var("PATH").unwrap_or_default() + ":/usr/sbin");
+        server.args(["-c", "mosquitto.conf"]).current_dir(place.folder());
+        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = server.spawn().expect("mosquitto starts");
+        let url = format!("mqtt://{address}");
+        until("mosquitto", || std::net::TcpStream::connect(address).is_ok());
+        Some(Mosquitto(child, url))
+    }
+}
+
+impl Drop for Mosquitto {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn of_kind(place: &Place, kind: &str) -> Vec<Value> {
+    place.journal().into_iter().filter(|event| event["event"] == kind).collect()
+}
+
+#[track_caller]
+fn is_exact(cell: &Value, messages: u64) {
+    let ledger = &cell["ledger"];
+    for key in ["messages", "scheduled", "sent", "delivered"] {
+        assert_eq!(ledger[key], messages, "{key}: {ledger}");
+    }
+    for key in ["not_sent", "lost", "late", "duplicates", "foreign", "corrupt"] {
+        assert_eq!(ledger[key], 0, "{key}: {ledger}");
+    }
+}
+
+#[test]
+fn one_run_over_several_agents_has_one_exact_ledger_and_names_its_hosts() {
+    let place = Place::new("fleet");
+    let Some((bus, agents)) = fleet(&place, 2) else { return };
+    let Some(mosquitto) = Mosquitto::start(&place) else { return };
+    let reference = Server::start(&place, &["mqtt"]);
+    let words = [&*reference.url, &*mosquitto.1, "--fleet", &bus.url, "--agents", "2"];
+    let load = ["--pattern", "deliver", "--qos", "1", "-R", "500/s", "-n", "600", "-c", "4"];
+    let ended = place.compare(&[&words[..], &load].concat()).with(0);
+    assert!(ended.stdout.contains("load from 2 hosts, started within "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("agent 1 "), "{}", ended.stdout);
+    let summary = place.summary();
+    assert_eq!(cells(&summary).len(), 2);
+    cells(&summary).iter().for_each(|cell| is_exact(cell, 600));
+    let hosts = summary["run"]["hosts"].as_array().expect("hosts");
+    let ranks: Vec<&Value> = hosts.iter().map(|host| &host["rank"]).collect();
+    assert_eq!(ranks, [0, 1]);
+    for host in hosts {
+        assert!(host["clock_bound_ns"].as_u64().unwrap() > 0, "{host}");
+        assert!(host["start_slack_ns"].as_u64().unwrap() > 0, "{host}");
+        assert!(host["cpu_percent"].as_f64().unwrap() > 0.0, "{host}");
+        assert!(host["send_lag_ns_p99"].as_u64().unwrap() > 0, "{host}");
+    }
+    assert!(summary["run"]["start_skew_bound_ns"].as_u64().unwrap() > 0);
+    let text = std::fs::read(place.run().join("summary.json")).expect("a summary");
+    assert!(Summary::from_json(&text).is_ok());
+    let [placed] = &of_kind(&place, "fleet_placed")[..] else { panic!("one line on its hosts") };
+    assert_eq!((&placed["shards"], placed["hosts"].as_array().unwrap().len()), (&2.into(), 2));
+    let ran = of_kind(&place, "fleet_ran");
+    assert_eq!(ran.len(), 2);
+    let sent = |own: &Value| -> u64 {
+        own["hosts"].as_array().unwrap().iter().map(|host| host["sent"].as_u64().unwrap()).sum()
+    };
+    assert!(ran.iter().all(|own| sent(own) == 600), "{ran:?}");
+    for agent in agents {
+        assert_eq!(agent.end("TERM").0, Some(0));
+    }
+}
+
+/// All publishers to one subscriber: half of the messages begin on another host than they end.
+#[test]
+fn a_time_between_two_hosts_carries_the_bound_of_their_clocks() {
+    let place = Place::new("fleet-between");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let words = ["mqtt", "--fleet", &bus.url, "--agents", "2", "--topology", "fan-in"];
+    let load = ["--pattern", "deliver", "--qos", "1", "-R", "400/s", "-n", "400", "-c", "4"];
+    place.compare(&[&words[..], &load].concat()).with(0);
+    let summary = place.summary();
+    let cell = &cells(&summary)[0];
+    is_exact(cell, 400);
+    let bound = figure(cell, "clock_bound_ns");
+    assert!(bound > 0.0 && figure(cell, "start_skew_bound_ns") > 0.0);
+    match cell["metrics"]["delivery_time_ns.p50"]["value"].as_f64() {
+        Some(median) => assert!(median >= bound && !warnings(cell).contains(&"L20"), "{cell}"),
+        None => assert!(warnings(cell).contains(&"L20"), "{cell}"),
+    }
+}
+
+#[test]
+fn a_lost_agent_fails_its_trial_and_a_new_one_makes_it_whole() {
+    let place = Place::new("fleet-lost");
+    let Some((bus, mut agents)) = fleet(&place, 2) else { return };
+    let words = ["compare", "mqtt", "--fleet", &bus.url, "--agents", "2", "--reps", "1"];
+    let load = ["-R", "200/s", "-d", "3s", "--warmup", "0s", "-c", "4", "--qos", "1"];
+    let child = place.spawn(&[&words[..], &load].concat());
+    until("a load", || {
+        !place.runs().is_empty()
+            && place.run().join("journal.jsonl").is_file()
+            && place.intervals() > 2
+    });
+    agents.remove(1).end("KILL");
+    let _new = Agent::start(&place, &bus, 1, "127.0.0.1:*");
+    wait(child).with(0).saying(&["agent 1", "repeating the trial"]);
+    let [failed] = &of_kind(&place, "trial_failed")[..] else { panic!("one attempt failed") };
+    assert_eq!(failed["is_repeated"], true);
+    assert!(failed["error"].as_str().unwrap().contains("agent 1"), "{failed}");
+    let summary = place.summary();
+    let cell = &cells(&summary)[0];
+    is_exact(cell, cell["ledger"]["messages"].as_u64().unwrap());
+    assert_eq!(
+        (cell["ledger"]["sent"].as_u64() > Some(500), &cell["repetitions"]),
+        (true, &1.into())
+    );
+    assert_eq!(summary["failures"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn a_trial_never_has_a_result_from_fewer_agents() {
+    let place = Place::new("fleet-fewer");
+    let Some((bus, mut agents)) = fleet(&place, 2) else { return };
+    let words = ["compare", "tcp", "--fleet", &bus.url, "--agents", "2", "--reps", "1"];
+    let load =
+        ["-R", "200/s", "-d", "60s", "-c", "4", "--fleet-wait", "1s", "--fleet-retries", "1"];
+    let child = place.spawn(&[&words[..], &load].concat());
+    until("a load", || !place.runs().is_empty() && place.intervals() > 2);
+    agents.remove(1).end("KILL");
+    wait(child).with(5).saying(&["agent 1"]);
+    assert!(of_kind(&place, "trial_finished").is_empty());
+    assert!(place.summary()["failures"][0]["error"].as_str().unwrap().contains("agent 1"));
+}
+
+#[test]
+fn ctrl_c_ends_the_trial_on_all_agents_and_a_resumed_run_is_whole() {
+    let place = Place::new("fleet-interrupted");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let words = ["compare", "tcp", "--fleet", &bus.url, "--agents", "2", "--reps", "2"];
+    let load = ["-R", "300/s", "-d", "2s", "--warmup", "0s", "-c", "4"];
+    let child = place.spawn(&[&words[..], &load].concat());
+    until("a load", || !place.runs().is_empty() && place.intervals() > 2);
+    let live = place.run().join(LIVE);
+    until("a live second", || {
+        let text = std::fs::read(&live).unwrap_or_default();
+        let seconds = Second::newest_last(&text);
+        seconds.iter().any(|own| own.counts.as_ref().is_some_and(|counts| counts.sent > 0))
+    });
+    signal("INT", child.id());
+    wait(child).with(130);
+    place.weigh(&["run", "--resume", "latest"]).with(2).saying(&["2 agents", "--agents 2"]);
+    let resumed = ["run", "--resume", "latest", "--fleet", &bus.url, "--agents"];
+    place.weigh(&[&resumed[..], &["1"]].concat()).with(2).saying(&["--agents 2"]);
+    place.weigh(&[&resumed[..], &["2"]].concat()).with(0);
+    let summary = place.summary();
+    let cell = &cells(&summary)[0];
+    assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&2.into(), Some(0)));
+    assert!(!warnings(cell).contains(&"interrupted"), "{cell}");
+    assert_eq!(of_kind(&place, "fleet_placed").len(), 2);
+}
+
+#[test]
+fn an_agent_refuses_a_target_that_it_may_not_load() {
+    let place = Place::new("fleet-refused");
+    let Some((bus, _agents)) = fleet(&place, 1) else { return };
+    let _other = Agent::start(&place, &bus, 1, "10.0.0.0/8:1883");
+    let server = Server::start(&place, &["tcp"]);
+    let words = [&*server.url, "--fleet", &bus.url, "--agents", "2", "-n", "100"];
+    place.compare(&words).with(5).saying(&["agent 1", "--may-load", "127.0.0.1"]);
+    assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
+}
+
+#[test]
+fn missing_agents_are_named_and_nothing_is_started() {
+    let place = Place::new("fleet-missing");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let words = ["tcp", "--fleet", &bus.url, "--agents", "3", "--fleet-wait", "2s", "-n", "10"];
+    place.compare(&words).with(5).saying(&["2 of 3"]);
+    assert!(place.runs().is_empty());
+    drop(bus);
+    place.compare(&["tcp", "--fleet", "nats://127.0.0.1:1", "--agents", "1"]).with(5);
+}
+
+#[test]
+fn what_a_fleet_cannot_do_is_refused_before_anything_starts() {
+    let place = Place::new("fleet-fitness");
+    let fleet = ["--fleet", "nats://127.0.0.1:1", "--agents", "2"];
+    for (words, problem, fix) in [
+        (&["mqtt", "--relay"][..], "relay", "leave --relay out"),
+        (&["mqtt", "--path", "lte"], "emulated links", "leave --path"),
+        (&["tcp", "--shards", "1"], "--shards 1", "type --shards 2"),
+        (&["mqtt", "--qos", "0"], "closed loop", "add a rate"),
+    ] {
+        place.compare(&[words, &fleet].concat()).with(2).saying(&[problem, fix]);
+    }
+    place.compare(&["tcp", "--agents", "2"]).with(2).saying(&["--fleet"]);
+    assert!(place.runs().is_empty());
+}
+
+impl Place {
+    /// Intervals in the journal of the only run so far.
+    fn intervals(&self) -> usize {
+        let text = std::fs::read_to_string(self.run().join("journal.jsonl")).unwrap_or_default();
+        text.matches("{\"event\":\"interval\"").count()
+    }
+}
