@@ -9,7 +9,8 @@ use std::process::{Child, Command, Stdio};
 use weigh_testbed::listening::free_port;
 
 use crate::launching::program;
-use crate::rig::{Place, has, signal, until};
+use crate::rig::{Place, cells, has, signal, until};
+use crate::serving::Server;
 
 /// Slurm with two nodes on this host; dropping it ends its daemons.
 struct Slurm {
@@ -123,12 +124,11 @@ NodeName=c2 NodeHostname={host} NodeAddr=127.0.0.1 Port={port_2} CPUs=2
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 ";
 
-/// Real Slurm: the printed script runs on both nodes, an agent that fails ends the other, and a
+/// The printed script runs on both nodes, an agent that fails ends the other, and a
 /// deadline is accepted.
 #[test]
 fn slurm_starts_one_agent_on_each_node() {
-    let all = ["munged", "slurmctld", "slurmd", "sbatch", "srun"].map(has);
-    if !cfg!(feature = "fleet") || all.contains(&false) {
+    if !cfg!(feature = "fleet") || !is_installed() {
         return;
     }
     let place = Place::new("fleet-slurm");
@@ -160,4 +160,44 @@ fn slurm_starts_one_agent_on_each_node() {
     let (code, log, errors) = submitted("fails", one_fails);
     assert_eq!(code, Some(7), "{log}{errors}");
     drop(slurm);
+}
+
+/// Agents that Slurm starts meet on the bus, and make one result; then the job is over.
+#[test]
+fn agents_of_a_job_make_one_result() {
+    if !cfg!(feature = "fleet") || !is_installed() || !has("nats-server") {
+        return;
+    }
+    let place = Place::new("fleet-slurm-run");
+    let slurm = Slurm::start(&place);
+    let bus = Server::begin(&place, &["fleet", "up", "--listen", "127.0.0.1:0"]);
+    let target = Server::start(&place, &["tcp"]);
+    let words = ["fleet", "print", "slurm", "--bus", &bus.url, "--agents", "2"];
+    let more = ["--may-load", "127.0.0.1:*", "--binary", env!("CARGO_BIN_EXE_weigh")];
+    let script = place.weigh(&[&words[..], &more[..]].concat()).with(0).stdout;
+    place.write("job", &script);
+    let mut command = slurm.command("sbatch", &["job"]);
+    let submitted = command.current_dir(place.folder()).output().expect("sbatch");
+    assert!(submitted.status.success(), "{}", String::from_utf8_lossy(&submitted.stderr));
+    let load = ["compare", &target.url, "-c", "4", "-n", "400", "-R", "400/s", "--reps", "1"];
+    let fleet = ["--fleet", &bus.url, "--agents", "2", "--warmup", "0s"];
+    place.weigh(&[&load[..], &fleet[..]].concat()).with(0);
+    let summary = place.summary();
+    let hosts = summary["run"]["hosts"].as_array().expect("hosts");
+    assert_eq!(hosts.iter().map(|host| &host["rank"]).collect::<Vec<_>>(), [0, 1]);
+    let ledger = &cells(&summary)[0]["ledger"];
+    assert_eq!((&ledger["scheduled"], &ledger["delivered"]), (&400.into(), &400.into()));
+    until("the job is over", || {
+        let jobs = slurm.command("squeue", &["-h"]).output();
+        jobs.is_ok_and(|said| said.status.success() && said.stdout.is_empty())
+    });
+    let log = fs::read_to_string(place.folder().join("weigh-fleet-1.log")).expect("the log");
+    assert!(!log.contains("error:"), "{log}");
+    assert_eq!((bus.end("TERM").0, target.end("TERM").0), (Some(0), Some(0)));
+    drop(slurm);
+    place.nobody_is_left();
+}
+
+fn is_installed() -> bool {
+    ["munged", "slurmctld", "slurmd", "sbatch", "srun"].map(has).iter().all(|own| *own)
 }
