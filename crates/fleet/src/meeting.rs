@@ -3,10 +3,13 @@
 //!
 //! Each side is a snapshot that is replaced as a whole, so that a sum and its parts always belong
 //! together. A snapshot that comes twice or too late changes nothing.
+//!
+//! Shards call it in their threads, which have descriptor tables of their own: nothing here may
+//! wake a runtime, whose descriptor they do not have. What has changed is looked for instead.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::Notify;
 use weigh_engine::rendezvous::orders::Orders;
 use weigh_engine::rendezvous::{Rendezvous, Totals};
 use weigh_model::Nanos;
@@ -25,7 +28,7 @@ pub struct Meeting {
     own: Mutex<Counts>,
     heard: Mutex<Heard>,
     fault: Mutex<Option<Fault>>,
-    changed: Notify,
+    has_changed: AtomicBool,
 }
 
 /// What the coordinator said last.
@@ -46,18 +49,18 @@ impl Meeting {
         let (orders, own, heard) = <(Arc<Orders>, _, _)>::default();
         // Shards that are done would not wait for an order that comes later.
         orders.hold_elsewhere(true);
-        let (fault, changed) = Default::default();
-        Meeting { orders, rank, shards, shards_here, own, heard, fault, changed }
+        let (fault, has_changed) = (Mutex::default(), AtomicBool::new(true));
+        Meeting { orders, rank, shards, shards_here, own, heard, fault, has_changed }
     }
 
-    /// Waits until something has changed.
-    pub async fn changed(&self) {
-        self.changed.notified().await;
+    /// True if something has changed since the last call.
+    pub fn take_change(&self) -> bool {
+        self.has_changed.swap(false, Ordering::SeqCst)
     }
 
-    /// Says that something has changed.
+    /// Notes that something has changed.
     pub fn note_change(&self) {
-        self.changed.notify_one();
+        self.has_changed.store(true, Ordering::SeqCst);
     }
 
     /// What the shards of this agent noted.

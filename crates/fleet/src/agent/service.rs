@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::service::{Service, ServiceExt};
 use bytes::Bytes;
@@ -100,21 +100,26 @@ async fn answer_asks(
 pub async fn publish_part(client: async_nats::Client, fleet: String, part: Arc<PartRun>) {
     let state = subjects::state(&fleet, &part.session);
     let report = subjects::report(&fleet, &part.session);
+    let mut published: Option<Instant> = None;
     loop {
         part.meeting.check_start(part.now());
-        for message in part.reports() {
-            publish(&client, report.clone(), message.into()).await;
+        let is_last = part.is_forgotten();
+        let is_due = published.is_none_or(|published| published.elapsed() >= EVERY);
+        if part.meeting.take_change() || is_due || is_last {
+            published = Some(Instant::now());
+            for message in part.reports() {
+                publish(&client, report.clone(), message.into()).await;
+            }
+            publish(&client, state.clone(), written(&part.state()).into()).await;
         }
-        publish(&client, state.clone(), written(&part.state()).into()).await;
-        if part.is_forgotten() {
+        if is_last {
             return;
         }
-        // Shards note arrivals thousands of times a second while they drain.
-        tokio::time::sleep(APART).await;
-        let _ = tokio::time::timeout(EVERY - APART, part.meeting.changed()).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
 const NOT_UNDERSTOOD: &str = "it does not understand the request: it is of another version";
-const APART: Duration = Duration::from_millis(5);
+/// Shards cannot wake the thread of the bus, and note arrivals thousands of times a second.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 const EVERY: Duration = Duration::from_millis(100);

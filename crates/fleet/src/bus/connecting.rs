@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use async_nats::jetstream::{self, Context, context::AccountErrorKind};
+use async_nats::client::RequestErrorKind;
+use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, ServerAddr};
 
 use super::options::BusOptions;
@@ -33,7 +34,7 @@ pub async fn connect(options: &BusOptions) -> Result<Connected, FleetError> {
     let is_private = is_local || server.tls_required() || client.server_info().tls_required;
     let mut jetstream = jetstream::new(client.clone());
     jetstream.set_timeout(PATIENCE);
-    check_jetstream(&jetstream, &place).await?;
+    check_jetstream(&client, &place).await?;
     Ok(Connected { client, jetstream, is_private })
 }
 
@@ -105,17 +106,36 @@ fn refusal(place: &str, error: &ConnectError) -> String {
     }
 }
 
-async fn check_jetstream(jetstream: &Context, place: &str) -> Result<(), FleetError> {
-    let Err(error) = jetstream.query_account().await else { return Ok(()) };
-    let text = match error.kind() {
-        AccountErrorKind::TimedOut => format!("the bus at {place} did not answer within 5 s"),
-        AccountErrorKind::JetStreamUnavailable | AccountErrorKind::JetStream(_) => format!(
-            "the bus at {place} has no JetStream ({error}); help: start nats-server with -js, or \
+/// Asks for the account itself: the client's own call expects the answer of newer servers.
+async fn check_jetstream(client: &Client, place: &str) -> Result<(), FleetError> {
+    let missing = |reason: &str| {
+        FleetError::Bus(format!(
+            "the bus at {place} has no JetStream ({reason}); help: start nats-server with -js, or \
              enable JetStream for the account"
-        ),
-        AccountErrorKind::Other => format!("the bus at {place} has no JetStream ({error})"),
+        ))
     };
-    Err(FleetError::Bus(text))
+    match client.request("$JS.API.INFO", bytes::Bytes::new()).await {
+        Err(error) if error.kind() == RequestErrorKind::NoResponders => {
+            Err(missing("it is not enabled"))
+        }
+        Err(error) => Err(FleetError::Bus(format!("the bus at {place} does not answer ({error})"))),
+        Ok(answer) => {
+            let answer: AccountInfo = serde_json::from_slice(&answer.payload).unwrap_or_default();
+            answer.error.map_or(Ok(()), |error| Err(missing(&error.description)))
+        }
+    }
+}
+
+/// What is read of the answer to a question for the account.
+#[derive(Default, serde::Deserialize)]
+struct AccountInfo {
+    error: Option<AccountError>,
+}
+
+#[derive(serde::Deserialize)]
+struct AccountError {
+    #[serde(default)]
+    description: String,
 }
 
 fn is_loopback(host: &str) -> bool {

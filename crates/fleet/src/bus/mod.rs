@@ -12,6 +12,7 @@ use std::time::Duration;
 use async_nats::Client;
 use async_nats::client::RequestErrorKind;
 use async_nats::connection::State;
+use async_nats::jetstream::Context;
 use async_nats::jetstream::object_store::ObjectStore;
 use bytes::Bytes;
 use tokio::runtime::{Builder, Handle};
@@ -23,6 +24,8 @@ pub use options::BusOptions;
 /// A connection to the bus. It is made again whenever it is lost.
 pub struct Bus {
     client: Client,
+    jetstream: Context,
+    bucket: String,
     store: ObjectStore,
     fleet: String,
     is_private: bool,
@@ -66,21 +69,26 @@ impl Bus {
                 runtime.shutdown_background();
             })
             .map_err(|error| no_thread(&error))?;
+        let bucket = format!("weigh_{fleet}");
         let connected = handle.block_on(async {
             let connected = connecting::connect(options).await?;
-            let store = store::open(&connected.jetstream, &format!("weigh_{fleet}")).await?;
+            let store = store::open(&connected.jetstream, &bucket).await?;
             Ok((connected, store))
         });
         match connected {
-            Ok((connecting::Connected { client, is_private, .. }, store)) => Ok(Arc::new(Bus {
-                client,
-                store,
-                fleet,
-                is_private,
-                runtime: handle,
-                end: Some(end),
-                thread: Some(thread),
-            })),
+            Ok((connecting::Connected { client, jetstream, is_private }, store)) => {
+                Ok(Arc::new(Bus {
+                    client,
+                    jetstream,
+                    bucket,
+                    store,
+                    fleet,
+                    is_private,
+                    runtime: handle,
+                    end: Some(end),
+                    thread: Some(thread),
+                }))
+            }
             Err(error) => {
                 drop(end);
                 let _ = thread.join();
@@ -139,7 +147,7 @@ impl Bus {
     pub(crate) fn remove(&self, names: impl IntoIterator<Item = String>) {
         self.wait(async {
             for name in names {
-                store::remove(&self.store, &name).await;
+                store::remove(&self.jetstream, &self.bucket, &self.store, &name).await;
             }
         });
     }

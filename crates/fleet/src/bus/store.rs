@@ -5,6 +5,8 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::object_store::{Config, ObjectStore};
 use async_nats::jetstream::stream::StorageType;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE;
 use tokio::io::AsyncReadExt;
 
 use crate::error::FleetError;
@@ -48,10 +50,16 @@ pub async fn has(store: &ObjectStore, name: &str) -> bool {
     store.info(name).await.is_ok_and(|info| !info.deleted)
 }
 
-/// Removes an object, if it is there.
-pub async fn remove(store: &ObjectStore, name: &str) {
-    // What remains is removed by the server after `AGE_MAX`.
-    let _ = store.delete(name).await;
+/// Removes an object, if it is there, and the word about it that the client's own call would
+/// leave.
+pub async fn remove(jetstream: &Context, bucket: &str, store: &ObjectStore, name: &str) {
+    let Ok(info) = store.info(name).await else { return };
+    let Ok(stream) = jetstream.get_stream(format!("OBJ_{bucket}")).await else { return };
+    let (encoded, id) = (URL_SAFE.encode(name), info.nuid);
+    for subject in [format!("$O.{bucket}.M.{encoded}"), format!("$O.{bucket}.C.{id}")] {
+        // What remains is removed by the server after `AGE_MAX`.
+        let _ = stream.purge().filter(subject).await;
+    }
 }
 
 fn reason(verb: &str, name: &str, text: &str) -> String {

@@ -30,9 +30,8 @@ pub struct Gathering<'f> {
 #[derive(Default)]
 struct Memory {
     said: BTreeSet<String>,
-    busy: HashMap<String, Instant>,
-    /// The last refusal of each kind, for the error.
-    refused: BTreeSet<String>,
+    /// Agents that did not want to be hired, since when, and why.
+    busy: HashMap<String, (Instant, String)>,
 }
 
 impl Gathering<'_> {
@@ -44,7 +43,7 @@ impl Gathering<'_> {
         let (until, mut memory) = (Instant::now() + self.options.wait, Memory::default());
         loop {
             let mut found = discover(self.bus);
-            memory.busy.retain(|_, since| since.elapsed() < BUSY_FOR);
+            memory.busy.retain(|_, (since, _)| since.elapsed() < BUSY_FOR);
             found.retain(|agent| !memory.busy.contains_key(&agent.id));
             let choice = choose(&found, ranks, self.options.agents, &self.options.version);
             self.report(&choice, ranks, &mut memory, say);
@@ -61,7 +60,6 @@ impl Gathering<'_> {
     }
 
     fn report(&self, choice: &Choice, ranks: &[u32], memory: &mut Memory, say: &dyn Fn(&str)) {
-        memory.refused = choice.refused.iter().cloned().collect();
         for refusal in &choice.refused {
             memory.say_once(&format!("refused: {refusal}"), say);
         }
@@ -82,7 +80,8 @@ impl Gathering<'_> {
         if !choice.missing.is_empty() {
             text.push_str(&format!("; missing: {}", named(&choice.missing)));
         }
-        for refusal in &memory.refused {
+        let busy = memory.busy.values().map(|(_, reason)| reason);
+        for refusal in choice.refused.iter().chain(busy) {
             text.push_str(&format!("; refused: {refusal}"));
         }
         let fleet = self.bus.fleet();
@@ -97,40 +96,51 @@ impl Gathering<'_> {
         memory: &mut Memory,
         say: &dyn Fn(&str),
     ) -> Option<Vec<Hand>> {
-        let (mut hands, mut is_whole) = (Vec::new(), true);
+        let mut hands = Vec::new();
         for (rank, agent) in chosen {
-            let line = Line::new(self.bus, &agent.id, self.session);
-            let hire = What::Hire(Hire {
-                version: self.options.version.clone(),
-                host: self.host.to_owned(),
-                rank: *rank,
-                silence_ms: self.options.silence.as_millis() as u64,
-            });
-            let reason = match self.bus.wait(line.ask(hire, HIRE_PATIENCE)) {
-                Ok(Answer::Hired(facts)) => {
-                    let clock = ClockWatch::start(self.bus, &agent.id, self.session);
-                    hands.push(Hand { rank: *rank, facts: *facts, clock: Arc::new(clock), line });
-                    continue;
-                }
-                Ok(Answer::Refused(reason)) => reason,
-                Ok(_) => "its answer is not understood".to_owned(),
-                Err(Unanswered::Absent | Unanswered::Silent) => "it does not answer".to_owned(),
-            };
-            let refusal = format!("agent {} on {}: {reason}", agent.id, agent.host);
-            memory.say_once(&format!("refused: {refusal}"), say);
-            memory.refused.insert(refusal);
-            memory.busy.insert(agent.id.clone(), Instant::now());
-            is_whole = false;
+            match self.hire_one(*rank, agent) {
+                Ok(hand) => hands.push(hand),
+                Err(reason) => memory.note_refusal(*rank, agent, &reason, say),
+            }
         }
-        if is_whole && await_clocks(&hands) {
+        await_clocks(&hands);
+        for hand in hands.iter().filter(|hand| !hand.clock.is_ready()) {
+            memory.note_refusal(hand.rank, &chosen[&hand.rank], "it does not answer", say);
+        }
+        if hands.len() == chosen.len() && hands.iter().all(|hand| hand.clock.is_ready()) {
             return Some(hands);
         }
         release(self.bus, &hands);
         None
     }
+
+    fn hire_one(&self, rank: u32, agent: &Found) -> Result<Hand, String> {
+        let line = Line::new(self.bus, &agent.id, self.session);
+        let hire = What::Hire(Hire {
+            version: self.options.version.clone(),
+            host: self.host.to_owned(),
+            rank,
+            silence_ms: self.options.silence.as_millis() as u64,
+        });
+        match self.bus.wait(line.ask(hire, HIRE_PATIENCE)) {
+            Ok(Answer::Hired(facts)) => {
+                let clock = Arc::new(ClockWatch::start(self.bus, &agent.id, self.session));
+                Ok(Hand { rank, facts: *facts, clock, line })
+            }
+            Ok(Answer::Refused(reason)) => Err(reason),
+            Ok(_) => Err("its answer is not understood".to_owned()),
+            Err(Unanswered::Absent | Unanswered::Silent) => Err("it does not answer".to_owned()),
+        }
+    }
 }
 
 impl Memory {
+    fn note_refusal(&mut self, rank: u32, agent: &Found, reason: &str, say: &dyn Fn(&str)) {
+        let refusal = format!("agent {} on {} (rank {rank}): {reason}", agent.id, agent.host);
+        self.say_once(&format!("refused: {refusal}"), say);
+        self.busy.insert(agent.id.clone(), (Instant::now(), refusal));
+    }
+
     fn say_once(&mut self, text: &str, say: &dyn Fn(&str)) {
         if self.said.insert(text.to_owned()) {
             say(text);
@@ -145,16 +155,12 @@ pub fn release(bus: &Bus, hands: &[Hand]) {
     bus.wait(futures_util::future::join_all(all));
 }
 
-/// Waits for the first exchanges with all. False if some do not answer.
-fn await_clocks(hands: &[Hand]) -> bool {
+/// Waits for the first exchanges with all, for a while.
+fn await_clocks(hands: &[Hand]) {
     let until = Instant::now() + CLOCK_PATIENCE;
-    while Instant::now() < until {
-        if hands.iter().all(|hand| hand.clock.is_ready()) {
-            return true;
-        }
+    while Instant::now() < until && !hands.iter().all(|hand| hand.clock.is_ready()) {
         thread::sleep(Duration::from_millis(10));
     }
-    false
 }
 
 const LOOK_EVERY: Duration = Duration::from_millis(300);

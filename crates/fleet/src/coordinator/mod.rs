@@ -184,8 +184,12 @@ impl Fleet {
         self.forget(&ended.lost);
         let outcome = self.collect(&setting, order, ended);
         self.end(&hands, turn);
-        let shards = 0..order.shards;
-        self.bus.remove(shards.map(|shard| subjects::outcome(order, shard)));
+        let names = (0..order.shards).map(|shard| subjects::outcome(order, shard));
+        match outcome {
+            Ok(_) => self.bus.remove(names),
+            // An agent may still be storing one: they are removed at the end.
+            Err(_) => lock(&self.stored).extend(names),
+        }
         outcome
     }
 

@@ -1,0 +1,15 @@
+//! Trials over a real bus: `nats-server` with JetStream, agents as threads and as processes, the
+//! engine's reference servers. Without `nats-server` the tests say SKIPPED, except with CI=true.
+
+mod agents;
+mod clocks;
+mod cut;
+mod killed;
+mod nats;
+mod proxy;
+mod raw;
+mod refused;
+mod same_load;
+mod target;
+mod twice;
+mod workshop;
