@@ -16,7 +16,7 @@ fn up(place: &Place, arguments: &[&str]) -> Server {
 }
 
 fn port(up: &Server) -> u16 {
-    bus.url.rsplit_once(':').expect("a port").1.parse().expect("a number")
+    up.url.rsplit_once(':').expect("a port").1.parse().expect("a number")
 }
 
 /// What the server says to a client with these options: its own line, and the answer to a ping.
