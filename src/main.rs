@@ -79,6 +79,9 @@ enum Command {
     /// Measure the clock offset between two hosts, and one-way delays
     #[command(hide = true)]
     Clock(commands::clock::Clock),
+    /// Make one load from several hosts: their bus, and what starts them
+    #[command(hide = true)]
+    Fleet(commands::fleet::Fleet),
     /// Make, open or inspect sealed objects (COSE)
     #[command(hide = true)]
     Seal(commands::seal::Seal),
@@ -118,6 +121,7 @@ fn main() -> std::process::ExitCode {
         Command::Observe(command) => command.run(),
         Command::Agent(command) => command.run(),
         Command::Clock(command) => command.run(),
+        Command::Fleet(command) => command.run(),
         Command::Seal(command) => command.run(),
         Command::Background(command) => command.run(),
         Command::Programs(command) => command.run(),

@@ -12,7 +12,7 @@ use weigh_runner::exit::{Exit, Stop};
 pub struct Agent {
     /// NATS server with JetStream on which the fleet meets: nats://HOST:PORT, or tls://HOST:PORT
     ///
-    /// A token comes from WEIGH_BUS_TOKEN.
+    /// A token comes from WEIGH_BUS_TOKEN or --token-file.
     #[arg(long, value_name = "URL")]
     bus: String,
     /// Target that this host may load: HOST:PORT, HOST:*, *:PORT or a network; may be repeated
@@ -35,6 +35,9 @@ pub struct Agent {
     /// File with credentials for the bus: a user JWT and its seed
     #[arg(long, value_name = "FILE")]
     creds: Option<PathBuf>,
+    /// File whose first line is the token for the bus
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["creds", "nkey"])]
+    token_file: Option<PathBuf>,
     /// Certificate authority of the bus, in PEM
     #[arg(long, value_name = "FILE")]
     bus_ca: Option<PathBuf>,
@@ -51,7 +54,7 @@ impl Agent {
     #[cfg(not(feature = "fleet"))]
     pub fn run(self) -> Result<Exit, Stop> {
         let Agent { bus: _, may_load: _, fleet_name: _, rank: _, nkey: _, .. } = self;
-        let (_, _, _) = (self.creds, self.bus_ca, self.once);
+        let (_, _, _, _) = (self.creds, self.token_file, self.bus_ca, self.once);
         Err(Stop::unbuilt("fleet (weigh agent)"))
     }
 
@@ -77,12 +80,16 @@ impl Agent {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stopped))?;
             signal_hook::flag::register(signal, Arc::clone(&stopped))?;
         }
+        let token = match &self.token_file {
+            Some(path) => Some(token_in(path)?),
+            None => bus_token(),
+        };
         let bus = BusChoice {
             url: self.bus,
             name: self.fleet_name.unwrap_or_default(),
             nkey: self.nkey,
             creds: self.creds,
-            token: bus_token(),
+            token,
             ca: self.bus_ca,
         };
         let (rank, may_load, once) = (self.rank, self.may_load, self.once);
@@ -93,8 +100,23 @@ impl Agent {
     }
 }
 
+/// Reads the token: schedulers of containers hand secrets over as files.
+#[cfg(feature = "fleet")]
+fn token_in(path: &std::path::Path) -> Result<String, Stop> {
+    let wrong = |problem: &dyn std::fmt::Display| {
+        let path = path.display();
+        let text = format!("--token-file {path}: {problem}\nhelp: name a file with a token");
+        Stop::usage(text)
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    match text.lines().next().map(str::trim) {
+        Some(token) if !token.is_empty() => Ok(token.to_owned()),
+        _ => Err(wrong(&"its first line is empty")),
+    }
+}
+
 const AFTER_HELP: &str = "\
 Start one on each host, then run the load from any of them:
-  nats-server -js &
+  weigh fleet up --listen 0.0.0.0:4222
   weigh agent --bus nats://HOST:4222 --may-load BROKER:1883
   weigh compare mqtt://BROKER:1883 --fleet nats://HOST:4222 --agents 2 --i-may-load-this";

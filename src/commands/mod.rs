@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod energy;
 pub mod export;
 pub mod facade;
+pub mod fleet;
 pub mod install;
 pub mod limit;
 pub mod moved;

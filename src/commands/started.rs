@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -32,7 +33,7 @@ impl Started {
         sweep();
         let home = Home::make()?;
         let pinning = Pinning::divide(&CoreSet::allowed()?, 1, 1);
-        let server = ManagedServer::start(choice, None, home.folder.path(), Some(&pinning.target))
+        let server = ManagedServer::start(choice, None, home.path(), Some(&pinning.target))
             .map_err(|error| Stop::new(Exit::Target, error))?;
         Ok(Started { server, _home: home })
     }
@@ -50,7 +51,7 @@ impl Started {
 
 impl Home {
     /// Makes a folder with a lock that lasts as long as this process.
-    fn make() -> Result<Home, Stop> {
+    pub(super) fn make() -> Result<Home, Stop> {
         let folder = temporary_folder(FOLDER);
         let made = folder.and_then(|folder| Ok((File::create(folder.path().join(LOCK))?, folder)));
         let (lock, folder) = made.map_err(|error| {
@@ -64,6 +65,11 @@ impl Home {
         // Without a lock, only the sweep of another weigh could remove the folder.
         let _ = lock.try_lock();
         Ok(Home { folder, _lock: lock })
+    }
+
+    /// Returns the folder.
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
     }
 }
 

@@ -21,6 +21,7 @@ mod guide;
 mod isolation;
 mod judging;
 mod lateness;
+mod launching;
 #[cfg(feature = "library")]
 mod library;
 mod limit;
@@ -52,6 +53,7 @@ mod runs;
 mod sealed;
 mod serving;
 mod slow_paths;
+mod slurm;
 #[cfg(feature = "pipeline")]
 mod stages;
 mod stored;

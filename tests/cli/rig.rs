@@ -52,6 +52,14 @@ impl Place {
         command
     }
 
+    /// Another program with these arguments, in this folder, whose processes are marked too.
+    pub fn program(&self, name: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(name);
+        command.args(arguments).current_dir(&self.folder).env(MARK, &self.mark);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
     pub fn weigh(&self, arguments: &[&str]) -> Ended {
         Ended::from(self.command(arguments).output().expect("the program starts"))
     }

@@ -29,6 +29,13 @@ impl Server {
         Server { child, url, out }
     }
 
+    /// The next line that it prints.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
+    }
+
     /// Ends it by a signal; its exit code and its last line.
     pub fn end(mut self, name: &str) -> (Option<i32>, String) {
         signal(name, self.child.id());

@@ -5,6 +5,7 @@ mod bench;
 mod ci;
 mod cross;
 mod dataset;
+mod fleet_cost;
 mod journal;
 mod outputs;
 mod recording;
@@ -33,6 +34,8 @@ enum Chore {
     Aa(aa::Options),
     /// What the journal of a run cost, against the generator's processor time.
     Journal(journal::Options),
+    /// What a fleet costs its coordinator and its bus, at several numbers of agents.
+    FleetCost(fleet_cost::Options),
     /// Build one static binary for Raspberry Pi boards, and try it in an emulator.
     Cross(cross::Options),
     /// Write the outputs that README.md and the guide show: run it on a quiet machine.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&root, &options),
         Chore::Aa(options) => aa::run(&root, &options),
         Chore::Journal(options) => journal::run(&options),
+        Chore::FleetCost(options) => fleet_cost::run(&root, &options),
         Chore::Cross(options) => cross::run(&root, &options),
         Chore::Outputs(options) => outputs::run(&root, &options),
         Chore::Recording(options) => recording::run(&root, &options),

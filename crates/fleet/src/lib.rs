@@ -26,6 +26,7 @@ pub mod coordinator;
 pub mod error;
 pub mod facts;
 pub mod hash;
+pub mod launch;
 pub mod order;
 
 mod fresh_name;

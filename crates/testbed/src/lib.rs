@@ -6,6 +6,7 @@
 //! `weigh serve` as a child. Both stand on [`process::ManagedProcess`]. [`doctor`] is pure: it
 //! compares what is asked ([`doctor::Demand`]) with what was found ([`facts::Facts`]).
 
+pub mod bus;
 pub mod cache;
 pub mod catalogue;
 pub mod cgroup;
