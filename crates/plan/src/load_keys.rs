@@ -355,10 +355,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         kind: Kind::Choice(&["coalesced", "single"]),
         default: "coalesced",
         definition: "Writes to the socket of messages that are due together",
-        values: &[
-            ("coalesced", "as few as possible"),
-            ("single", "one for each message"),
-        ],
+        values: &[("coalesced", "as few as possible"), ("single", "one for each message")],
         flag: Some(Flag { long: "single-writes", switch: Some(SINGLE_WRITES), ..FLAG }),
         source: "decisions/0036-emulated-figures.md",
         ..KEY
