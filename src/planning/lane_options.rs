@@ -90,7 +90,7 @@ pub struct LaneOptions {
     /// one, which counts as one. both: measure each. [default: off with --path, --wire or --pcap]
     #[arg(long, value_name = "off|on|both", value_parser = ["off", "on", "both"])]
     offload: Option<String>,
-    /// Record the packets of every trial in pcap/TRIAL.pcapng of the run
+    /// Record the packets of each trial in the file pcap/TRIAL.pcapng of the run
     #[arg(long)]
     pcap: bool,
     /// Measure CPU and memory of your own server, such as port:1883 or pid:N

@@ -12,7 +12,7 @@ use weigh_runner::exit::Stop;
 /// Flags about TLS.
 #[derive(Args, Clone, Debug)]
 pub struct TlsOptions {
-    /// Use TLS: off, on, 1.2, 1.3, or both (measure without and with TLS) [default: off]
+    /// Use TLS: off, on, 1.2, 1.3 or both (measure without and with TLS) [default: off]
     ///
     /// on: TLS 1.3, or 1.2 if the server does not have it. URLs such as https:// and mqtts:// use
     /// TLS by default.

@@ -93,7 +93,7 @@ impl LoadKey {
         let mut first = self.definition.split(". ").next().unwrap_or_default().to_owned();
         if let Some(((last, _), others)) = self.values.split_last() {
             let others: Vec<&str> = others.iter().map(|(word, _)| *word).collect();
-            first += &format!(": {} or {last}", others.join(", "));
+            first += &format!(": {} or {last} (see --help)", others.join(", "));
         }
         let usual = self.default.split([';', ',']).next().unwrap_or_default();
         let is_short = usual.len() <= SHORT_DEFAULT;
@@ -179,7 +179,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
             ("request", "send a request and read its answer; not over MQTT"),
             ("publish", "send a message; over HTTP as request, with POST"),
             ("deliver", "send through the server to subscribers; MQTT and TCP"),
-            ("poll", "send to the server, which consumers ask for messages; HTTP/1.1"),
+            ("poll", "send to the server; consumers ask for messages; HTTP/1.1"),
             ("batch", "send several messages in one exchange; not over HTTP/2"),
             ("session", "connect, send one message, close"),
             ("transfer", "send one large object in pieces"),
@@ -224,7 +224,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
             ("fan-in", "all publishers to one subscriber"),
             ("fan-out", "every message to every subscriber"),
             ("pairs", "publisher N to subscriber N"),
-            ("shared", "every message to one subscriber, by choice of the MQTT broker"),
+            ("shared", "every message to one subscriber; the MQTT broker chooses"),
         ],
         flag: Flag::long("topology"),
         ..KEY
@@ -265,12 +265,12 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         definition: "When messages are due",
         values: &[
             ("closed", "when the client has an answer to an earlier one"),
-            ("constant", "evenly, at the rate of all clients"),
-            ("poisson", "at random times, at the mean rate"),
+            ("constant", "evenly, at the rate"),
+            ("poisson", "at random times, at the rate on average"),
             ("periodic", "each client evenly, from its own random start"),
-            ("each-second", "a closed loop; each client sends its share of the rate every second"),
+            ("each-second", "closed loop; each client sends its share every second"),
             ("burst", "all at once"),
-            ("ramp:10s", "a closed loop that clients join over 10 s"),
+            ("ramp:10s", "closed loop; the clients join over 10 s"),
             ("steps:100/s@5s,200/s@5s", "100/s for 5 s, then 200/s for 5 s"),
             ("trace:FILE", "at the times in a file: seconds, one number per line"),
         ],
@@ -412,7 +412,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
             ("template:TEXT", "a text with {seq}, {client} and {time}"),
             ("lines:FILE", "one line of a CSV or JSON-lines file per message"),
             ("file:FILE", "a whole file; FILE is relative to the current folder"),
-            ("sealed:BODY", "one of these, encrypted; see docs/guide/sealed-payload.md"),
+            ("sealed:BODY", "one of these, encrypted: docs/guide/sealed-payload.md"),
         ],
         flag: Flag::long("body"),
         ..KEY
@@ -429,9 +429,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "body.recipients",
         unit: "participants",
         kind: Kind::Count(0, RECIPIENTS_MAX as u64),
-        default: "1 for a sealed body",
-        definition: "Number of recipients for which every body is encrypted; 0 leaves it \
-                     unencrypted",
+        default: "1 with a sealed body, otherwise none",
+        definition: "Number of recipients for which every body is encrypted, see \
+                     docs/guide/sealed-payload.md; 0 leaves it unencrypted",
         flag: Flag::long("seal-to"),
         source: "decisions/0024-sealed-payload.md",
         ..KEY
