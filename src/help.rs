@@ -212,7 +212,7 @@ Examples:
         "\
 Examples:
   weigh compare                                   All protocols, in a minute
-  weigh compare mqtt http --pattern publish       Only publish, same load
+  weigh compare mqtt http --pattern publish       Only publish, no subscriber
   weigh compare mosquitto nginx -R 1k/s -d 10s    Real servers at a fixed rate
   weigh compare mqtt://127.0.0.1:1883 --observe port:1883
   weigh compare mqtt://HOST:1883 --i-may-load-this    A broker on another host

@@ -182,7 +182,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
             ("poll", "send to the server; consumers ask for messages; HTTP/1.1"),
             ("batch", "send several messages in one exchange; not over HTTP/2"),
             ("session", "connect, send one message, close"),
-            ("transfer", "send one large object in pieces"),
+            ("transfer", "send one large object in pieces; not over HTTP/2 and gRPC"),
             ("hold", "stay connected, send nothing"),
         ],
         flag: Flag::long("pattern"),
