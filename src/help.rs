@@ -18,7 +18,7 @@ pub fn commit() -> Option<String> {
 /// Commands that few users need every day.
 pub const MORE: &str = "\
 More commands:
-  like     Run a load with the options of wrk, autocannon, oha, k6 or mqtt-stresser
+  like     Run a load with the options of wrk, k6, oha and other tools
   energy   List energy meters and device models, or run a battery down
   stats    Compute mean, interval and verdict for a file of numbers
   observe  Serve CPU and memory figures of a local process to a remote weigh
@@ -206,21 +206,22 @@ const EXAMPLES: [(&str, &str); 13] = [
         "watch",
         "\
 Examples:
-  weigh watch                                     The newest run, in this terminal
-  weigh watch --web                               The same as a page
-  weigh watch RUN --metrics 127.0.0.1:9464        Its figures for Prometheus",
+  weigh watch                                     Show the newest run
+  weigh watch --web                               Show it in a browser
+  weigh watch RUN --metrics 127.0.0.1:9464        Serve it to Prometheus",
     ),
     (
         "compare",
         "\
 Examples:
-  weigh compare                                   MQTT, HTTP and TCP on this machine
-  weigh compare mqtt http --pattern publish       One-way sending over both
+  weigh compare                                   All protocols, in a minute
+  weigh compare mqtt http --pattern publish       Only publish, no subscriber
   weigh compare mosquitto nginx -R 1k/s -d 10s    Real servers at a fixed rate
-  weigh compare mqtt://HOST:1883 --i-may-load-this --observe port:1883
-  weigh compare http --path lte --tls both        An emulated link, with and without TLS
+  weigh compare mqtt://127.0.0.1:1883 --observe port:1883
+  weigh compare mqtt://HOST:1883 --i-may-load-this    A broker on another host
+  weigh compare http --path lte --tls both        Emulated link, TLS off and on
   weigh compare http -R 500/s --fail-if \"p99 > 50ms\"
-  weigh compare mqtt://BROKER:1883 --fleet nats://HOST:4222 --agents 4 --i-may-load-this",
+  weigh compare mqtt://HOST:1883 --fleet nats://HOST:4222 --agents 4",
     ),
     (
         "run",
@@ -235,8 +236,8 @@ Examples:
         "limit",
         "\
 Examples:
-  weigh limit mosquitto                           Highest rate without loss, in a minute
-  weigh limit mqtt http --goal \"p99 < 50ms\"       Highest rate within a latency goal
+  weigh limit mosquitto                           Highest rate without loss
+  weigh limit mqtt http --goal \"p99 < 50ms\"       Highest rate with this p99
   weigh limit http --axis connections -R 1/s/client
   weigh limit mosquitto --preset quick --budget 10m    A narrower answer",
     ),
@@ -255,15 +256,15 @@ Examples:
   weigh report latest
   weigh report latest --html                      Write report.html again
   weigh report latest --markdown > table.md
-  weigh report latest --plots pictures            Write the headline pictures as SVG and PNG
-  weigh report latest --plot list                 Print the names of all pictures",
+  weigh report latest --plots pictures            Write pictures (SVG, PNG)
+  weigh report latest --plot list                 Print all picture names",
     ),
     (
         "runs",
         "\
 Examples:
   weigh runs --name nightly --metric response_time_ns.p99
-  weigh runs cite latest                          BibTeX, and a sentence for a paper
+  weigh runs cite latest                          Print BibTeX and a sentence
   weigh runs prune --keep 20 --dry-run            List what would be removed",
     ),
     (
@@ -293,7 +294,7 @@ Examples:
         "targets",
         "\
 Examples:
-  weigh targets                                   List targets and what is installed
+  weigh targets                                   List targets, installed or not
   weigh targets install mosquitto --yes
   weigh targets start mosquitto@no-limits",
     ),
@@ -301,8 +302,8 @@ Examples:
         "doctor",
         "\
 Examples:
-  weigh doctor -c 5000                            Check descriptors, ports and memory
-  weigh doctor --calibrate                        Measure the baseline of this machine",
+  weigh doctor -c 5000                            Check limits and memory
+  weigh doctor --calibrate                        Measure the baseline",
     ),
     (
         "like",
@@ -378,6 +379,14 @@ mod tests {
             let lines = help.lines().count();
             assert!((24..=40).contains(&lines), "{name}: {lines} lines\n{help}");
             assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+        }
+    }
+
+    /// A terminal of 80 columns breaks longer lines below the command.
+    #[test]
+    fn examples_fit_into_80_columns() {
+        for (_, text) in EXAMPLES.into_iter().chain([("", MORE)]) {
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
 

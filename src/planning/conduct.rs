@@ -39,7 +39,9 @@ pub struct RunOptions {
     /// Print cases, number of trials and duration; start nothing
     #[arg(long)]
     dry: bool,
-    /// Write the resolved plan to a file, for `weigh run`
+    /// Write the plan of this command to a file, for `weigh run`
+    ///
+    /// The command then runs the plan. With --dry it only writes the file.
     #[arg(long, value_name = "FILE")]
     save_plan: Option<PathBuf>,
     /// Let --save-plan overwrite a different file
@@ -78,7 +80,7 @@ pub struct RunOptions {
     /// User name at targets given by URL; the password comes from WEIGH_PASSWORD
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Read the password from the first line of a file instead
+    /// Read the password of --user from the first line of a file
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
     /// Confirm that you are authorised to load-test remote hosts
@@ -86,8 +88,8 @@ pub struct RunOptions {
     i_may_load_this: bool,
     /// End with exit code 99 if this is true of a case, such as "p99 > 50ms"
     ///
-    /// Other conditions: "loss > 0", "throughput_out < 20k/s". The plan stores the opposite as a
-    /// threshold: p99 <= 50ms (docs/guide/conditions.md).
+    /// Other conditions: "loss > 0", "throughput_out < 20k/s". Plan and output show what must hold,
+    /// which is the opposite: "p99 > 50ms" appears as "p99 <= 50ms" (docs/guide/conditions.md).
     #[arg(long, value_name = "CONDITION", value_parser = verdicts::fail_if)]
     fail_if: Vec<Condition>,
     #[command(flatten)]

@@ -32,10 +32,10 @@ pub struct EnergyOptions {
     /// Time between two messages of the device, for battery life [default: 1m]
     #[arg(long, value_name = "TIME", requires = "device", value_parser = parse_pause)]
     every: Option<Nanos>,
-    /// Source of the CPU time: scaled or here
+    /// How to get the device's CPU time from that of the generator: scaled or here
     ///
-    /// scaled: CPU time of the generator, multiplied by the device's cpu_scale. here: the generator
-    /// runs on such a device.
+    /// scaled: the generator's CPU time, multiplied by the device's cpu_scale. here: the generator
+    /// runs on such a device, so its CPU time is used unchanged.
     #[arg(
         long,
         value_name = "WHERE",

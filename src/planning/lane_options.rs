@@ -39,9 +39,11 @@ pub struct LaneOptions {
         value_parser = counts(0..=2_u8)
     )]
     qos: Option<u8>,
-    /// Policy of the reference MQTT broker for slow subscribers
+    /// Policy of the reference MQTT broker for a subscriber that is too slow [default: unlimited]
     ///
-    /// Policies: unlimited, drop-newest:N, drop-oldest:N or disconnect:N.
+    /// unlimited: all messages wait for it. If N messages wait, drop-newest:N drops each new
+    /// message, and drop-oldest:N drops the oldest one. If more than N wait, disconnect:N
+    /// disconnects the subscriber and drops all of them.
     #[arg(long, value_name = "POLICY")]
     overload: Option<String>,
     /// Set a key of a protocol, such as mqtt.version=5 or http1.keep_alive=false
@@ -59,7 +61,7 @@ pub struct LaneOptions {
     /// follow a name (docs/guide/paths.md).
     #[arg(long, value_name = "LINK")]
     path: Option<String>,
-    /// Put a relay that copies bytes between generator and target
+    /// Insert a relay between generator and target; it only copies bytes
     ///
     /// Use it to see what a second hop costs without a broker.
     #[arg(long)]
@@ -88,7 +90,7 @@ pub struct LaneOptions {
     /// one, which counts as one. both: measure each. [default: off with --path, --wire or --pcap]
     #[arg(long, value_name = "off|on|both", value_parser = ["off", "on", "both"])]
     offload: Option<String>,
-    /// Record the packets of every trial in pcap/TRIAL.pcapng of the run
+    /// Record the packets of each trial in the file pcap/TRIAL.pcapng of the run
     #[arg(long)]
     pcap: bool,
     /// Measure CPU and memory of your own server, such as port:1883 or pid:N
@@ -98,21 +100,23 @@ pub struct LaneOptions {
     /// targets put URL= in front. Without --observe, CPU and memory of such a server are absent.
     #[arg(long, value_name = "[URL=]WHAT")]
     observe: Vec<String>,
-    /// Ask servers given by URL for their own counters: $SYS of a broker, the status page of nginx
+    /// Read the server's own message counters, to explain losses
     ///
-    /// auto: after trials that lost messages, if the server has counters. on: after every trial; a
-    /// server without counters is an error. off: never.
+    /// Sources: $SYS of a broker, and the status page of nginx. For a server given by URL, auto
+    /// reads a broker's counters after each trial with losses. on: after each trial; a server
+    /// without counters is an error. off: never. For a server that weigh starts, auto and on read
+    /// them after each trial, off only after losses.
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     sys: SysChoice,
     /// Energy meter: auto, none, rapl, ina226, battery, pmic or csv:FILE
     ///
-    /// Name any other chip directly. With several of one kind, type ina226:hwmon3. csv:FILE reads
-    /// the log of an external meter; add @5V if it has only currents. `weigh energy meters` lists
-    /// what this machine has. [default: any meter of this machine; idle power is measured only if
-    /// you give --meter]
+    /// `weigh energy meters` lists the meters of this machine. If it has two chips of one kind, add
+    /// the folder of the right one: ina226:hwmon3. csv:FILE reads the log of an external meter. If
+    /// the log has only currents, add the supply's voltage: csv:FILE@5V. [default: the best meter
+    /// of this machine, without idle power]
     #[arg(long, value_name = "METER")]
     meter: Option<MeterChoice>,
-    /// Measure idle power for this long before and after each trial [default: 60s with --meter]
+    /// Measure idle power for this time before and after each trial [default: 60s with --meter]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     idle: Option<Nanos>,
 }

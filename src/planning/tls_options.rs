@@ -12,9 +12,10 @@ use weigh_runner::exit::Stop;
 /// Flags about TLS.
 #[derive(Args, Clone, Debug)]
 pub struct TlsOptions {
-    /// TLS under every protocol: off, on (1.3 or 1.2), 1.2, 1.3 or both (off and on)
+    /// Use TLS: off, on, 1.2, 1.3 or both (measure without and with TLS) [default: off]
     ///
-    /// `both` measures without and with TLS.
+    /// on: TLS 1.3, or 1.2 if the server does not have it. URLs such as https:// and mqtts:// use
+    /// TLS by default.
     #[arg(long, value_name = "WHAT", hide_possible_values = true)]
     tls: Option<Choice>,
     /// PEM file of the CA that signed the server certificate
@@ -22,10 +23,12 @@ pub struct TlsOptions {
     /// [default: a CA made for the run; for URLs the system's CAs]
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// PEM file of the client certificate
+    /// PEM file of a certificate: for a URL the client's, for a built-in server the server's
+    ///
+    /// A built-in server also needs --cacert, with the CA of this certificate.
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// PEM file of the client key
+    /// PEM file of the private key of --cert
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
     /// Accept every certificate; every result carries a warning

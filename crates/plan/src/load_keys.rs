@@ -32,6 +32,8 @@ pub struct LoadKey {
     pub default: &'static str,
     /// What it means, without the last full stop; the first sentence stands alone in `-h`.
     pub definition: &'static str,
+    /// The words that it takes, each with its meaning; empty for numbers and times.
+    pub values: &'static [(&'static str, &'static str)],
     /// The flag that sets it; `None` for a key of plans alone.
     pub flag: Option<Flag>,
     /// The page below `docs` that gives the reasons.
@@ -61,9 +63,18 @@ impl LoadKey {
         format!("load.{}", self.name)
     }
 
+    /// Its definition with the words that it takes, as one sentence without a full stop.
+    pub fn meaning(&self) -> String {
+        let Some(((last, its), others)) = self.values.split_last() else {
+            return self.definition.to_owned();
+        };
+        let others = others.iter().map(|(word, means)| format!("{word} ({means}), "));
+        format!("{}: {}or {last} ({its})", self.definition, others.collect::<String>())
+    }
+
     /// Description for the editor of a plan.
     pub fn doc(&self) -> String {
-        let mut doc = format!("{}.", self.definition);
+        let mut doc = format!("{}.", self.meaning());
         if !self.default.is_empty() {
             doc += &format!(" Default: {}.", self.default);
         }
@@ -73,18 +84,23 @@ impl LoadKey {
         doc
     }
 
-    /// The help of its flag in one line: the first sentence, and the default that usually holds.
+    /// The help of its flag in one line: the first sentence, the words that it takes, and the
+    /// default that usually holds.
     pub fn short_help(&self) -> String {
         if let Some((_, help)) = self.flag.and_then(|flag| flag.switch) {
             return help.to_owned();
         }
-        let first = self.definition.split(". ").next().unwrap_or_default();
+        let mut first = self.definition.split(". ").next().unwrap_or_default().to_owned();
+        if let Some(((last, _), others)) = self.values.split_last() {
+            let others: Vec<&str> = others.iter().map(|(word, _)| *word).collect();
+            first += &format!(": {} or {last} (see --help)", others.join(", "));
+        }
         let usual = self.default.split([';', ',']).next().unwrap_or_default();
         let is_short = usual.len() <= SHORT_DEFAULT;
-        with_default(first.to_owned(), if is_short { usual } else { "" })
+        with_default(first, if is_short { usual } else { "" })
     }
 
-    /// The whole help of its flag.
+    /// The whole help of its flag, with a line for each word that it takes.
     pub fn help(&self) -> String {
         if let Some((_, help)) = self.flag.and_then(|flag| flag.switch) {
             return help.to_owned();
@@ -93,9 +109,17 @@ impl LoadKey {
         if let Some((long, short)) = self.flag.and_then(|flag| flag.other) {
             help += &format!(". Also -{short}, --{long}");
         }
-        with_default(help, self.default)
+        let width = self.values.iter().map(|(word, _)| word.len());
+        let width = width.filter(|width| *width <= WORD_WIDTH_MAX).max().unwrap_or_default();
+        let line = |(word, means): &(&str, &str)| format!("\n  {word:<width$}  {means}");
+        let lines: String = self.values.iter().map(line).collect();
+        let gap = if lines.is_empty() { "" } else { "\n" };
+        format!("{}{gap}{lines}", with_default(help, self.default))
     }
 }
+
+/// Characters of a word after which its meaning still starts in the common column.
+const WORD_WIDTH_MAX: usize = 16;
 
 /// Characters of a default that fits into the short help.
 const SHORT_DEFAULT: usize = 12;
@@ -139,6 +163,7 @@ const KEY: LoadKey = LoadKey {
     kind: Kind::Duration,
     default: "",
     definition: "",
+    values: &[],
     flag: None,
     source: CHOOSING,
 };
@@ -148,9 +173,18 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "pattern",
         kind: Kind::Pattern,
-        default: "the usual one of the protocol: deliver for mqtt, request for the others",
-        definition: "What is measured: request, publish (to the server), deliver (through it to a \
-                     subscriber), poll, batch, session, transfer or hold",
+        default: "for MQTT deliver, for the other protocols request",
+        definition: "What is measured",
+        values: &[
+            ("request", "send a request and read its answer; not over MQTT"),
+            ("publish", "send a message; over HTTP as request, with POST"),
+            ("deliver", "send through the server to subscribers; MQTT and TCP"),
+            ("poll", "send to the server; consumers ask for messages; HTTP/1.1"),
+            ("batch", "send several messages in one exchange; not over HTTP/2"),
+            ("session", "connect, send one message, close"),
+            ("transfer", "send one large object in pieces; not over HTTP/2 and gRPC"),
+            ("hold", "stay connected, send nothing"),
+        ],
         flag: Flag::long("pattern"),
         ..KEY
     },
@@ -159,7 +193,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         others: &["load.publishers"],
         unit: "connections",
         kind: Kind::Count(1, u32::MAX as u64),
-        default: "2; 1 in transfer",
+        default: "2; 1 with the pattern transfer; 100 in weigh compare without protocols",
         definition: "Number of connections that send messages",
         flag: Some(Flag {
             long: "connections",
@@ -168,24 +202,30 @@ pub const LOAD_KEYS: &[LoadKey] = &[
             ..FLAG
         }),
         source: "decisions/0006-two-connections.md",
+        ..KEY
     },
     LoadKey {
         name: "subscribers",
         unit: "connections",
         kind: Kind::Count(0, u32::MAX as u64),
-        default: "1; none in transfer over a protocol that cannot deliver",
-        definition: "Number of subscribers in deliver and transfer, or of polling consumers",
+        default: "1; none with the pattern transfer over a protocol that cannot deliver",
+        definition: "Number of subscribers for the patterns deliver and transfer, or of polling \
+                     consumers for poll",
         flag: Flag::short("subscribers", 'y', None),
         ..KEY
     },
     LoadKey {
         name: "topology",
         kind: Kind::Topology,
-        default: "fan-in, if there is at most one subscriber",
-        definition: "Who receives from whom in deliver, poll and transfer: fan-in, fan-out, \
-                     pairs or shared. With several subscribers the default is fan-out. With \
-                     equal numbers of publishers and subscribers, above one, it is pairs; in \
-                     poll it stays fan-out",
+        default: "fan-in with one subscriber; fan-out with several; pairs with as many \
+                  subscribers as publishers, but fan-out for poll",
+        definition: "Who receives from whom, for the patterns deliver, poll and transfer",
+        values: &[
+            ("fan-in", "all publishers to one subscriber"),
+            ("fan-out", "every message to every subscriber"),
+            ("pairs", "publisher N to subscriber N"),
+            ("shared", "every message to one subscriber; the MQTT broker chooses"),
+        ],
         flag: Flag::long("topology"),
         ..KEY
     },
@@ -193,15 +233,16 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "messages",
         unit: "messages",
         kind: Kind::Count(1, i64::MAX as u64),
-        definition: "Number of messages in total, in place of a duration: 10000, 10k or 1e4. The \
-                     warm-up has messages of its own",
+        definition: "Number of messages per trial, over all connections, in place of a duration. \
+                     Type 10000, 10k or 1e4. The warm-up has messages of its own",
         flag: Flag::short("messages", 'n', Some('a')),
         ..KEY
     },
     LoadKey {
         name: "duration",
         unit: "s",
-        default: "2s, where nothing else ends the load",
+        default: "2s; 10s with --stalled-subscriber; 900ms in weigh compare without protocols; \
+                  none if a number of messages, steps or a trace end the load",
         definition: "Time to measure after the warm-up, such as 10s or 2m",
         flag: Flag::short("duration", 'd', Some('z')),
         ..KEY
@@ -210,9 +251,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "rate",
         unit: "messages/s",
         kind: Kind::Rate,
-        definition: "Messages per second in total (1k/s, 600/m) or per client (1/s/client). \
-                     1/60s/client is one a minute from each client. Without a rate each client \
-                     waits for an answer before it sends again",
+        definition: "Rate in total (1k/s, 600/min) or per client (1/s/client, 1/60s/client). \
+                     1/60s/client is one message per 60 s from each client. Without a rate each \
+                     client waits for an answer before it sends again",
         flag: Flag::short("rate", 'R', None),
         source: "decisions/0004-closed-loops-and-the-lag-gate.md",
         ..KEY
@@ -221,8 +262,18 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "arrival",
         kind: Kind::Arrival,
         default: "closed; constant with a rate",
-        definition: "When messages are due: closed, burst, constant, poisson, periodic, \
-                     each-second, ramp:10s, steps:100/s@5s,200/s@5s or trace:FILE",
+        definition: "When messages are due",
+        values: &[
+            ("closed", "when the client has an answer to an earlier one"),
+            ("constant", "evenly, at the rate"),
+            ("poisson", "at random times, at the rate on average"),
+            ("periodic", "each client evenly, from its own random start"),
+            ("each-second", "closed loop; each client sends its share every second"),
+            ("burst", "all at once"),
+            ("ramp:10s", "closed loop; the clients join over 10 s"),
+            ("steps:100/s@5s,200/s@5s", "100/s for 5 s, then 200/s for 5 s"),
+            ("trace:FILE", "at the times in a file: seconds, one number per line"),
+        ],
         flag: Flag::long("arrival"),
         source: "decisions/0004-closed-loops-and-the-lag-gate.md",
         ..KEY
@@ -231,8 +282,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "join",
         kind: Kind::Join,
         default: "all connect before the load",
-        definition: "Groups in which clients connect and start, in pairs with their subscribers: \
-                     100 every 500ms",
+        definition: "Groups in which clients connect while the load runs: 100 every 500ms. With \
+                     the topology pairs, each client connects with its subscriber",
         source: "decisions/0036-emulated-figures.md",
         ..KEY
     },
@@ -241,8 +292,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         unit: "messages",
         kind: Kind::Count(1, u32::MAX as u64),
         default: "1 in closed loops and transfers, otherwise no limit",
-        definition: "Largest number of messages in flight per connection. In batch it counts \
-                     exchanges",
+        definition: "Largest number of messages in flight per connection. For the pattern batch it \
+                     counts exchanges",
         flag: Flag::long("window"),
         ..KEY
     },
@@ -250,9 +301,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "poll_period",
         others: &["poll.period"],
         unit: "s",
-        default: "1s; none in a long poll",
-        definition: "Time from one request of a polling consumer to its next. In a long poll \
-                     the period starts when the answer arrives",
+        default: "1s; none with long polling",
+        definition: "Time from one request of a polling consumer to its next. With long polling \
+                     it starts when the answer arrives",
         flag: Flag::long("period"),
         source: "decisions/0022-consumers-that-ask.md",
         ..KEY
@@ -261,8 +312,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "poll_wait",
         others: &["poll.wait"],
         unit: "s",
-        definition: "Time that the server holds a request while it has nothing new, which makes \
-                     poll a long poll",
+        definition: "Use long polling for the pattern poll: the server holds a request for this \
+                     long if it has no new message",
         flag: Flag::long("wait"),
         source: "decisions/0022-consumers-that-ask.md",
         ..KEY
@@ -273,17 +324,18 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         unit: "messages",
         kind: Kind::Count(1, 10_000),
         default: "1000",
-        definition: "Largest number of messages in one answer of poll. A full answer is followed \
-                     by the next request at once",
+        definition: "Largest number of messages in one answer, for the pattern poll. A full \
+                     answer is followed by the next request at once",
         flag: Flag::long("poll-limit"),
         source: "decisions/0022-consumers-that-ask.md",
+        ..KEY
     },
     LoadKey {
         name: "stall",
         unit: "s",
         default: "none",
-        definition: "Time from the start of the measured window in which subscribers of deliver \
-                     read nothing, like a program that hangs",
+        definition: "Time for which subscribers read nothing, from the start of the measured \
+                     window, for the pattern deliver",
         flag: Some(Flag { long: "stalled-subscriber", is_of_all: false, ..FLAG }),
         source: "decisions/0032-brokers-as-data.md",
         ..KEY
@@ -293,7 +345,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         unit: "messages",
         kind: Kind::Count(1, 100_000),
         default: "100",
-        definition: "Number of messages in one exchange of batch",
+        definition: "Number of messages in one exchange, for the pattern batch",
         flag: Flag::long("batch"),
         source: "guide/polling.md",
         ..KEY
@@ -302,8 +354,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "writes",
         kind: Kind::Choice(&["coalesced", "single"]),
         default: "coalesced",
-        definition: "Writes to the socket of messages that are due together: coalesced (as few \
-                     as possible) or single (one for each message)",
+        definition: "Writes to the socket of messages that are due together",
+        values: &[("coalesced", "as few as possible"), ("single", "one for each message")],
         flag: Some(Flag { long: "single-writes", switch: Some(SINGLE_WRITES), ..FLAG }),
         source: "decisions/0036-emulated-figures.md",
         ..KEY
@@ -312,7 +364,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "think",
         unit: "s",
         default: "0s",
-        definition: "Pause after each completed message in closed loops",
+        definition: "Pause of a client after each completed message, in closed loops",
         flag: Flag::long("think"),
         source: "decisions/0004-closed-loops-and-the-lag-gate.md",
         ..KEY
@@ -320,10 +372,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "warmup",
         unit: "s",
-        default: "500ms",
-        definition: "Warm-up time, excluded from the results. The default is none for the patterns \
-                     transfer and hold, for the arrivals burst, ramp and trace, and with the plan \
-                     key load.join",
+        default: "500ms; none for the patterns transfer and hold, for the arrivals burst, ramp \
+                  and trace, and if clients join during the load (plan key load.join)",
+        definition: "Warm-up time, excluded from the results",
         flag: Flag::long("warmup"),
         ..KEY
     },
@@ -331,7 +382,11 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "split",
         kind: Kind::Split,
         default: "exact",
-        definition: "How a total is divided among clients: exact, or ceil (rounded up per client)",
+        definition: "How a total number of messages is divided among clients",
+        values: &[
+            ("exact", "the shares add up to the total; some clients send one more"),
+            ("ceil", "all shares are equal and rounded up, so the total may grow"),
+        ],
         flag: Flag::long("split"),
         ..KEY
     },
@@ -349,11 +404,16 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "body",
         kind: Kind::Body,
         default: "readings; filler with a size",
-        definition: "Content of every body: readings, filler, text:TEXT, template:TEXT ({seq} \
-                     {client} {time}), lines:FILE (CSV or JSON lines) or file:FILE. sealed:BODY \
-                     seals any of these. Options come before the colon, such as \
-                     sealed,recipients=3:readings. The other options are cipher=NAME, unsigned \
-                     and policy. File names are relative to the current folder",
+        definition: "Content of every body",
+        values: &[
+            ("readings", "JSON readings of sensors, about 125 bytes"),
+            ("filler", "generated bytes of the size -s"),
+            ("text:TEXT", "this text"),
+            ("template:TEXT", "a text with {seq}, {client} and {time}"),
+            ("lines:FILE", "one line of a CSV or JSON-lines file per message"),
+            ("file:FILE", "a whole file; FILE is relative to the current folder"),
+            ("sealed:BODY", "one of these, encrypted: docs/guide/sealed-payload.md"),
+        ],
         flag: Flag::long("body"),
         ..KEY
     },
@@ -369,8 +429,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "body.recipients",
         unit: "participants",
         kind: Kind::Count(0, RECIPIENTS_MAX as u64),
-        default: "1 for a sealed body",
-        definition: "Number of recipients that every body is sealed for; 0 leaves it unencrypted",
+        default: "1 with a sealed body, otherwise none",
+        definition: "Number of recipients for which every body is encrypted, see \
+                     docs/guide/sealed-payload.md; 0 leaves it unencrypted",
         flag: Flag::long("seal-to"),
         source: "decisions/0024-sealed-payload.md",
         ..KEY
@@ -402,11 +463,10 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "timeout",
         unit: "s",
-        default: "5s; 60s in transfer",
-        definition: "A message delivered this long after its due time, or later, counts as late. \
-                     The default is longer in poll (two periods, if that is more), with stalled \
-                     subscribers (20s more than the stall) and on slow paths (10 times the round \
-                     trips of a message)",
+        default: "5s; 60s for the pattern transfer; two periods for poll, if that is more; the \
+                  stall plus 20s with stalled subscribers; on slow paths 10 times the round trips \
+                  of a message, if that is more",
+        definition: "A message counts as late if it arrives this long after its due time, or later",
         flag: Flag::long("timeout"),
         source: "decisions/0042-slow-paths-and-radios.md",
         ..KEY

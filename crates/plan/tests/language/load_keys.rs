@@ -118,7 +118,7 @@ fn table() -> String {
             "| {} | {} | {} | {} | {} | [{}]({source}) |\n",
             code(key.others.iter().map(|own| (*own).to_owned()).collect(), key.whole()),
             flags(key),
-            cell(key.definition),
+            cell(&key.meaning()),
             cell(key.default),
             key.unit,
             title(key.source),
