@@ -115,7 +115,7 @@ fn table(entries: &[&RunEntry]) -> String {
         vec![
             entry.id.clone(),
             entry.started.clone(),
-            outcome(entry).to_owned(),
+            measured(entry),
             entry.cells.to_string(),
             entry.trials.to_string(),
             entry.failures.to_string(),
@@ -229,6 +229,16 @@ pub fn outcome(entry: &RunEntry) -> &str {
         ("unfinished", true) => "in progress",
         ("unfinished", false) => "crashed",
         (outcome, _) => outcome,
+    }
+}
+
+/// The outcome, and whether no message succeeded in some of the cases.
+fn measured(entry: &RunEntry) -> String {
+    let outcome = outcome(entry);
+    match entry.unmeasured {
+        0 => outcome.to_owned(),
+        all if all == entry.cells => format!("{outcome}, nothing measured"),
+        some => format!("{outcome}, {some} without result"),
     }
 }
 

@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for Share {
 pub fn parse_share(text: &str) -> Result<Share, String> {
     let trimmed = text.trim();
     if let Ok(bare) = trimmed.parse::<f64>() {
-        return Err(format!("{text:?} has no unit: type {}%", bare * 100.0));
+        return Err(format!("{text:?} has no unit: type {}%", bare));
     }
     let percent = trimmed.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent {

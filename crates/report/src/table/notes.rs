@@ -13,6 +13,7 @@ use crate::summary::headlines::HEADLINES;
 use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
 use crate::terminal::{Extent, RED, RESET, Style, wrap};
 use crate::view::columns::{ELSEWHERE, lag_shares};
+use crate::view::ranges::joined;
 use crate::view::thresholds::sentences;
 use crate::view::{energy, interference, late, radio, signs, stalled, too_early, verdicts};
 
@@ -286,7 +287,7 @@ fn warnings(summary: &Summary) -> Vec<String> {
         for warning in &cell.warnings {
             match seen.iter_mut().find(|known| known.is_like(warning)) {
                 Some(known) => known.add(warning, &cell.name),
-                None => seen.push(Alike { warning, has_others: false, cells: vec![&cell.name] }),
+                None => seen.push(Alike { warning, texts: Vec::new(), cells: vec![&cell.name] }),
             }
         }
     }
@@ -314,8 +315,8 @@ fn rules<'l>(lines: impl Iterator<Item = &'l String>) -> Vec<String> {
 struct Alike<'a> {
     /// The first of them, whose text represents all.
     warning: &'a WarningRecord,
-    /// Whether another one has other figures.
-    has_others: bool,
+    /// The texts of the others.
+    texts: Vec<&'a str>,
     /// Their cells.
     cells: Vec<&'a str>,
 }
@@ -328,8 +329,8 @@ impl<'a> Alike<'a> {
         key(self.warning) == key(warning)
     }
 
-    fn add(&mut self, warning: &WarningRecord, cell: &'a str) {
-        self.has_others |= warning.text != self.warning.text;
+    fn add(&mut self, warning: &'a WarningRecord, cell: &'a str) {
+        self.texts.push(&warning.text);
         if !self.cells.contains(&cell) {
             self.cells.push(cell);
         }
@@ -342,8 +343,8 @@ impl<'a> Alike<'a> {
             _ => self.cells.join("; "),
         };
         let WarningRecord { code, severity, text, advice, .. } = self.warning;
-        let others = if self.has_others { " (and similar)" } else { "" };
-        format!("{}{code} [{about}]: {text}{others}; {advice}", severity.prefix())
+        let texts: Vec<&str> = std::iter::once(&**text).chain(self.texts.iter().copied()).collect();
+        format!("{}{code} [{about}]: {}; {advice}", severity.prefix(), joined(&texts))
     }
 }
 
