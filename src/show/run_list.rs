@@ -129,7 +129,7 @@ fn table(entries: &[&RunEntry]) -> String {
         "id",
         "started",
         "outcome",
-        "cells",
+        "cases",
         "trials",
         "failed",
         "worst warning",
@@ -328,16 +328,16 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_loses_columns_and_no_part_of_a_word() {
-        let heading = ["id", "started", "cells", "weigh", "question"];
+        let heading = ["id", "started", "cases", "weigh", "question"];
         let row = ["run-1", "2026-11-01T12:00:00Z", "4", "0.1.0", "How fast?"];
         let rows = [row.map(str::to_owned).to_vec()];
         let within = |most| aligned_within(&heading, &rows, 2..=2, most);
         assert_eq!(
             within(80).lines().next(),
-            Some("id     started               cells  weigh  question")
+            Some("id     started               cases  weigh  question")
         );
-        assert_eq!(within(45).lines().next(), Some("id     started               cells  weigh"));
-        assert_eq!(within(20), "id     cells\nrun-1      4\n");
+        assert_eq!(within(45).lines().next(), Some("id     started               cases  weigh"));
+        assert_eq!(within(20), "id     cases\nrun-1      4\n");
         let asked = [["a", "How fast is it, and what of it is lost?"].map(str::to_owned).to_vec()];
         let cut = aligned_within(&["id", "question"], &asked, 9..=9, 30);
         assert_eq!(cut.lines().nth(1), Some("a   How fast is it, and ..."));

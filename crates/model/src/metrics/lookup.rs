@@ -156,7 +156,7 @@ mod tests {
             (
                 "stage.gateway.held_time_ns.p50",
                 "From a message's arrival at the gateway",
-                "infinite.",
+                "took at most this long.",
             ),
             ("counter.a.b", "The counter `a.b`", "what it counts."),
             ("of_a_later_version", UNKNOWN, UNKNOWN),
