@@ -236,6 +236,7 @@ pub fn outcome(entry: &RunEntry) -> &str {
 fn measured(entry: &RunEntry) -> String {
     let outcome = outcome(entry);
     match entry.unmeasured {
+        0 if entry.cells == 0 && outcome == "done" => "done, nothing measured".to_owned(),
         0 => outcome.to_owned(),
         all if all == entry.cells => format!("{outcome}, nothing measured"),
         some => format!("{outcome}, {some} without result"),

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::document::escape;
-use crate::summary::Summary;
 use crate::summary::cell_name::point_name;
+use crate::summary::{NOT_TRIED, Summary};
 use crate::view::ranges::joined;
 
 /// A warning and its cells.
@@ -120,9 +120,14 @@ fn failures(summary: &Summary) -> String {
         return String::new();
     }
     let mut html = "<h3>Not done</h3>\n<ul>".to_owned();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
     for failure in &summary.failures {
-        let (name, error) = (escape(&point_name(&failure.point)), escape(&failure.error));
-        let _ = write!(html, "<li>{name}: {error}</li>");
+        let error = failure.error.strip_prefix(NOT_TRIED).unwrap_or(&failure.error);
+        let item = format!("<li>{}: {}</li>", escape(&point_name(&failure.point)), escape(error));
+        // Repetitions often fail alike.
+        if seen.insert(item.clone()) {
+            html += &item;
+        }
     }
     html + "</ul>\n"
 }

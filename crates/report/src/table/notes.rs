@@ -10,7 +10,7 @@ use super::legend;
 use crate::figures::{count, share, spoken};
 use crate::summary::cell_name::point_name;
 use crate::summary::headlines::HEADLINES;
-use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
+use crate::summary::{Answer, Cell, Failure, NOT_TRIED, Summary, Verdict, wire_bytes};
 use crate::terminal::{Extent, RED, RESET, Style, wrap};
 use crate::view::columns::{ELSEWHERE, lag_shares};
 use crate::view::ranges::joined;
@@ -349,12 +349,22 @@ impl<'a> Alike<'a> {
 }
 
 fn failures(summary: &Summary) -> Vec<String> {
-    // A fix has a line of its own on stderr; here a failure is one line.
-    let line = |failure: &Failure| {
-        let error = failure.error.replace("\nhelp: ", "; ");
-        format!("{}: {error}", point_name(&failure.point))
-    };
-    titled("not done", capped(summary.failures.iter().map(line).collect(), LINES_MAX))
+    // A fix has a line of its own on stderr; here a failure is one line, and so is a case with one
+    // error in all repetitions.
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    for Failure { point, error, .. } in &summary.failures {
+        let error = error.strip_prefix(NOT_TRIED).unwrap_or(error).replace("\nhelp: ", "; ");
+        let line = format!("{}: {error}", point_name(point));
+        match seen.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, number)) => *number += 1,
+            None => seen.push((line, 1)),
+        }
+    }
+    let lines = seen.into_iter().map(|(line, number)| match number {
+        1 => line,
+        _ => format!("{line} ({number} repetitions)"),
+    });
+    titled("not done", capped(lines.collect(), LINES_MAX))
 }
 
 /// How a search ended; after other runs the answer says it.
