@@ -9,6 +9,14 @@ macro_rules! eprintln {
     };
 }
 
+/// Prints a text on standard error as it is. The name shadows the macro of the standard library,
+/// which panics if the pipe was closed.
+macro_rules! eprint {
+    ($($part:tt)*) => {
+        crate::show::terminal::put(&format!($($part)*))
+    };
+}
+
 mod commands;
 mod help;
 mod numbers;

@@ -89,10 +89,23 @@ impl Compare {
         self.run_options.conduct(&catalogue, plan, &secrets)
     }
 
+    /// Refuses a time after `--stalled-subscriber` without `=`, which would be a target.
+    fn check_stall_time(&self) -> Result<(), Stop> {
+        let is_time = |word: &&String| parse_duration(word).is_ok();
+        let time = self.words.iter().find(is_time).filter(|_| self.stalled_subscriber.is_some());
+        time.map_or(Ok(()), |time| {
+            Err(Stop::usage(format!(
+                "--stalled-subscriber {time}: the time is not joined by =\nhelp: write \
+                 --stalled-subscriber={time}, with ="
+            )))
+        })
+    }
+
     /// Returns the plan of these flags, and the secrets that no plan contains.
     fn plan(&self, catalogue: &Catalogue) -> Result<(Plan, Secrets), Stop> {
         let mut given = self.shared.given()?;
         let (mut words, mut options) = (self.words.clone(), self.load.clone());
+        self.check_stall_time()?;
         if let Some(Stalled(lasts)) = self.stalled_subscriber {
             options = options.stalled(lasts);
             given.put("mqtt.qos", "1");
@@ -115,7 +128,7 @@ impl Compare {
             drafts.extend(self.drafts(delivering, &delivery)?);
         }
         self.shared.check_used(&given, lanes.iter())?;
-        options.check_topology(drafts.iter().map(|draft| &draft.load))?;
+        options.check_topology(drafts.iter().map(|draft| &draft.load), lanes.iter())?;
         let known = Known::new(catalogue, &Lines);
         if let Some(words) = &self.background {
             drafts = with_background(words, drafts, &known)?;

@@ -159,7 +159,7 @@ impl Export {
             let name = resolve(&name, |name| known.contains(name));
             match known.contains(&*name) {
                 true => Ok(name.into_owned()),
-                false => Err(unknown(("--metrics", text), text, "no cell", known.iter().copied())),
+                false => Err(unknown(("--metrics", text), text, "no case", known.iter().copied())),
             }
         };
         let metrics = self.metrics.iter().map(metric).collect::<Result<Vec<_>, _>>()?;

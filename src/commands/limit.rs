@@ -160,7 +160,8 @@ impl Limit {
             wanted.push(Wanted { lane, load, search });
         }
         self.shared.check_used(&given, wanted.iter().map(|own| &own.lane))?;
-        options.check_topology(wanted.iter().map(|own| &own.load))?;
+        let loads = wanted.iter().map(|own| &own.load);
+        options.check_topology(loads, wanted.iter().map(|own| &own.lane))?;
         Ok(wanted)
     }
 

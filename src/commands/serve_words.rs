@@ -15,6 +15,9 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
+    if text.parse::<u16>().is_ok() {
+        return Err(format!("needs ADDRESS:PORT: type 127.0.0.1:{text}"));
+    }
     // A name such as localhost has several addresses; IPv4 comes first, as elsewhere.
     let found = text.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
     let mut found = found.unwrap_or_default();

@@ -36,7 +36,7 @@ pub struct LaneOptions {
         short = 'q',
         long,
         value_name = "QOS",
-        value_parser = counts(0..=2_u8)
+        value_parser = qos
     )]
     qos: Option<u8>,
     /// Policy of the reference MQTT broker for a subscriber that is too slow [default: unlimited]
@@ -307,6 +307,17 @@ pub fn secrets<'l>(
         settings.extend(secret.map(|(key, value)| (format!("{whose}.{key}"), value.clone())));
     }
     (by_url, settings)
+}
+
+/// Reads a QoS from a flag.
+///
+/// # Errors
+/// If it is not one of the three.
+fn qos(text: &str) -> Result<u8, String> {
+    text.parse().ok().filter(|qos| *qos <= 2).ok_or_else(|| {
+        let fix = "type 0, 1 or 2; without -q all three are measured";
+        format!("{text:?} is not a QoS\nhelp: {fix}")
+    })
 }
 
 /// Reads the name of a run from a flag.

@@ -9,6 +9,7 @@ use weigh_plan::case::{setting_text, word};
 use weigh_plan::load_keys::{self, Flag, LOAD_KEYS, LoadKey};
 use weigh_plan::{Contradiction, LoadWords};
 use weigh_report::terminal::fold::shortened;
+use weigh_runner::case::lanes::Lane;
 use weigh_runner::exit::Stop;
 
 /// Flags of a load: those of [`LOAD_KEYS`]. Their letters are those of autocannon, wrk, oha and
@@ -144,7 +145,11 @@ impl LoadOptions {
     ///
     /// # Errors
     /// The flag that applies to no load.
-    pub fn check_topology<'l>(&self, loads: impl Iterator<Item = &'l Load>) -> Result<(), Stop> {
+    pub fn check_topology<'l>(
+        &self,
+        loads: impl Iterator<Item = &'l Load>,
+        lanes: impl Iterator<Item = &'l Lane>,
+    ) -> Result<(), Stop> {
         let mut loads = loads;
         let unheard = match (self.words.topology, self.words.subscribers) {
             (Some(_), _) => Contradiction::TopologyUnheard,
@@ -154,7 +159,13 @@ impl LoadOptions {
         if loads.any(Load::delivers) {
             return Ok(());
         }
-        Err(Stop::usage(self.in_flags(&unheard)))
+        let said = self.in_flags(&unheard);
+        let mut lanes = lanes;
+        let can_deliver = lanes.any(|lane| lane.patterns().contains(&Pattern::Deliver));
+        Err(Stop::usage(match can_deliver {
+            true => said,
+            false => said.replace("--pattern deliver or --pattern poll", "--pattern poll"),
+        }))
     }
 }
 
@@ -184,6 +195,10 @@ pub fn with_flag(invalid: Invalid) -> Invalid {
         Some(rest) => format!("type {flag} {rest}"),
         None => told(&invalid.fix),
     };
+    let fix = fix.replace(
+        "NAME: VALUE, and separate several by |",
+        "-H \"NAME: VALUE\"; repeat -H for more",
+    );
     Invalid { place: flag, problem: invalid.problem, fix }
 }
 
@@ -216,8 +231,25 @@ fn told(text: &str) -> String {
 fn flag_of(key: &str) -> Option<String> {
     let other = || OTHERS.iter().find(|(own, _)| *own == key).map(|(_, flag)| (*flag).to_owned());
     let of_load = key.strip_prefix("load.").and_then(load_keys::find);
-    of_load.and_then(|own| own.flag).map(|flag| flag.typed()).or_else(other)
+    let of_protocol = || {
+        let (_, setting) = key.split_once('.')?;
+        OF_PROTOCOLS.iter().find(|(own, _)| *own == setting).map(|(_, flag)| (*flag).to_owned())
+    };
+    of_load.and_then(|own| own.flag).map(|flag| flag.typed()).or_else(other).or_else(of_protocol)
 }
+
+/// Settings of several protocols, and the flags that set them.
+const OF_PROTOCOLS: &[(&str, &str)] = &[
+    ("tls", "--tls"),
+    ("tls_ca", "--cacert"),
+    ("tls_cert", "--cert"),
+    ("tls_key", "--key"),
+    ("headers", "-H"),
+    ("secret_headers", "--secret-header"),
+    ("method", "--method"),
+    ("status", "--status"),
+    ("topic", "--topic"),
+];
 
 /// Plan keys besides those of a load, and the flags that set them.
 const OTHERS: &[(&str, &str)] = &[

@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::Args;
 use weigh_protocols::{PROTOCOLS, fields};
 
+use crate::planning::options::with_flag;
 use weigh_runner::case::lanes::Lane;
 use weigh_runner::exit::Stop;
 use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
@@ -124,7 +125,7 @@ fn changed(
             false => value.clone(),
         };
     }
-    Ok(Lane::new(lane.protocol, lane.against, given)?)
+    Lane::new(lane.protocol, lane.against, given).map_err(|invalid| Stop::from(with_flag(invalid)))
 }
 
 /// Returns the lines of a file, without empty ones.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use weigh_model::tls;
 
+use crate::planning::options::with_flag;
 use weigh_runner::case::lanes::Lane;
 use weigh_runner::exit::Stop;
 
@@ -103,7 +104,8 @@ impl TlsOptions {
                 }
                 let mut given = lane.given.clone();
                 given.extend(keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
-                Ok(Lane::new(lane.protocol, lane.against, given)?)
+                Lane::new(lane.protocol, lane.against, given)
+                    .map_err(|invalid| Stop::from(with_flag(invalid)))
             })
             .collect()
     }

@@ -115,7 +115,7 @@ fn table(entries: &[&RunEntry]) -> String {
         vec![
             entry.id.clone(),
             entry.started.clone(),
-            outcome(entry).to_owned(),
+            measured(entry),
             entry.cells.to_string(),
             entry.trials.to_string(),
             entry.failures.to_string(),
@@ -129,7 +129,7 @@ fn table(entries: &[&RunEntry]) -> String {
         "id",
         "started",
         "outcome",
-        "cells",
+        "cases",
         "trials",
         "failed",
         "worst warning",
@@ -232,6 +232,17 @@ pub fn outcome(entry: &RunEntry) -> &str {
     }
 }
 
+/// The outcome, and whether no message succeeded in some of the cases.
+fn measured(entry: &RunEntry) -> String {
+    let outcome = outcome(entry);
+    match entry.unmeasured {
+        0 if entry.cells == 0 && outcome == "done" => "done, nothing measured".to_owned(),
+        0 => outcome.to_owned(),
+        all if all == entry.cells => format!("{outcome}, nothing measured"),
+        some => format!("{outcome}, {some} without result"),
+    }
+}
+
 fn worst(entry: &RunEntry) -> String {
     let Some(worst) = &entry.worst_warning else { return "–".to_owned() };
     let more = if entry.warnings > 1 { format!(" +{}", entry.warnings - 1) } else { String::new() };
@@ -318,16 +329,16 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_loses_columns_and_no_part_of_a_word() {
-        let heading = ["id", "started", "cells", "weigh", "question"];
+        let heading = ["id", "started", "cases", "weigh", "question"];
         let row = ["run-1", "2026-11-01T12:00:00Z", "4", "0.1.0", "How fast?"];
         let rows = [row.map(str::to_owned).to_vec()];
         let within = |most| aligned_within(&heading, &rows, 2..=2, most);
         assert_eq!(
             within(80).lines().next(),
-            Some("id     started               cells  weigh  question")
+            Some("id     started               cases  weigh  question")
         );
-        assert_eq!(within(45).lines().next(), Some("id     started               cells  weigh"));
-        assert_eq!(within(20), "id     cells\nrun-1      4\n");
+        assert_eq!(within(45).lines().next(), Some("id     started               cases  weigh"));
+        assert_eq!(within(20), "id     cases\nrun-1      4\n");
         let asked = [["a", "How fast is it, and what of it is lost?"].map(str::to_owned).to_vec()];
         let cut = aligned_within(&["id", "question"], &asked, 9..=9, 30);
         assert_eq!(cut.lines().nth(1), Some("a   How fast is it, and ..."));

@@ -3,7 +3,7 @@
 //! trial and the time left.
 
 use std::collections::VecDeque;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ pub fn to_stderr(line: &str) {
     let line = without_number(line);
     let line = visible(&line);
     let line = if style.is_ascii { ascii_signs(&line) } else { line.into_owned() };
-    std::eprintln!("{}", folded(&line, usize::from(style.width)));
+    put(&format!("{}\n", folded(&line, usize::from(style.width))));
 }
 
 /// Writes lines of clap, which have colours of their own, as wide as the terminal.
@@ -49,14 +49,20 @@ pub fn styled_to_stderr(text: &str) {
     let style = style_of_progress();
     let plain = console::strip_ansi_codes(text);
     let text = if style.has_colour { text } else { &*plain };
-    std::eprint!("{}", folded(text, usize::from(style.width)));
+    put(&folded(text, usize::from(style.width)));
+}
+
+/// Writes a text to standard error as it is. A pipe that was closed (`2>&1 | head`) is not an
+/// error, so that it does not end a run.
+pub fn put(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Prints why the program stops, and returns its exit code.
 pub fn stopped(stop: Stop) -> Exit {
     match stop.is_rendered() {
         // Colours of its own must stay visible.
-        true => std::eprintln!("weigh: {}", folded_around_source(&stop.to_string())),
+        true => put(&format!("weigh: {}\n", folded_around_source(&stop.to_string()))),
         false => Lines.say(&stop.to_string()),
     }
     stop.exit()
@@ -313,7 +319,8 @@ impl Pace {
         }
         if self.is_draining() {
             let Slice { done, length_ns, .. } = self.current;
-            return format!("{} out/s, all sent, waiting for answers", rate(done, length_ns));
+            let done = rate(done, length_ns);
+            return format!("{done} delivered/s, all sent, waiting for answers");
         }
         let recent = self.recent();
         let mut told = Interval::default();
@@ -324,7 +331,7 @@ impl Pace {
         let quantile = quantile
             .map_or(String::new(), |(name, ns)| format!(", {name} {}", time(ns as f64, is_ascii)));
         let [sent, done] = [recent.sent, recent.done].map(|own| rate(own, recent.length_ns));
-        format!("{sent} in/s, {done} out/s{quantile}{warmup}")
+        format!("{sent} sent/s, {done} delivered/s{quantile}{warmup}")
     }
 }
 
@@ -420,14 +427,18 @@ mod tests {
             slow.add(&tick(sent, sent));
             slow.take_text()
         };
-        assert_eq!(shown(&mut slow, 1), "2 in/s, 2 out/s");
+        assert_eq!(shown(&mut slow, 1), "2 sent/s, 2 delivered/s");
         for _ in 0..3 {
             shown(&mut slow, 0);
         }
-        assert_eq!(shown(&mut slow, 0), "0.4 in/s, 0.4 out/s");
-        assert_eq!(shown(&mut slow, 100), "200 in/s, 200 out/s", "that slice alone is enough");
+        assert_eq!(shown(&mut slow, 0), "0.4 sent/s, 0.4 delivered/s");
+        assert_eq!(
+            shown(&mut slow, 100),
+            "200 sent/s, 200 delivered/s",
+            "that slice alone is enough"
+        );
         (0..100).for_each(|_| drop(shown(&mut slow, 0)));
-        assert_eq!(shown(&mut slow, 0), "0 in/s, 0 out/s");
+        assert_eq!(shown(&mut slow, 0), "0 sent/s, 0 delivered/s");
         assert!(slow.shown.len() <= SLICES_MAX);
     }
 
@@ -435,13 +446,13 @@ mod tests {
     fn who_waits_for_the_last_answers_is_not_told_that_nothing_happens() {
         let mut timed = pace((Some(Nanos::from_millis(500)), None));
         timed.add(&tick(100, 50));
-        assert_eq!(timed.take_text(), "200 in/s, 100 out/s");
+        assert_eq!(timed.take_text(), "200 sent/s, 100 delivered/s");
         timed.add(&tick(0, 50));
-        assert_eq!(timed.take_text(), "100 out/s, all sent, waiting for answers");
+        assert_eq!(timed.take_text(), "100 delivered/s, all sent, waiting for answers");
         let mut counted = pace((None, Some(100)));
         counted.add(&tick(99, 0));
         counted.take_text();
         counted.add(&tick(0, 0));
-        assert_eq!(counted.take_text(), "0 in/s, 0 out/s", "a target that hangs");
+        assert_eq!(counted.take_text(), "0 sent/s, 0 delivered/s", "a target that hangs");
     }
 }

@@ -373,8 +373,10 @@ impl fmt::Display for Attribution {
         match self {
             Attribution::Causes(causes) => {
                 for (index, Cause { resource, evidence, .. }) in causes.iter().enumerate() {
-                    let joint = if index == 0 { "" } else { ". Then by " };
-                    write!(f, "{joint}{}: {evidence}", resource.name())?;
+                    if index > 0 {
+                        write!(f, "; {} limit: ", ORDINALS[index.min(ORDINALS.len() - 1)])?;
+                    }
+                    write!(f, "{}: {evidence}", resource.name())?;
                 }
                 Ok(())
             }
@@ -391,6 +393,9 @@ impl fmt::Display for Attribution {
         }
     }
 }
+
+/// Words for the places of causes.
+const ORDINALS: [&str; 4] = ["first", "second", "third", "further"];
 
 /// Ranks of causes: the generator's, counted, full; then a window that held messages up, which a
 /// full target explains; then a busy machine, since all these explain it; and last what only grows
@@ -504,7 +509,9 @@ mod tests {
         assert!(expected[0].is_ours() && !expected[1].is_ours());
         let text = attribute(&evidence).to_string();
         assert!(
-            text.contains(". Then by the target's queue: the target reported 700 dropped messages"),
+            text.contains(
+                "; second limit: the target's queue: the target reported 700 dropped messages"
+            ),
             "{text}"
         );
     }

@@ -223,7 +223,7 @@ impl Goal {
         let loss_ratio = trial.loss_ratio();
         if loss_ratio > self.loss_ratio {
             return Ok(Some(format!(
-                "{} of {} lost, {} %: {} % is allowed",
+                "{} of {} messages lost ({} %; allowed: {} %)",
                 count(trial.lost),
                 count(trial.forwarded + trial.lost),
                 exact(100.0 * loss_ratio),
@@ -312,7 +312,7 @@ mod tests {
             goal.missed(&trial(990, 10, &fast))
                 .unwrap()
                 .unwrap()
-                .contains("10 of 1,000 lost, 1 %: 0.5 % is allowed")
+                .contains("10 of 1,000 messages lost (1 %; allowed: 0.5 %)")
         );
         assert!(goal.missed(&trial(0, 0, &[])).unwrap().is_some());
         let missing = goal.missed(&trial(1000, 0, &[])).unwrap_err().to_string();

@@ -2,6 +2,15 @@
 //! from a broker, an API accepts readings by HTTP, a store keeps them. Each runs in a process of
 //! its own, on a runtime with one thread.
 
+/// Prints a line on standard error. The name shadows the macro of the standard library, which
+/// panics if the pipe was closed.
+macro_rules! eprintln {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($part)*);
+    }};
+}
+
 mod api;
 mod clock;
 pub mod counting;

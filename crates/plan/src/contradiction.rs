@@ -177,9 +177,9 @@ impl Contradiction {
                 "only deliver and poll have subscribers, and transfer if the protocol can \
                  deliver"
                     .into(),
-                "type load.pattern = \"deliver\" or load.pattern = \"poll\", or leave them \
-                 out"
-                .into(),
+                "type load.pattern = \"deliver\" or load.pattern = \"poll\", or leave \
+                 load.subscribers out"
+                    .into(),
             ),
             Contradiction::TopologyUnheard => (
                 "a topology applies only to patterns with subscribers".into(),

@@ -298,7 +298,7 @@ fn choice(value: &DeValue<'_>, words: &[&str]) -> Result<Value, Wrong> {
     };
     if !words.contains(&text.as_str()) {
         let fix = nearest(&text, words.iter().copied())
-            .map_or(wanted.clone(), |near| format!("did you mean {near}? {wanted}"));
+            .map_or(wanted.clone(), |near| format!("did you mean {near}? Otherwise {wanted}"));
         return Err(Wrong::new(format!("unknown value {text:?}"), fix));
     }
     let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
@@ -315,7 +315,7 @@ fn target_life(text: &str) -> Result<String, Wrong> {
 
 fn no_path(text: &str, said: &str) -> Wrong {
     let near = nearest(text, path::PRESETS.iter().map(|(name, _)| *name));
-    let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+    let near = near.map_or(String::new(), |near| format!("did you mean {near}? Otherwise "));
     let fix = said.split_once(": ").map_or(said, |(_, fix)| fix);
     Wrong::new(format!("{text:?} is not a known path"), format!("{near}{fix}"))
 }

@@ -78,13 +78,20 @@ pub struct Stop {
     text: String,
     /// True for a text that has its own colours and needs no styling.
     is_rendered: bool,
+    /// True if a server listens and refuses every session: trying again changes nothing.
+    is_refusal: bool,
 }
 
 impl Stop {
     /// Ends with the code `exit` and the message `text`: what is wrong and where, then a line
     /// `help: ` with what to type. A fix after a colon or semicolon becomes that line.
     pub fn new(exit: Exit, text: impl fmt::Display) -> Stop {
-        Stop { exit, text: refusal::shaped(&text.to_string()), is_rendered: false }
+        Stop {
+            exit,
+            text: refusal::shaped(&text.to_string()),
+            is_rendered: false,
+            is_refusal: false,
+        }
     }
 
     /// The flags or the plan are wrong.
@@ -111,12 +118,22 @@ impl Stop {
 
     /// A plan is wrong: diagnostics like a compiler's, in colour.
     pub fn rendered(text: String) -> Stop {
-        Stop { exit: Exit::Usage, text, is_rendered: true }
+        Stop { exit: Exit::Usage, text, is_rendered: true, is_refusal: false }
     }
 
     /// The exit code.
     pub fn exit(&self) -> Exit {
         self.exit
+    }
+
+    /// Marks a server that listens and refuses every session.
+    pub fn refusing(self) -> Stop {
+        Stop { is_refusal: true, ..self }
+    }
+
+    /// True if a server listens and refuses every session.
+    pub fn is_refusal(&self) -> bool {
+        self.is_refusal
     }
 
     /// True if the text has its own colours, see [`Stop::rendered`].

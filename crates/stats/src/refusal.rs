@@ -10,7 +10,7 @@ pub enum Refusal {
     FewValues,
     /// The right mean is not significantly different from 0, so the ratio has no bounds.
     #[error(
-        "too noisy for a ratio, because the interval of the second case includes 0; repeat more \
+        "too noisy for a ratio, because the 95 % interval of the divisor includes 0; repeat more \
              often"
     )]
     UnboundedRatio,

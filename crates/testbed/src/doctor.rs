@@ -446,12 +446,9 @@ fn installed(demand: &Demand, target: &TargetFact) -> Finding {
     let fix = target.install.as_str();
     match &target.version {
         Some(version) => fine("installed", format!("{} {version}", target.title)),
-        None if demand.targets.contains(&target.name) => finding(
-            "installed",
-            Level::Fatal,
-            format!("{} is in the plan but not installed", target.title),
-            fix,
-        ),
+        None if demand.targets.contains(&target.name) => {
+            finding("installed", Level::Fatal, format!("{} is not installed", target.title), fix)
+        }
         None => finding("installed", Level::Ok, format!("{} is not installed", target.title), fix),
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn metric(text: &str) -> Result<String, String> {
             Ok(format!("{full}.{part}"))
         }
         None => Err(format!(
-            "{name} has no single value: say which, such as \"{name} p(95)\", avg, med or max"
+            "{name} needs a percentile: type \"{name} p95\", or avg, med or max in the place of p95"
         )),
     }
 }

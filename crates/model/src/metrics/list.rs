@@ -76,8 +76,9 @@ pub const METRICS: &[Metric] = metrics! {
         ("of the ledger; unknown where arrivals are not seen");
     "lost" Lower ["lost"] "Lost messages." ("of the ledger, section 2");
     "window_s" Neither
-        "The measured window: open loops: from the beginning of the measurement to the end of the \
-         schedule; closed loops and bursts: from the first due time to the last completion."
+        "The measured window. In an open loop it lasts from the beginning of the measurement to \
+         the end of the schedule; in a closed loop or a burst, from the first due time to the last \
+         completion."
         ("end - begin; interrupted: to the interruption");
     "throughput_in_per_s" Higher ["in/s"]
         "Messages handed to the transport within the measured window, divided by its length."
@@ -130,7 +131,7 @@ pub const METRICS: &[Metric] = metrics! {
         "From the first send to the last completion." ("if the load is given by count");
     "body_bytes" Neither "Mean size of a body." ("bytes of bodies / messages");
     "ledger_bytes_per_message" Lower
-        "Memory of the ledger per message." ("the instrument's own cost");
+        "Memory that the generator needs to track one message." ("the instrument's own cost");
     "stored_rows" Neither
         "Rows in the store of readings, counted there after the trial." ("SELECT count(*)");
     "subscriber_stall_s" Neither

@@ -73,7 +73,10 @@ fn statistic(name: &str, part: &str) -> String {
         "connect_time_ns" | "tls_handshake_time_ns" => ("connections", ""),
         "session_time_ns" => ("sessions", ""),
         "batch_time_ns" => ("batches", ""),
-        _ => ("messages", "; lost messages count as infinite"),
+        "response_time_ns" | "delivery_time_ns" => {
+            ("messages", "; lost messages count as infinite")
+        }
+        _ => ("messages", ""),
     };
     match part {
         "mean" => "Here the arithmetic mean of a repetition.".to_owned(),
@@ -153,7 +156,7 @@ mod tests {
             (
                 "stage.gateway.held_time_ns.p50",
                 "From a message's arrival at the gateway",
-                "infinite.",
+                "took at most this long.",
             ),
             ("counter.a.b", "The counter `a.b`", "what it counts."),
             ("of_a_later_version", UNKNOWN, UNKNOWN),

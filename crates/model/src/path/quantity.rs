@@ -50,7 +50,9 @@ impl<'de> Deserialize<'de> for Share {
 pub fn parse_share(text: &str) -> Result<Share, String> {
     let trimmed = text.trim();
     if let Ok(bare) = trimmed.parse::<f64>() {
-        return Err(format!("{text:?} has no unit: type {}%", bare * 100.0));
+        // Below 1 it is likely to be a share, from 1 on percent.
+        let percent = if bare < 1.0 { bare * 100.0 } else { bare };
+        return Err(format!("{text:?} has no unit: type {percent}%"));
     }
     let percent = trimmed.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent {
@@ -111,6 +113,7 @@ mod tests {
             assert!(parse_bit_rate(text).unwrap_err().contains("10Mbit/s"), "{text}");
         }
         assert!(parse_share("0.01").unwrap_err().contains("type 1%"));
+        assert!(parse_share("5").unwrap_err().ends_with("type 5%"));
         for text in ["101%", "-1%", "%", "NaN%", "x"] {
             assert!(parse_share(text).is_err(), "{text}");
         }

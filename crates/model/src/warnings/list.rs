@@ -5,6 +5,7 @@
 
 use super::entry::Entry;
 use crate::binding::{Bound, Pace, large};
+use crate::metrics::{QUANTILES, quantile_word};
 use crate::numbers::{count, exact, percent, three_digits};
 use crate::protocol::ErrorWords;
 use crate::rule::Rule;
@@ -67,10 +68,11 @@ warnings! {
         "methodology.md#7-repetition";
     QuantileBeyondData(quantile: &'static str, needed: u64, had: u64) "L17" Warning
         [
-            "{} needs {} messages for an interval, there were {}",
-            quantile,
+            "{} is not reliable: it needs {} messages per repetition, there were {}{}",
+            quantile_word(&format!(".{quantile}")).unwrap_or_default(),
             count(*needed),
-            count(*had)
+            count(*had),
+            lower_ones(quantile)
         ]
         "a quantile beyond the data depends on a few messages"
         "send more messages (-n; in a plan load.messages); lower percentiles need fewer"
@@ -244,7 +246,15 @@ warnings! {
         "measure longer (-d; in a plan load.duration): the window was not steady"
         "methodology.md#6-the-rules-l01-to-l20";
     NotSteady(course: &'static str, have: u32, of: u32) "not-steady" Warning
-        ["{} within the measured window, in {} of {} repetitions", course, have, of]
+        [
+            "the rate changed during the measurement, in {} of {} repetitions{}",
+            have, of,
+            match *course {
+                "warm-up" => " (most often it rose and stayed higher)",
+                "slow-down" => " (most often it fell and stayed lower)",
+                _ => "",
+            }
+        ]
         "the mean of a changing rate does not describe any one state"
         "warm up longer (--warmup; in a plan load.warmup) or measure longer; see the rate over time"
         "methodology.md#7-repetition";
@@ -276,7 +286,7 @@ warnings! {
         "give the authority of the server (--cacert FILE) instead of --insecure"
         "guide/tls.md";
     PathForbidden(why: String, fix: String) "path-forbidden" Warning
-        ["measured over plain loopback, without path and capture: {}; {}", why, fix]
+        ["measured over loopback, without path and capture: {}; {}", why, fix]
         "figures do not include the path that the plan asks for"
         "use no figure as one over a path: do what the text of the warning says, and repeat"
         "guide/paths.md";
@@ -332,4 +342,15 @@ warnings! {
          invalid"
         "read the rule's own line in the methodology"
         "methodology.md#6-the-rules-l01-to-l20";
+}
+
+/// The kept percentiles below `quantile`, which have enough messages; empty if there are none.
+fn lower_ones(quantile: &str) -> String {
+    let below: Vec<&str> =
+        QUANTILES.iter().map(|(part, _)| *part).take_while(|part| *part != quantile).collect();
+    match &below[..] {
+        [] => String::new(),
+        [only] => format!("; {only} is not affected"),
+        [first, .., last] => format!("; {first} to {last} are not affected"),
+    }
 }

@@ -15,7 +15,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<AnswerLine> {
     let mut lines: Vec<AnswerLine> =
         verdict(summary).map(|text| line(AnswerKind::Thresholds, &text)).into_iter().collect();
     let restricted: Vec<String> =
-        [outcome(summary), invalid(summary), late(summary), failures(summary)]
+        [outcome(summary), unmeasured(summary), invalid(summary), late(summary), failures(summary)]
             .into_iter()
             .flatten()
             .collect();
@@ -36,6 +36,22 @@ fn outcome(summary: &Summary) -> Option<String> {
         (_, true) => Some(format!("The run is {outcome}: nothing was measured")),
         (_, false) => Some(format!("The run is {outcome}: these are its results so far")),
     }
+}
+
+/// Cases in which no message succeeded, with the reason of the first.
+fn unmeasured(summary: &Summary) -> Option<String> {
+    let empty = summary.unmeasured();
+    let why = &empty.first()?.why;
+    Some(match (empty.len(), summary.cells.len()) {
+        (1, 1) => format!("Nothing was measured: {why}"),
+        (number, all) if number == all => {
+            format!("Nothing was measured in any of {all} cases, the first: {why}")
+        }
+        (number, all) => {
+            let first = &empty[0].cell;
+            format!("Nothing was measured in {number} of {all} cases, the first is {first}: {why}")
+        }
+    })
 }
 
 /// Cases whose result must not be used, with the advice of most of them.

@@ -5,4 +5,4 @@ mod numbers;
 pub(crate) mod words;
 
 pub use numbers::*;
-pub(crate) use words::{capital, spoken};
+pub(crate) use words::{capital, method_words, spoken};

@@ -23,12 +23,13 @@ pub fn time_between(nanoseconds: f64, ends: Option<(f64, f64)>, is_ascii: bool) 
     format!("{} {unit}", between(value, Some((low, high))))
 }
 
-/// A time of which up to `lag` is the generator's own lateness: `214 to 260 µs, up to 46.0 µs
-/// generator lag`.
-pub fn time_with_lag(nanoseconds: f64, lag: f64, is_ascii: bool) -> String {
+/// A time, named `part`, of which up to `lag` is the generator's own lateness: `up to 46.0 µs of
+/// p50: the true p50 is between 214 and 260 µs`.
+pub fn time_with_lag(part: &str, nanoseconds: f64, lag: f64, is_ascii: bool) -> String {
     let (divisor, unit) = unit_of_time(nanoseconds, 3, is_ascii);
     let [low, high] = [nanoseconds - lag, nanoseconds].map(|ns| three_digits(ns / divisor));
-    format!("{low} to {high} {unit}, up to {} generator lag", time(lag, is_ascii))
+    let lag = time(lag, is_ascii);
+    format!("up to {lag} of {part}: the true {part} is between {low} and {high} {unit}")
 }
 
 /// A time with its interval in one unit, both formatted by `between`.
@@ -51,8 +52,8 @@ pub fn between_short(value: f64, ends: Option<(f64, f64)>) -> String {
     shortened(value, ends, false)
 }
 
-/// As [`between_short`], always with the longer side of the interval: never too narrow, and shorter
-/// than both sides.
+/// As [`between_short`], with the longer side of the interval: never too narrow, and shorter than
+/// both sides. Both are given if the sign would include values below 0 that the interval does not.
 pub fn between_longer(value: f64, ends: Option<(f64, f64)>) -> String {
     shortened(value, ends, true)
 }
@@ -74,7 +75,7 @@ fn shortened(value: f64, ends: Option<(f64, f64)>, is_longer_enough: bool) -> St
     };
     let value_text = three_digits(value);
     let longer = match is_longer_enough {
-        true => Some((value - low).max(high - value)),
+        true => Some((value - low).max(high - value)).filter(|side| low < 0.0 || value >= *side),
         false => longer_side(value, low, high),
     };
     match longer {
@@ -98,10 +99,15 @@ pub fn between(value: f64, ends: Option<(f64, f64)>) -> String {
     let (below, above) = (value - low, high - value);
     let decimals = decimals_for(value, below.min(above));
     let text = |number: f64| fixed(number, decimals);
+    // A side has no more than three digits, as in a table.
+    let side = |number: f64| {
+        let most = if number == 0.0 { 0 } else { 2 - number.abs().log10().floor() as i32 };
+        fixed(number, decimals.min(most.max(0) as usize))
+    };
     if let Some(longer) = longer_side(value, low, high) {
         return format!("{} ± {}", text(value), text(longer));
     }
-    format!("{} +{}/-{}", text(value), text(above), text(below))
+    format!("{} +{}/-{}", text(value), side(above), side(below))
 }
 
 /// The number after "±": the longer side of the interval, or none if both must be given: one is
@@ -159,10 +165,10 @@ mod tests {
 
     #[test]
     fn a_time_with_lag_has_one_unit() {
-        let with_lag = time_with_lag(260e3, 46e3, false);
-        assert_eq!(with_lag, "214 to 260 µs, up to 46.0 µs generator lag");
-        let with_lag = time_with_lag(1.02e6, 97.8e3, true);
-        assert_eq!(with_lag, "0.922 to 1.02 ms, up to 97.8 us generator lag");
+        let with_lag = time_with_lag("p50", 260e3, 46e3, false);
+        assert_eq!(with_lag, "up to 46.0 µs of p50: the true p50 is between 214 and 260 µs");
+        let with_lag = time_with_lag("max", 1.02e6, 97.8e3, true);
+        assert_eq!(with_lag, "up to 97.8 us of max: the true max is between 0.922 and 1.02 ms");
     }
 
     #[test]
@@ -198,9 +204,11 @@ mod tests {
         let time = |value, low, high| time_in(value, Some((low, high)), false, between_short);
         assert_eq!(time(1.234e6, 1.194e6, 1.274e6), "1.23 ± 0.04 ms");
         assert_eq!(time(200_000.0, 199_700.0, 200_300.0), "200 ± 0.3 µs");
-        assert_eq!(between_longer(2.95, Some((0.0, 5.97))), "2.95 ± 3.02");
-        assert_eq!(between_longer(451.0, Some((0.0, 1_573.0))), "451 ± 1,120");
-        assert_eq!(between_longer(9.79, Some((0.0, 25.79))), "9.79 ± 16.0");
+        assert_eq!(between_longer(2.95, Some((0.0, 5.97))), "2.95 +3.02/-2.95");
+        assert_eq!(between_longer(451.0, Some((0.0, 1_573.0))), "451 +1,120/-451");
+        assert_eq!(between_longer(9.79, Some((4.0, 18.0))), "9.79 ± 8.21");
+        let both = [between_longer, between].map(|own| own(51.6, Some((0.0, 265.5))));
+        assert_eq!(both, ["51.6 +214/-51.6"; 2], "table and answer agree");
     }
 
     #[test]

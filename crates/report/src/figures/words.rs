@@ -26,6 +26,11 @@ pub(crate) fn spoken(metric: &str) -> String {
     format!("{part}{quantity}")
 }
 
+/// The method of an interval with this name in the summary, in words.
+pub(crate) fn method_words(name: &str) -> String {
+    name.replace("t over runs", "Student's t over the repetitions")
+}
+
 /// The metric in words at the beginning of a title.
 pub(crate) fn capital(metric: &str) -> String {
     let spoken = spoken(metric);

@@ -7,6 +7,7 @@ use serde::Serialize;
 use weigh_model::warnings::{Severity, WarningRecord};
 
 use crate::history::stamp::Stamp;
+use crate::journal::is_being_written;
 
 /// A short description of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -31,6 +32,8 @@ pub struct RunEntry {
     pub trials: u32,
     /// Trials that could not be done.
     pub failures: u32,
+    /// Points with a result in which no message succeeded: nothing was measured there.
+    pub unmeasured: u32,
     /// Number of different warnings in all cells.
     #[serde(rename = "doubts")]
     pub warnings: u32,
@@ -99,7 +102,9 @@ fn of_summary_file(folder: &RunFolder) -> Option<Summary> {
 
 fn of_journal(folder: &RunFolder) -> Result<Summary, String> {
     let journal = folder.read_journal().map_err(|error| error.to_string())?;
-    Summary::from_events(&journal.events).map_err(|error| error.to_string())
+    let id = folder.id();
+    Summary::from_events(&journal.events)
+        .map_err(|_| format!("run {id} was stopped before it began\nhelp: type weigh runs rm {id}"))
 }
 
 fn entry(id: &str, summary: &Summary) -> RunEntry {
@@ -124,6 +129,7 @@ fn entry(id: &str, summary: &Summary) -> RunEntry {
         cells: summary.cells.len() as u32,
         trials: summary.cells.iter().map(|cell| cell.repetitions).sum(),
         failures: summary.failures.len() as u32,
+        unmeasured: summary.unmeasured().len() as u32,
         warnings: warnings.len() as u32,
         worst_warning: worst.map(|warning| WorstWarning {
             code: warning.code.clone(),
@@ -176,6 +182,11 @@ impl Listing {
     pub(crate) fn take(&mut self, folder: &RunFolder, entry: Result<RunEntry, String>) {
         match entry {
             Ok(entry) => self.entries.push(entry),
+            // Its first line is being written.
+            Err(_) if is_being_written(folder.path()) => {
+                self.notes.push(format!("run {} is about to begin", folder.id()));
+            }
+            Err(problem) if problem.starts_with("run ") => self.notes.push(problem),
             Err(problem) => self.notes.push(format!("{}: {problem}", folder.path().display())),
         }
     }

@@ -225,6 +225,7 @@ fn entry(row: &Row) -> rusqlite::Result<Result<RunEntry, String>> {
         cells: row.get("cells")?,
         trials: row.get("trials")?,
         failures: row.get("failures")?,
+        unmeasured: row.get("unmeasured")?,
         warnings: row.get("warnings")?,
         worst_warning: worst.map(|code| WorstWarning { code, is_invalid }),
     }))
@@ -255,7 +256,8 @@ fn remember(
     let worst = run.worst_warning.as_ref();
     transaction
         .prepare_cached(
-            "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+            "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+             ?15)",
         )?
         .execute(params![
             id,
@@ -269,6 +271,7 @@ fn remember(
             run.cells,
             run.trials,
             run.failures,
+            run.unmeasured,
             run.warnings,
             worst.map(|warning| &warning.code),
             worst.is_some_and(|warning| warning.is_invalid),
@@ -302,7 +305,7 @@ fn remember(
 }
 
 /// Grows whenever a table changes; an index of any other version is rebuilt.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Time to wait for a lock held by another process.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -315,8 +318,8 @@ const TABLES: &str = "
 CREATE TABLE run (
     id TEXT PRIMARY KEY, stamp TEXT NOT NULL, problem TEXT, name TEXT NOT NULL, question TEXT,
     started TEXT NOT NULL, version TEXT NOT NULL, outcome TEXT NOT NULL, cells INTEGER NOT NULL,
-    trials INTEGER NOT NULL, failures INTEGER NOT NULL, warnings INTEGER NOT NULL, worst_code TEXT,
-    worst_is_invalid INTEGER NOT NULL
+    trials INTEGER NOT NULL, failures INTEGER NOT NULL, unmeasured INTEGER NOT NULL,
+    warnings INTEGER NOT NULL, worst_code TEXT, worst_is_invalid INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE cell (
     number INTEGER PRIMARY KEY, run TEXT NOT NULL, name TEXT NOT NULL, point TEXT NOT NULL,

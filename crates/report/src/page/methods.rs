@@ -16,10 +16,10 @@ const MODELLED: &str = "draws of the coefficients within the uncertainty of thei
 
 /// The methods of intervals over repetitions.
 const METHODS: &[(Method, &str)] = &[
-    (Method::TOverRuns, "Student's t over the repetitions' values, n - 1 degrees of freedom."),
+    (Method::TOverRuns, "each repetition gives one value; n - 1 degrees of freedom."),
     (
         Method::SkewnessCorrectedT,
-        "Student's t over the repetitions' values, n - 1 degrees of freedom, its side towards the \
-         longer tail lengthened for skewness (N. J. Johnson, 1978).",
+        "each repetition gives one value; n - 1 degrees of freedom; the side towards the longer \
+         tail is lengthened for skewness (N. J. Johnson, 1978).",
     ),
 ];

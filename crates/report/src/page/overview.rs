@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::document::escape;
-use crate::figures::three_digits;
+use crate::figures::{capital, three_digits};
 use crate::summary::pairs::{BACKGROUND, LANE};
 use crate::summary::{Cell, Comparison, Matrix, Multiplicity, Ratio, Summary, Verdict};
 use crate::terminal::Style;
 use crate::view::columns::{Column, INVALID_MARK, Part, columns, groups, title as group_title};
+use crate::view::verdicts::by_chance;
 
 /// The figures of the terminal's table, sortable: in several tables, so that none is wider than a
 /// screen.
@@ -29,8 +30,9 @@ pub(crate) fn table(summary: &Summary) -> String {
             guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
             confirmed. <b>s</b> service time, if the generator was too late to measure from the \
             due time. <b>∞</b> too many messages were lost: this percentile has no finite time. \
-            <b>generator lag</b> part of the time is the generator's delay: the real time is \
-            within the range. <b>–</b> not measured.</p>\n"
+            <b>generator lag</b> this part of the time is the generator's delay: the true time is \
+            shorter by at most this. It is shown where it exceeds 5 % of the time and half the \
+            width of the interval. <b>–</b> not measured.</p>\n"
 }
 
 /// One table with these columns.
@@ -123,15 +125,13 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
 fn together(multiplicity: &Multiplicity) -> String {
     format!(
         "<p>The left case divided by the right one, with the 95 % interval of that ratio \
-         (Fieller). A verdict is given if the interval excludes 1. <i>p</i>: probability of such a \
-         difference between equal cases, from the interval. <i>p of ranks</i>: the same from ranks \
-         (Mann and Whitney). Only cases that differ in one factor are compared.</p>\n<p>{} \
-         comparisons, {} significant. Chance alone would give about {} on average. Corrected for \
-         several comparisons (Benjamini and Hochberg at 5 %), {} stay significant. A question mark \
-         marks those that do not.</p>\n",
-        multiplicity.compared,
-        multiplicity.called,
-        three_digits(multiplicity.expected_by_chance),
+         (Fieller). A verdict is given if the interval excludes 1. <i>p</i>: if both cases were \
+         equal, a difference at least this large would occur with this probability (Student's t \
+         test). <i>p of ranks</i>: the same probability, from the order of the values only \
+         (Mann-Whitney test). Only cases that differ in one factor are compared.</p>\n<p>{} \
+         Corrected for several comparisons (Benjamini and Hochberg at 5 %), {} stay significant. \
+         <code>?</code> marks a verdict that is not significant after this correction.</p>\n",
+        by_chance(multiplicity),
         multiplicity.standing,
     )
 }
@@ -150,7 +150,7 @@ fn verdict_table(title: &str, all: &[&Comparison], label: impl Fn(&str) -> Strin
             rows,
             "<tr><th scope=\"row\">{}</th><td>{left}</td><td>{right}</td><td>{}</td>\
              <td>{}{warning}</td><td>{}</td><td>{}</td></tr>",
-            escape(&comparison.metric),
+            escape(&capital(&comparison.metric)),
             comparison.ratio.map_or_else(|| "–".to_owned(), ratio),
             comparison.verdict.name(),
             chance(comparison.p),
@@ -229,7 +229,7 @@ const HEADINGS: [(&str, bool); 7] = [
     ("left", true),
     ("right", true),
     ("left / right", false),
-    ("left is", true),
+    ("verdict", true),
     ("p", false),
     ("p of ranks", false),
 ];

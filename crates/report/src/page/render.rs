@@ -14,6 +14,7 @@ use super::{
     facts, limits, methods, metric, modelled, overview, stages, stills, thresholds, warnings, wire,
 };
 use crate::answer;
+use crate::figures::method_words;
 use crate::pictures::{Gallery, Kind, Picture};
 use crate::summary::headlines::metrics;
 use crate::summary::{AnswerLine, Matrix, Summary};
@@ -167,7 +168,8 @@ fn computed(summary: &Summary) -> String {
     let mut html = format!("<p>{}</p>\n", escape(INTERVALS));
     let used = summary.cells.iter().flat_map(|cell| cell.metrics.values());
     let used: BTreeSet<&str> = used.filter_map(|metric| metric.method.as_deref()).collect();
-    let methods = used.into_iter().map(|words| format!("{words}: {}", methods::method(words)));
+    let methods = used.into_iter();
+    let methods = methods.map(|name| format!("{}: {}", method_words(name), methods::method(name)));
     let methods: String = methods.map(|text| format!("<li>{}</li>", escape(&text))).collect();
     if !methods.is_empty() {
         let _ = writeln!(html, "<ul>{methods}</ul>");
@@ -175,9 +177,10 @@ fn computed(summary: &Summary) -> String {
     for name in metrics(summary) {
         let unit = match unit_of(name) {
             "1" if name.contains("ratio") => "a ratio; 1 is 100 %",
-            "1" => "a number",
             unit => unit,
         };
+        // A plain number has no unit to name.
+        let unit = if unit == "1" { String::new() } else { format!("Unit: {unit}. ") };
         let repetitions: Vec<u32> =
             summary.cells.iter().filter_map(|cell| Some(cell.metrics.get(name)?.n)).collect();
         let least = repetitions.iter().min().unwrap_or(&0);
@@ -186,11 +189,11 @@ fn computed(summary: &Summary) -> String {
         let _ = write!(
             html,
             "<details data-metric=\"{}\"><summary><code>{}</code></summary><p>{}</p>\
-             <p>Unit: {}. Cases: {}. Repetitions (n): {n}. {}</p></details>",
+             <p>{}Cases: {}. Repetitions (n): {n}. {}</p></details>",
             escape(name),
             escape(name),
             escape(&definition(name)),
-            escape(unit),
+            escape(&unit),
             repetitions.len(),
             escape(&intervals(summary, name)),
         );
@@ -211,7 +214,7 @@ fn intervals(summary: &Summary, name: &str) -> String {
         let cases = cases(number);
         text += &match is_refused {
             true => format!("No interval for {cases}: {words}. "),
-            false => format!("Interval for {cases}: {words}. "),
+            false => format!("Interval for {cases}: {}. ", method_words(words)),
         };
     }
     text
@@ -244,5 +247,6 @@ const SINGLE: [Kind; 3] = [Kind::Flow, Kind::OverTime, Kind::Histogram];
 const WITHOUT_SCRIPTS: &str = "Without scripts other metrics and other cases cannot be chosen; \
     summary.json and cells.csv hold all figures.";
 
-const INTERVALS: &str = "Each repetition gives one value; the figure is their mean. Messages of \
-    different repetitions are never pooled, because runs differ (T. Kalibera and R. Jones, 2013).";
+const INTERVALS: &str = "Each repetition gives one value; the figure is their mean. These figures \
+    never pool messages of different repetitions, because runs differ (T. Kalibera and R. Jones, \
+    2013). Percentile curves and histograms do.";

@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::document::escape;
-use crate::summary::Summary;
 use crate::summary::cell_name::point_name;
+use crate::summary::{NOT_TRIED, Summary};
+use crate::view::ranges::joined;
 
 /// A warning and its cells.
 struct Shared<'a> {
@@ -66,9 +67,9 @@ pub(crate) fn short(summary: &Summary) -> String {
             (1, _) => escape(shared.cells[0]),
             (number, all) => format!("{number} of {all} cases"),
         };
-        let text = escape(&shared.warning.text);
-        let more = if code.len() > 1 { " (and similar)" } else { "" };
-        let _ = write!(html, "<li{class}>{word}{text}{more} <span>{of}</span></li>");
+        let texts: Vec<&str> = code.iter().map(|own| &*own.warning.text).collect();
+        let (text, advice) = (escape(&joined(&texts)), escape(&shared.warning.advice));
+        let _ = write!(html, "<li{class}>{word}{text}; {advice} <span>{of}</span></li>");
     }
     if !summary.failures.is_empty() {
         let number = summary.failures.len();
@@ -76,8 +77,8 @@ pub(crate) fn short(summary: &Summary) -> String {
         let _ = write!(html, "<li class=\"invalid\">{number} {trials} could not be done</li>");
     }
     let rest = codes.len().saturating_sub(SHORT_MAX);
-    let more = if rest > 0 { format!("{rest} more, and what") } else { "What".to_owned() };
-    html + &format!("</ul>\n<p><a href=\"#warnings\">{more} to do about them</a></p>\n</section>\n")
+    let more = if rest > 0 { format!("{rest} more, and which") } else { "Which".to_owned() };
+    html + &format!("</ul>\n<p><a href=\"#warnings\">{more} cases have them</a></p>\n</section>\n")
 }
 
 /// Every warning with its advice and its cells, and what could not be done.
@@ -86,10 +87,9 @@ pub(crate) fn full(summary: &Summary) -> String {
     for code in by_code(summary) {
         let is_invalid = code.iter().any(|shared| shared.warning.severity == Severity::Invalid);
         let class = if is_invalid { " class=\"invalid\"" } else { "" };
-        let advice = escape(&code[0].warning.advice);
         let _ = write!(
             html,
-            "<dt{class}><code>{}</code>{}</dt><dd><p><b>{advice}</b></p><ul>",
+            "<dt{class}><code>{}</code>{}</dt><dd><ul>",
             escape(&code[0].warning.code),
             if is_invalid { " makes a result invalid" } else { "" },
         );
@@ -99,8 +99,9 @@ pub(crate) fn full(summary: &Summary) -> String {
                 number if number > CELLS_MAX => format!("{number} cases"),
                 _ => shared.cells.join("; "),
             };
-            let text = escape(&shared.warning.text);
-            let _ = write!(html, "<li>{text} <span>{}</span></li>", escape(&of));
+            let WarningRecord { text, advice, .. } = shared.warning;
+            let (text, advice) = (escape(text), escape(advice));
+            let _ = write!(html, "<li>{text}; <b>{advice}</b> <span>{}</span></li>", escape(&of));
         }
         if code.len() > TEXTS_MAX {
             let _ = write!(html, "<li>and {} more like these</li>", code.len() - TEXTS_MAX);
@@ -119,9 +120,14 @@ fn failures(summary: &Summary) -> String {
         return String::new();
     }
     let mut html = "<h3>Not done</h3>\n<ul>".to_owned();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
     for failure in &summary.failures {
-        let (name, error) = (escape(&point_name(&failure.point)), escape(&failure.error));
-        let _ = write!(html, "<li>{name}: {error}</li>");
+        let error = failure.error.strip_prefix(NOT_TRIED).unwrap_or(&failure.error);
+        let item = format!("<li>{}: {}</li>", escape(&point_name(&failure.point)), escape(error));
+        // Repetitions often fail alike.
+        if seen.insert(item.clone()) {
+            html += &item;
+        }
     }
     html + "</ul>\n"
 }

@@ -149,7 +149,7 @@ pub(crate) fn pictures(summary: &Summary, matrix: &Matrix, recorded: &Recorded) 
                 }
                 picture.part = part;
                 if summary.cells.iter().any(|cell| cell.repetitions > 1) {
-                    picture.note += " All repetitions of a case together.";
+                    picture.note += POOLED;
                 }
                 pictures.push(picture);
             }
@@ -177,8 +177,8 @@ fn picture(
     let marks = [2f64.log10(), 1.0, 2.0, 3.0, 4.0, 5.0].into_iter();
     let marks: Vec<Value> = marks.filter(|x| *x <= reach).map(lean).collect();
     let at = if group.is_empty() { String::new() } else { format!(", {group}") };
-    let note = "The time of a lost message is infinite: where a curve ends early, the other \
-                messages were lost or the data do not support more.";
+    let note =
+        "A curve that ends early: the remaining messages were lost, or too few were measured.";
     Picture {
         name: format!("curve-{time}"),
         kind: Kind::Curve,
@@ -214,6 +214,9 @@ fn series(matrix: &Matrix, cell: usize, times: &Times) -> Value {
         "data": data,
     })
 }
+
+/// What to add if cases have several repetitions.
+const POOLED: &str = " This picture pools the repetitions; the figures in the tables do not.";
 
 /// Beyond p99.999 there are too few messages.
 const NINES_MAX: f64 = 5.0;

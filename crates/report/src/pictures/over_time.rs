@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use weigh_model::event::{Event, Interval, TrialFinished};
+use weigh_stats::steady_state::State;
 
 use super::picture::{Kind, Picture, lean, rounded};
 use super::tcp_looks;
@@ -238,11 +239,19 @@ fn note(runs: &[&Vec<Moment>], detail: Detail) -> String {
 
 /// The course of the rate within the window, by number of repetitions.
 fn course(counts: &BTreeMap<String, u32>) -> String {
-    let said: Vec<String> =
-        counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
+    let said = counts.iter().enumerate().map(|(at, (name, number))| {
+        let name = if name == State::Flat.name() { "steady" } else { name };
+        let repetitions = match (at, number) {
+            (0, 1) => " repetition",
+            (0, _) => " repetitions",
+            _ => "",
+        };
+        format!("{name} in {number}{repetitions}")
+    });
+    let said: Vec<String> = said.collect();
     match said.len() {
         0 => String::new(),
-        _ => format!(" Course of the rate in the window, by repetitions: {}.", said.join(", ")),
+        _ => format!(" Rate during the measurement: {}.", said.join(", ")),
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::picture::lean;
+use crate::figures::method_words;
 use crate::summary::matrix::{Axis, Line};
 use crate::summary::{Matrix, Metric, Summary};
 use weigh_model::metrics::unit_of;
@@ -55,7 +56,8 @@ fn lines(axis: &Axis) -> Value {
 
 /// Method and further statistics of a metric's figure.
 fn how(metric: &Metric, hows: &mut Vec<String>) -> Value {
-    let words = metric.method.as_ref().or(metric.refused.as_ref()).cloned().unwrap_or_default();
+    let words = metric.method.as_deref().map(method_words).or(metric.refused.clone());
+    let words = words.unwrap_or_default();
     let number = hows.iter().position(|known| *known == words).unwrap_or_else(|| {
         hows.push(words);
         hows.len() - 1

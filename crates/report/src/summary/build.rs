@@ -18,7 +18,7 @@ use crate::answer;
 
 /// A stream of events without its first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no run_started among the events: this is not the journal of a run")]
+#[error("the run was stopped before it began: its journal has no event run_started")]
 pub struct NotARun;
 
 impl Summary {

@@ -12,6 +12,10 @@ use weigh_model::warnings::WarningRecord;
 use super::metric::Metric;
 use super::shape::{GuaranteeShape, LedgerShape, WarningShape};
 
+/// Start of the error of a trial that was not tried, because a server refused the session of an
+/// earlier repetition.
+pub const NOT_TRIED: &str = "not tried again: ";
+
 /// Repetitions below which a comparison is not reliable (rule L13).
 pub const REPETITIONS_MIN: u32 = 5;
 

@@ -39,7 +39,7 @@ pub(crate) mod wire_bytes;
 
 pub use answer_line::{AnswerKind, AnswerLine};
 pub use build::NotARun;
-pub use cell::{COUNTERS_ASKED, Cell, Failure, REPETITIONS_MIN};
+pub use cell::{COUNTERS_ASKED, Cell, Failure, NOT_TRIED, REPETITIONS_MIN};
 pub use cell_name::cell_names;
 pub use comparison::{Comparison, Difference, Multiplicity, Ratio, Shift, Verdict};
 pub use document::{Run, SUMMARY_SCHEMA, Summary};

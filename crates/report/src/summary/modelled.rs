@@ -373,10 +373,9 @@ fn battery(basis: &EnergyBasis) -> Option<String> {
         None if (battery.rated_v - volts).abs() < 0.05 => {
             let charge = battery.to_string();
             let charge = charge.split('@').next().unwrap_or_default();
-            format!(
-                "all of it at the device's {volts} V; if the label's charge is at another voltage, \
-                 type that: --battery {charge}@5V"
-            )
+            let unit = charge.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+            let other = format!("If the label gives the {unit} at 5 V, type --battery {charge}@5V");
+            return Some(format!("{battery} is {} Wh. {other}", exact(watt_hours)));
         }
         None => format!("all of it, although the device was measured at {volts} V"),
     };

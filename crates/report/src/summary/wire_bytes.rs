@@ -122,7 +122,7 @@ pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
             of("path.down").unwrap_or_default()
         ),
         None if of("carrier").is_some() => "hosts with only a wire between them".to_owned(),
-        None => "plain loopback".to_owned(),
+        None => "network: loopback, no emulated path".to_owned(),
     }];
     parts.extend(of("path.steps").map(str::to_owned));
     parts.extend(of("relay").map(|place| format!("a relay {place}")));
@@ -131,7 +131,7 @@ pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
     }
     if let (Some(link), Some(mtu)) = (of("link"), of("mtu_bytes")) {
         let offloads = of("offloads").unwrap_or("offloads unknown");
-        parts.push(format!("wire: {link}; MTU {mtu}, {offloads}"));
+        parts.push(format!("packet headers: {link}; MTU {mtu}, {offloads}"));
     }
     parts.extend(library);
     parts.extend(watched);

@@ -11,6 +11,12 @@ pub(crate) fn of(table: &str, style: Style) -> Vec<String> {
     if table.contains(", reference") && table.contains(", real") {
         lines.push(REFERENCE.to_owned());
     }
+    if table.contains("µs/msg") {
+        lines.push(signs::TARGET_CPU.to_owned());
+    }
+    if table.contains(" in/s") && table.contains(" out/s") {
+        lines.push(signs::RATES.to_owned());
+    }
     if table.contains(INVALID_MARK) {
         lines.push(signs::INVALID.to_owned());
     }
@@ -43,7 +49,7 @@ fn interval(table: &str) -> Option<String> {
         (true, false) => "±  95 % interval of the mean (the longer side)",
         (false, true) => "+a/-b  95 % interval of the mean (both sides)",
         (true, true) => {
-            "±  95 % interval of the mean; if its sides differ much, both are given: +a/-b"
+            "±  95 % interval of the mean (the longer side); where both sides are given: +a/-b"
         }
     };
     Some(format!("{sign}; the methods are in summary.json and report.html"))
@@ -62,8 +68,7 @@ fn has_mark(table: &str, mark: &str) -> bool {
     ["ns", "µs", "us", "ms", "s", "d"].iter().any(follows)
 }
 
-const REFERENCE: &str =
-    "reference: a server built into Weighbridge; real: a server such as Mosquitto";
+const REFERENCE: &str = "reference: a server built into Weighbridge; real: any other server";
 
 const MARKS: [(&str, &str); 3] = [
     (DELIVERY_MARK, signs::DELIVERY),
@@ -84,6 +89,8 @@ mod tests {
             ("at least once, reference\n mqtt  1.23 ms\nat least once, real\n", "reference: "),
             ("!mqtt  1.23 ms\n", "!  invalid"),
             (" mqtt  1.23 ms d   2\n", "d  delivery time"),
+            ("target\n µs/msg\n mqtt  1.23\n", "target µs/msg: "),
+            (" in/s  out/s\n mqtt  1.23\n", "in/s: "),
             (" mqtt  2.50 s s\n", "s  service time"),
             (" mqtt  1.23 ± 0.04 µs o  2\n", "o  one-way time"),
             (" mqtt  ∞\n", "∞  too many messages were lost"),
@@ -99,7 +106,7 @@ mod tests {
         let only = "at least once, reference\n mqtt  1.23 ms\n";
         assert_eq!(of(only, Style::plain(80)), [""; 0]);
         let both = of("1.0 ± 0.1 ms  1.0 +0.2/-0.1 ms", Style::plain(80));
-        assert!(both[0].contains("if its sides differ much, both are given: +a/-b"), "{both:?}");
+        assert!(both[0].contains("where both sides are given: +a/-b"), "{both:?}");
         let ascii = Style { is_ascii: true, ..Style::plain(80) };
         assert!(of(" mqtt   inf  0 (<= 0.3 %)\n", ascii).len() == 2);
     }

@@ -30,13 +30,13 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
             let _ = writeln!(text, "    at the lower bound {} arrived", rate(per_s));
         }
         if let Some(why) = goal.missed_by.as_ref().filter(|_| goal.outcome != "never-met") {
-            let _ = writeln!(text, "    missed at the upper bound by: {why}");
+            let _ = writeln!(text, "    upper bound missed the goal: {why}");
         }
         if let Some(burst) = &goal.burst {
             let _ = writeln!(text, "    {}", burst.sentence);
         }
         if let Some(ended) = &goal.ended_by {
-            let _ = writeln!(text, "    limited by {}", ended.sentence);
+            let _ = writeln!(text, "    first limit: {}", ended.sentence);
             if ended.is_ours {
                 let _ = writeln!(text, "    so this is not a limit of the target");
             }

@@ -10,9 +10,10 @@ use super::legend;
 use crate::figures::{count, share, spoken};
 use crate::summary::cell_name::point_name;
 use crate::summary::headlines::HEADLINES;
-use crate::summary::{Answer, Cell, Failure, Summary, Verdict, wire_bytes};
+use crate::summary::{Answer, Cell, Failure, NOT_TRIED, Summary, Verdict, wire_bytes};
 use crate::terminal::{Extent, RED, RESET, Style, wrap};
 use crate::view::columns::{ELSEWHERE, lag_shares};
+use crate::view::ranges::joined;
 use crate::view::thresholds::sentences;
 use crate::view::{energy, fleet, interference, late, radio, signs, stalled, too_early, verdicts};
 
@@ -295,7 +296,7 @@ fn warnings(summary: &Summary) -> Vec<String> {
         for warning in &cell.warnings {
             match seen.iter_mut().find(|known| known.is_like(warning)) {
                 Some(known) => known.add(warning, &cell.name),
-                None => seen.push(Alike { warning, has_others: false, cells: vec![&cell.name] }),
+                None => seen.push(Alike { warning, texts: Vec::new(), cells: vec![&cell.name] }),
             }
         }
     }
@@ -323,8 +324,8 @@ fn rules<'l>(lines: impl Iterator<Item = &'l String>) -> Vec<String> {
 struct Alike<'a> {
     /// The first of them, whose text represents all.
     warning: &'a WarningRecord,
-    /// Whether another one has other figures.
-    has_others: bool,
+    /// The texts of the others.
+    texts: Vec<&'a str>,
     /// Their cells.
     cells: Vec<&'a str>,
 }
@@ -337,8 +338,8 @@ impl<'a> Alike<'a> {
         key(self.warning) == key(warning)
     }
 
-    fn add(&mut self, warning: &WarningRecord, cell: &'a str) {
-        self.has_others |= warning.text != self.warning.text;
+    fn add(&mut self, warning: &'a WarningRecord, cell: &'a str) {
+        self.texts.push(&warning.text);
         if !self.cells.contains(&cell) {
             self.cells.push(cell);
         }
@@ -351,18 +352,28 @@ impl<'a> Alike<'a> {
             _ => self.cells.join("; "),
         };
         let WarningRecord { code, severity, text, advice, .. } = self.warning;
-        let others = if self.has_others { " (and similar)" } else { "" };
-        format!("{}{code} [{about}]: {text}{others}; {advice}", severity.prefix())
+        let texts: Vec<&str> = std::iter::once(&**text).chain(self.texts.iter().copied()).collect();
+        format!("{}{code} [{about}]: {}; {advice}", severity.prefix(), joined(&texts))
     }
 }
 
 fn failures(summary: &Summary) -> Vec<String> {
-    // A fix has a line of its own on stderr; here a failure is one line.
-    let line = |failure: &Failure| {
-        let error = failure.error.replace("\nhelp: ", "; ");
-        format!("{}: {error}", point_name(&failure.point))
-    };
-    titled("not done", capped(summary.failures.iter().map(line).collect(), LINES_MAX))
+    // A fix has a line of its own on stderr; here a failure is one line, and so is a case with one
+    // error in all repetitions.
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    for Failure { point, error, .. } in &summary.failures {
+        let error = error.strip_prefix(NOT_TRIED).unwrap_or(error).replace("\nhelp: ", "; ");
+        let line = format!("{}: {error}", point_name(point));
+        match seen.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, number)) => *number += 1,
+            None => seen.push((line, 1)),
+        }
+    }
+    let lines = seen.into_iter().map(|(line, number)| match number {
+        1 => line,
+        _ => format!("{line} ({number} repetitions)"),
+    });
+    titled("not done", capped(lines.collect(), LINES_MAX))
 }
 
 /// How a search ended; after other runs the answer says it.

@@ -110,8 +110,9 @@ fn key_table(summary: &Summary, style: Style) -> String {
     });
     let bound = loss_bound(summary, style).map_or(String::new(), |(bound, sent)| {
         let of = count(sent);
+        let in_each = if summary.cells.len() > 1 { " or more in each case" } else { "" };
         format!(
-            "lost 0: of at least {of} messages, so the true share is {bound} (95 % confidence)\n"
+            "lost 0: of {of} messages{in_each}; with 95 % confidence the loss rate is {bound}\n"
         )
     });
     let more = format!("all columns: weigh report {} --wide\n", summary.run.id);

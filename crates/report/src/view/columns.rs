@@ -228,7 +228,10 @@ fn since_due(cell: &Cell, name: &str, mark: &str, style: Style) -> String {
         let lag = Lateness::of(cell, name).said_ns();
         let value = cell.metrics.get(name).and_then(|metric| metric.value);
         return match value.filter(|_| lag > 0.0) {
-            Some(value) if style.is_markdown => time_with_lag(value, lag, false) + mark,
+            Some(_) if style.is_markdown => {
+                let lag = time(lag, style.is_ascii);
+                format!("{} (up to {lag} is generator lag){mark}", part(cell, name, style))
+            }
             Some(_) => part(cell, name, style) + mark + LAG_MARK,
             None if cell.metrics.contains_key(name) => part(cell, name, style) + mark,
             None => ABSENT.to_owned(),
@@ -248,14 +251,14 @@ fn shown_times(cell: &Cell) -> impl Iterator<Item = String> {
     columns.into_iter().chain(polled)
 }
 
-/// The figures of `cell` in the table with a share of generator lag, in words: `p50 214 to 260 µs,
-/// up to 46 µs generator lag`.
+/// The figures of `cell` in the table with a share of generator lag, in words: `up to 46.0 µs of
+/// p50: the true p50 is between 214 and 260 µs`.
 pub(crate) fn lag_shares(cell: &Cell, is_ascii: bool) -> Vec<String> {
     let words = |name: String| {
         let lag = Lateness::of(cell, &name).said_ns();
         let value = value(cell, &name).filter(|_| lag > 0.0 && !is_withheld(cell, &name))?;
         let (_, part) = name.split_once('.')?;
-        Some(format!("{part} {}", time_with_lag(value, lag, is_ascii)))
+        Some(time_with_lag(part, value, lag, is_ascii))
     };
     shown_times(cell).filter_map(words).collect()
 }

@@ -9,6 +9,7 @@ pub(crate) mod late;
 pub(crate) mod meeting;
 pub(crate) mod modelled;
 pub(crate) mod radio;
+pub(crate) mod ranges;
 pub(crate) mod signs;
 pub(crate) mod stages;
 pub(crate) mod stalled;

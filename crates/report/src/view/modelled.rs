@@ -1,5 +1,7 @@
 //! Columns and sentences of modelled energy.
 
+use weigh_energy::answer::RUNS;
+
 use crate::figures::{between, percent, three_digits};
 use crate::summary::metric::ends;
 use crate::summary::modelled::{Contribution, Modelled, ModelledRatio};
@@ -8,13 +10,13 @@ use crate::summary::{Cell, Verdict};
 /// Headings of the table, and the metric of each.
 pub(crate) fn columns(modelled: &Modelled) -> Vec<(String, &'static str)> {
     let every = span(modelled.every_s);
-    let duty = |what: &str| format!("every {every}:\n{what}");
+    let duty = |what: &str| format!("{what},\nevery {every}");
     vec![
-        ("modelled\nJ/message".to_owned(), "modelled_energy_j_per_message"),
-        ("modelled\nmAh/session".to_owned(), "modelled_energy_mah_per_session"),
-        ("sessions\nper charge".to_owned(), "modelled_sessions_per_charge"),
-        ("messages\nper charge".to_owned(), MESSAGES),
-        ("charge\nlasts".to_owned(), LIFETIME),
+        ("J/message,\nno pause".to_owned(), "modelled_energy_j_per_message"),
+        ("mAh/session,\nno pause".to_owned(), "modelled_energy_mah_per_session"),
+        ("sessions\nper battery".to_owned(), "modelled_sessions_per_charge"),
+        ("messages\nper battery".to_owned(), MESSAGES),
+        ("battery\nlife".to_owned(), LIFETIME),
         (duty("J/message"), "modelled_wake_j_per_message"),
         (duty("days"), "modelled_days_per_charge"),
     ]
@@ -37,19 +39,19 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
     lines.push(
-        "  charge lasts (as measured): the device sends without a pause, as the trial did, until \
-         the battery is empty"
+        "  no pause, battery life: the device sends as the trial did, until the battery is empty. \
+         Time counts from its first packet to its last, not over the window as rates do"
             .to_owned(),
     );
     lines.push(format!(
         "  every {}: the device sleeps, sends one message, and sleeps again. J/message \
-         leaves out sleeping. Where a connection is kept, its keep-alives are in days. Only \
+         leaves out sleeping. The column `days` includes keep-alives of kept connections. Only \
          producers are modelled",
         span(modelled.every_s)
     ));
     lines.push(format!(
-        "  \u{b1} at 95 %: {} draws of the coefficients (seed {}) and the spread from run to \
-         run. Both sides of a ratio share the model's errors, so it is more certain. Effects \
+        "  \u{b1}: 95 % interval from {} random draws of the model's coefficients (seed {}) and \
+         the differences between repetitions. Both sides of a ratio share the model's errors, so it is more certain. Effects \
          missing from the model are not covered. For the sources type weigh energy devices",
         crate::figures::count(modelled.draws),
         modelled.seed
@@ -102,7 +104,12 @@ fn ratio(own: &ModelledRatio, headings: &[(String, &str)]) -> String {
 }
 
 fn contribution(own: &Contribution) -> String {
-    format!("{} {}", own.name, percent(own.share * 100.0))
+    let key = own.name.rsplit(' ').next().unwrap_or_default();
+    let words = match &own.name {
+        runs if runs == RUNS => Some("repetitions"),
+        _ => COEFFICIENTS.iter().find(|(known, _)| *known == key).map(|(_, words)| *words),
+    };
+    format!("{} {}", words.unwrap_or(&own.name), percent(own.share * 100.0))
 }
 
 /// A span as people say it: `1 min`, `12.9 h`.
@@ -124,6 +131,15 @@ fn unit(seconds: f64) -> (f64, &'static str) {
         _ => (86_400.0, "days"),
     }
 }
+
+/// Coefficients that often decide, in words.
+const COEFFICIENTS: [(&str, &str); 5] = [
+    ("connected", "power while connected"),
+    ("connect", "energy to connect"),
+    ("connect_time", "time to connect"),
+    ("message", "energy of a message"),
+    ("tail_power", "power after the last packet"),
+];
 
 const LIFETIME: &str = "modelled_lifetime_s";
 

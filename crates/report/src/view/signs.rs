@@ -24,5 +24,12 @@ pub(crate) const NO_LOSS: &str = "0 (≤ x)  none of n lost (≤ 3/n at 95 %): t
                                   below x with 95 % confidence";
 
 /// A time of which a part is the generator's lateness.
-pub(crate) const LATE: &str = "l  part of this time is the generator's delay; the real time is \
-                               within the range";
+pub(crate) const LATE: &str = "l  part of this time is the generator's delay; marked where it \
+                               exceeds 5 % of the time and half the width of its interval";
+
+/// The processor time of a server for a message.
+pub(crate) const TARGET_CPU: &str = "target µs/msg: CPU time of the target per message";
+
+/// Both rates of a table.
+pub(crate) const RATES: &str = "in/s: messages sent per second; out/s: messages delivered per \
+                                second";

@@ -20,22 +20,27 @@ fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
     if let Some(reason) = &threshold.reason {
         text += &format!(": {reason}");
     }
+    let is_failed = |cell: &str| threshold.failed.iter().any(|failed| failed.cell == cell);
     let said = |judged: &Judged| {
         let figure = judged.figure.map(|figure| figure_text(&threshold.metric, figure, is_ascii));
         let name = judged.cell.strip_suffix(" on reference").unwrap_or(&judged.cell);
+        let is_close = is_failed(&judged.cell) && threshold.close.contains(judged);
         match (figure, &judged.reason) {
             (Some(figure), Some(reason)) => format!("{name} {figure} ({reason})"),
+            (Some(figure), None) if is_close => format!("{name} {figure} ({CLOSE})"),
             (Some(figure), None) => format!("{name} {figure}"),
             (None, reason) => format!("{name} {}", reason.as_deref().unwrap_or_default()),
         }
     };
-    let kinds = [
-        (&threshold.failed, "fails"),
-        (&threshold.undecided, "cannot be decided"),
-        (&threshold.close, "too close to call"),
+    // The estimate decides; one whose interval includes the limit holds or fails all the same.
+    let close = threshold.close.iter().filter(|judged| !is_failed(&judged.cell));
+    let kinds: [(Vec<&Judged>, &str); 3] = [
+        (threshold.failed.iter().collect(), "fails"),
+        (threshold.undecided.iter().collect(), "cannot be decided"),
+        (close.collect(), HOLDS_CLOSE),
     ];
     for (judged, what) in kinds.into_iter().filter(|(judged, _)| !judged.is_empty()) {
-        let shown: Vec<String> = judged.iter().take(NAMES_MAX).map(said).collect();
+        let shown: Vec<String> = judged.iter().copied().take(NAMES_MAX).map(said).collect();
         let more = match judged.len() - shown.len() {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -78,12 +83,46 @@ pub(crate) fn held(summary: &Summary) -> String {
     if open.is_empty() { together(all, "holds", "hold") } else { open.join(", ") }
 }
 
+/// A figure whose interval includes the limit: another run may decide differently.
+const CLOSE: &str = "its 95 % interval includes the limit";
+
+const HOLDS_CLOSE: &str = "holds, but the 95 % interval includes the limit,";
+
 /// Cells that a sentence names.
 const NAMES_MAX: usize = 3;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The estimate decides: one condition never both holds and is undecided in the words.
+    #[test]
+    fn an_interval_that_includes_the_limit_is_named_with_its_answer() {
+        let judged = |figure: f64| Judged {
+            cell: "http1 on reference".to_owned(),
+            figure: Some(figure),
+            low: Some(40e6),
+            high: Some(60e6),
+            reason: None,
+        };
+        let threshold = |failed: Vec<Judged>, close: f64| Threshold {
+            condition: "p98 <= 50ms".to_owned(),
+            metric: "response_time_ns.p98".to_owned(),
+            holds: failed.is_empty(),
+            reason: None,
+            failed,
+            undecided: Vec::new(),
+            close: vec![judged(close)],
+        };
+        assert_eq!(
+            sentence(&threshold(Vec::new(), 44.7e6), 1, false),
+            "p98 <= 50ms; holds, but the 95 % interval includes the limit, in 1 of 1: http1 44.7 ms"
+        );
+        assert_eq!(
+            sentence(&threshold(vec![judged(51e6)], 51e6), 1, false),
+            "p98 <= 50ms; fails in 1 of 1: http1 51.0 ms (its 95 % interval includes the limit)"
+        );
+    }
 
     #[test]
     fn a_sentence_says_what_it_met_in_the_unit_of_the_metric() {

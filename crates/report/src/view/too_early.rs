@@ -12,8 +12,8 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
     let line = |cell: &Cell| {
         let packets = cell.metrics.get(TOO_EARLY)?.value.filter(|packets| *packets > 0.0)?;
         Some(format!(
-            "{}: in each repetition {} packets were sent again too early: the path dropped none. \
-             The sender's timer (1 s for the first packet, RFC 6298) ended before the answer came",
+            "{}: on average {} packets per repetition were retransmitted too early; the path \
+             dropped none. The sender's timer (1 s for the first packet, RFC 6298) ended before the answer came",
             cell.name,
             three_digits(packets)
         ))

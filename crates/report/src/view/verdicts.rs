@@ -4,7 +4,7 @@
 use super::meeting::{Lanes, Meeting};
 use crate::figures::{count, spoken};
 use crate::summary::headlines::headline_metric;
-use crate::summary::{Matrix, Summary};
+use crate::summary::{Matrix, Multiplicity, Summary};
 use weigh_model::numbers::exact;
 
 /// All lines; empty where nothing was compared.
@@ -57,19 +57,23 @@ fn together(summary: &Summary, has_sign: bool) -> String {
     if of.compared < 2 {
         return String::new();
     }
-    let mut text = format!(
-        "  {} comparisons, {} significant. Chance alone would give about {} on average",
-        count(of.compared.into()),
-        count(of.called.into()),
-        exact((of.expected_by_chance * 10.0).round() / 10.0),
-    );
+    let mut text = format!("  {}", by_chance(of));
     if of.standing < of.called {
         let standing = count(of.standing.into());
         let others = if has_sign { "; ? marks the others" } else { "" };
-        text +=
-            &format!(". Corrected for several comparisons, {standing} stay significant{others}");
+        text += &format!(" Corrected for several comparisons, {standing} stay significant{others}");
     }
     text
+}
+
+/// How many comparisons are significant, and how many would look so by chance alone.
+pub(crate) fn by_chance(of: &Multiplicity) -> String {
+    let [compared, called] = [of.compared, of.called].map(|number| count(number.into()));
+    format!(
+        "{compared} comparisons, {called} significant. Without any real difference, about {} of \
+         {compared} comparisons would look significant.",
+        exact((of.expected_by_chance * 10.0).round() / 10.0),
+    )
 }
 
 /// Lines of one metric.

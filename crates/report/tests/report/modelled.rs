@@ -128,16 +128,13 @@ fn modelled_and_measured_meet_in_no_ratio_and_no_column() {
 fn lanes_that_the_model_cannot_tell_apart_get_no_ratio() {
     let summary = Summary::from_events(&run()).unwrap();
     let text = render(&summary, Style::plain(300));
-    let said = "J/message: the model cannot distinguish http1 on reference and tcp on reference, \
-                the ratio is 1.00 to 1.00";
+    let said = "J/message, every 1 min: the model cannot distinguish http1 on reference and \
+                tcp on reference, the ratio is 1.00 to 1.00";
     assert!(text.contains(said), "{text}");
     assert!(!text.contains("1.0000"), "{text}");
-    let told = "modelled mAh/session: http1 on reference has 0.69 times (";
+    let told = "mAh/session, no pause: http1 on reference has 0.69 times (";
     assert!(text.contains(told) && text.contains(") that of tcp on reference"), "{text}");
-    assert!(
-        text.contains("charge lasts (as measured): the device sends without a pause"),
-        "{text}"
-    );
+    assert!(text.contains("no pause, battery life: the device sends as the trial did"), "{text}");
 }
 
 /// A lane whose connection is kept and pinged: how much that takes, and what to change.

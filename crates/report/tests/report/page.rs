@@ -259,7 +259,11 @@ fn a_case_with_two_warnings_of_a_code_is_one_case() {
     let (_, rest) = text.split_once("id=\"short-title\"").unwrap();
     let (short, _) = rest.split_once("</section>").unwrap();
     let name = &summary.cells[0].name;
-    assert!(short.contains(&format!("(and similar) <span>{name}</span>")), "{short}");
+    assert!(
+        short.contains("used 91 to 99 % of its core")
+            && short.contains(&format!(" <span>{name}</span>")),
+        "{short}"
+    );
     let table = render(&summary, Style::plain(200));
     assert_eq!(table.matches("generator-limited").count(), 1, "one line of the terminal: {table}");
 }
@@ -286,14 +290,15 @@ fn every_figure_says_how_it_was_made_or_why_it_has_no_interval() {
     for (row, how) in rows.iter().zip(how) {
         let words = &gallery.shared["hows"][how[0].as_u64().unwrap() as usize];
         let expected = match row[4].as_array().unwrap().len() {
-            5 => "t over runs, corrected for skewness",
+            5 => "Student's t over the repetitions, corrected for skewness",
             _ => "at least 3 repetitions are needed, 1 given: repeat more often",
         };
         assert_eq!(words, expected);
     }
     let text = own(&page(&summary(), &run(), &Provenance::default()));
-    assert!(text.contains("Interval for 2 cases: t over runs, corrected for skewness."), "{text}");
-    assert!(text.contains("<li>t over runs, corrected for skewness: Student"), "{text}");
+    let method = "Student's t over the repetitions, corrected for skewness";
+    assert!(text.contains(&format!("Interval for 2 cases: {method}.")), "{text}");
+    assert!(text.contains(&format!("<li>{method}: each repetition gives one value")), "{text}");
     assert!(text.contains("No interval for 2 cases: at least 3 repetitions are needed"), "{text}");
 }
 

@@ -97,7 +97,7 @@ fn what_was_sent_again_too_early_is_not_called_lost() {
     events.extend(story);
     let summary = Summary::from_events(&events).unwrap();
     let text = render(&summary, Style::plain(300));
-    assert!(text.contains("sent again too early: the path dropped none"), "{text}");
+    assert!(text.contains("retransmitted too early; the path dropped none"), "{text}");
     assert!(text.contains("on the air 300 B/msg, 900 B/session"), "{text}");
     assert!(text.contains("MAC 26, LLC 8: 34 B a packet"), "{text}");
     let pictures = Gallery::new(&summary, &events).pictures;

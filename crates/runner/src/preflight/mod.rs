@@ -15,7 +15,7 @@ use weigh_engine::schedule;
 use weigh_model::{Load, MeterChoice, Pattern};
 use weigh_protocols::pass_through::WHOLE_BYTES_MAX;
 use weigh_testbed::catalogue::Catalogue;
-use weigh_testbed::doctor::{self, Demand, Level};
+use weigh_testbed::doctor::{self, Demand, Finding, Level};
 use weigh_testbed::facts::Facts;
 use weigh_testbed::pinning::CoreSet;
 
@@ -84,10 +84,19 @@ pub fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(),
     let of_hosts = facts.on_a_host();
     for case in cases {
         let facts = if case.has_hosts { &of_hosts } else { &facts };
-        let fatal: Vec<String> = doctor::examine(&demand(case, shards), facts)
+        let demand = demand(case, shards);
+        let said = |finding: Finding| {
+            // A target that is missing is named as it was typed.
+            let place = match finding.check {
+                "installed" => demand.targets.join(", "),
+                check => check.to_owned(),
+            };
+            format!("{place}: {}\nhelp: {}", finding.text, finding.fix)
+        };
+        let fatal: Vec<String> = doctor::examine(&demand, facts)
             .into_iter()
             .filter(|finding| finding.level == Level::Fatal)
-            .map(|finding| format!("{}: {}\nhelp: {}", finding.check, finding.text, finding.fix))
+            .map(said)
             .collect();
         if !fatal.is_empty() {
             return Err(Stop::usage(fatal.join("\n")));

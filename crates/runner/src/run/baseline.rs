@@ -473,14 +473,14 @@ mod tests {
     fn a_calibration_is_told_with_its_day() {
         assert_eq!(
             calibration("mqtt qos 1 publish", 151_000.4).words(),
-            "baseline, mqtt qos 1 publish: 151,000/s over 64 connections, 5.00 µs of the \
-             generator's CPU time per message (measured 2026-01-02)"
+            "baseline: the generator can send 151,000/s to the built-in server (mqtt qos 1 \
+             publish, 64 connections, 5.00 µs of its CPU time each; measured 2026-01-02)"
         );
         let by_library = Calibration {
             library: Some("hyper 1".to_owned()),
             ..calibration("http2 request", 9.0)
         };
-        assert!(by_library.words().ends_with("message (by hyper 1, measured 2026-01-02)"));
+        assert!(by_library.words().ends_with("each; by hyper 1, measured 2026-01-02)"));
         let disturbed =
             Calibration { foreign_cpu_percent: 40.0, ..calibration("tcp request", 9.0) };
         assert!(disturbed.is_disturbed() && disturbed.words().contains("40 % of a core"));

@@ -1,7 +1,7 @@
 //! One session of a run: trials one after another, until none is left, the time budget is used, or
 //! a signal ends it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use crate::scheduler::{Next, Step};
 use weigh_model::event::Event;
 use weigh_model::{Nanos, Trial};
 use weigh_report::RunFolder;
+use weigh_report::summary::NOT_TRIED;
 
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
@@ -32,6 +33,10 @@ pub struct Session<'s> {
     first_failure: Option<Stop>,
     /// Cases with a recorded packet-by-packet session.
     shown: BTreeSet<usize>,
+    /// Errors of the cases whose external server refused the first session.
+    refused: BTreeMap<usize, String>,
+    /// Cases with a finished trial.
+    measured: BTreeSet<usize>,
 }
 
 impl<'s> Session<'s> {
@@ -51,6 +56,8 @@ impl<'s> Session<'s> {
             began: Instant::now(),
             first_failure: None,
             shown: BTreeSet::new(),
+            refused: BTreeMap::new(),
+            measured: BTreeSet::new(),
         }
     }
 
@@ -100,10 +107,13 @@ impl<'s> Session<'s> {
         let began = self.elapsed();
         let budget = experiment.plan.repeat.budget;
         let budget_left = budget.map(|budget| Nanos(budget.0.saturating_sub(began.0)));
-        let sequence = &self.chronicle.sequence;
-        self.scales.display.trial(Standing::new(&name, &case.load, sequence, budget_left));
-        if !self.cool_down() {
-            return Ok(());
+        let refusal = self.refused.get(&next.case).cloned();
+        if refusal.is_none() {
+            let sequence = &self.chronicle.sequence;
+            self.scales.display.trial(Standing::new(&name, &case.load, sequence, budget_left));
+            if !self.cool_down() {
+                return Ok(());
+            }
         }
         let (id, point) = (trial.id.clone(), trial.point.clone());
         self.chronicle.note(Event::TrialStarted {
@@ -112,8 +122,14 @@ impl<'s> Session<'s> {
             repetition: next.repetition,
             at_ns: Some(began.0),
         })?;
+        if let Some(error) = refusal {
+            let error = format!("{NOT_TRIED}{error}");
+            let is_repeated = false;
+            return self.chronicle.note(Event::TrialFailed { trial: id, point, error, is_repeated });
+        }
         let stop = match self.weigh(next.case, trial, began) {
             Ok(()) => {
+                self.measured.insert(next.case);
                 self.tell_ends();
                 self.scales.display.trial_done();
                 return Ok(());
@@ -129,6 +145,13 @@ impl<'s> Session<'s> {
         }
         self.scales.display.say(&format!("{name}: {stop}"));
         let error = stop.to_string();
+        // A server that died later is something else, and may be back at the next repetition.
+        let is_first = !self.measured.contains(&next.case) && next.repetition == 0;
+        if stop.is_refusal() && is_first && case.lane.is_foreign() {
+            self.refused.insert(next.case, error.clone());
+            let title = case.title();
+            self.scales.display.say(&format!("{title}: its other repetitions are not tried"));
+        }
         self.chronicle.note(Event::TrialFailed { trial: id, point, error, is_repeated: false })?;
         self.first_failure.get_or_insert(stop);
         self.scales.display.trial_done();

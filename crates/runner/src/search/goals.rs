@@ -128,7 +128,12 @@ fn own(text: &str, preset: Goal) -> Result<Goal, Stop> {
     let mut goal = Goal { name: text.to_owned(), conditions: Vec::new(), ..preset };
     for part in text.split(',') {
         let part = part.trim();
-        let condition = metrics::absolute(part).map_err(|said| wrong(said.to_string()))?;
+        let condition = metrics::absolute(part).map_err(|said| {
+            // The text of a single condition is printed already.
+            let said = said.to_string();
+            let own = format!("{part:?}: ");
+            wrong(said.strip_prefix(&own).filter(|_| part == text).unwrap_or(&said).to_owned())
+        })?;
         match (condition.metric.as_str(), condition.operator, condition.limit) {
             (LOSS_RATIO, Operator::LessOrEqual | Operator::Equal, Limit::Value(most)) => {
                 goal.loss_ratio = most;

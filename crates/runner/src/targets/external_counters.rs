@@ -66,6 +66,8 @@ struct Server {
     waited: Duration,
     /// The load after whose trial they were last awaited.
     awaited: Option<Point>,
+    /// True if the user was told why there are none.
+    has_said: bool,
 }
 
 /// Place at which a server publishes its counters.
@@ -143,16 +145,14 @@ impl ExternalCounters {
                     ),
                 ));
             }
-            Offers::Nothing(why) => {
-                (asking.say)(&format!("counters of {key}: {why}"));
-                String::new()
-            }
+            // Said once messages are lost: only then would counters help.
+            Offers::Nothing(_) => String::new(),
         };
         if !found.is_empty() {
             (asking.say)(&format!("counters of {key}: {found}; they count all of its clients"));
         }
         let (since, waited) = (Since::default(), Duration::ZERO);
-        let server = Server { offers, baseline, since, waited, awaited: None };
+        let server = Server { offers, baseline, since, waited, awaited: None, has_said: false };
         self.servers.insert(key, server);
         Ok(())
     }
@@ -165,12 +165,18 @@ impl ExternalCounters {
         if choice == SysChoice::Off {
             return said("not asked (--sys off)");
         }
-        let server = key(asking).and_then(|key| self.servers.get_mut(&key));
-        let Some(server) = server else { return said("not asked") };
+        let key = key(asking).unwrap_or_default();
+        let Some(server) = self.servers.get_mut(&key) else { return said("not asked") };
         let is_always = choice == SysChoice::On;
         let now = Since::of(outcome);
         match &server.offers {
-            Offers::Nothing(why) => said(why),
+            Offers::Nothing(why) => {
+                let has_lost = outcome.ledger.lost.is_some_and(|lost| lost > 0);
+                if has_lost && !std::mem::replace(&mut server.has_said, true) {
+                    (asking.say)(&format!("counters of {key}: {why}"));
+                }
+                said(why)
+            }
             Offers::Page(..) => server.look_at_page(now),
             Offers::Topics(..) if is_always || server.is_worth(asking, outcome, awaits) => {
                 server.listen(asking, now)

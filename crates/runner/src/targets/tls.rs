@@ -128,8 +128,11 @@ pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
     if !lane.is_foreign() && given("tls_ca") && !given("tls_cert") {
         return Err(Invalid::new(
             place("tls_ca"),
-            "a server that Weighbridge starts uses a certificate that is made for the run",
-            "leave --cacert out, or add --cert FILE --key FILE",
+            "applies to servers given by URL",
+            match is_reference {
+                true => "for the built-in server give all three: --cacert, --cert, --key",
+                false => "leave it out, or start the server yourself and type its URL",
+            },
         ));
     }
     if matches!(lane.against, Against::Managed(_)) && given("tls_cert") {
@@ -150,8 +153,14 @@ pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
     if has_made_files {
         return Ok(());
     }
-    let wrong =
-        |error: TlsError| Invalid::new(place("tls"), error.to_string(), "see docs/guide/tls.md");
+    let wrong = |error: TlsError| {
+        let said = error.to_string();
+        // The file that is wrong, with the key that names it.
+        let named = |key: &&str| given(key) && said.starts_with(settings.text(key));
+        let key = tls::FILES.into_iter().find(|key| named(&key)).unwrap_or("tls");
+        let (problem, fix) = said.split_once("; ").unwrap_or((&said, "check these settings"));
+        Invalid::new(place(key), problem, fix.replacen("give ", "type ", 1))
+    };
     client(settings, endpoint, lane.is_foreign(), None).check().map_err(wrong)
 }
 

@@ -40,7 +40,16 @@ pub fn failure(failure: Failure, lane: &Lane) -> Stop {
         }
         Failure::Ourselves(_) => (Exit::Internal, ""),
     };
-    Stop::new(exit, format!("{failure}{fix}"))
+    // The server may wait for a greeting of another protocol.
+    let why = match &failure {
+        Failure::Session { reason, .. } if reason.contains("within the time limit") => {
+            format!(": the server does not answer and may not speak {}", lane.protocol.name())
+        }
+        _ => String::new(),
+    };
+    let stop = Stop::new(exit, format!("{failure}{why}{fix}"));
+    let is_refusal = matches!(failure, Failure::Session { .. }) || fix == WITHOUT_TLS;
+    if is_refusal { stop.refusing() } else { stop }
 }
 
 /// Help text if a connection ends before TLS is set up.

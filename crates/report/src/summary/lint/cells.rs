@@ -97,7 +97,8 @@ fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, WarningRecord
     (0..cells.len()).for_each(|index| groups.entry(alike(index)).or_default().push(index));
     groups.retain(|_, group| group.iter().any(|index| windows[*index] != windows[group[0]]));
     let mut warnings = Vec::new();
-    for (index, group) in groups.values().flat_map(|group| group.iter().map(move |i| (*i, group))) {
+    let members = groups.values().flat_map(|group| group.iter().map(move |i| (*i, group)));
+    for (index, group) in members {
         let own = &windows[index];
         let is_open = asked[index].arrival.is_open();
         let other = group.iter().copied().find(|other| {
@@ -106,20 +107,38 @@ fn unequal_windows(cells: &[Cell], asked: &[Asked]) -> Vec<(usize, WarningRecord
         });
         // A window that varies is a factor of the plan, and is in the cell's name.
         let is_varied = cells[index].point.contains_key("load.window");
-        if let Some(other) = other.filter(|_| !is_varied) {
-            let say = |window: &Option<u64>| {
-                window.map_or("as many as it can".to_owned(), |window| window.to_string())
-            };
+        if other.is_some() && !is_varied {
             let seen = format!(
-                "in flight per connection: {} here, {} in {}",
-                say(own),
-                say(&windows[other]),
-                cells[other].name
+                "the cases allow different numbers of messages in flight per connection ({})",
+                in_words(group, &windows, cells)
             );
-            warnings.push((index, Warning::Broken(Rule::L16, seen).record()));
+            let advice = "type --window 1 (in a plan load.window = 1) to make them equal";
+            let record = Warning::Broken(Rule::L16, seen).record();
+            warnings.push((index, WarningRecord { advice: advice.to_owned(), ..record }));
         }
     }
     warnings
+}
+
+/// The windows of a group, each once with the first cell that has it: `mqtt 65,535, http1 1`.
+fn in_words(group: &[usize], windows: &[Option<u64>], cells: &[Cell]) -> String {
+    let mut known: Vec<Option<u64>> = Vec::new();
+    let mut words = Vec::new();
+    for index in group {
+        let window = windows[*index];
+        if !known.contains(&window) {
+            known.push(window);
+            let most = window.map_or("as many as it can".to_owned(), numbers::count);
+            let name = &cells[*index].name;
+            words.push(format!("{} {most}", name.strip_suffix(" on reference").unwrap_or(name)));
+        }
+    }
+    let rest = words.len().saturating_sub(WINDOWS_MAX);
+    words.truncate(WINDOWS_MAX);
+    if rest > 0 {
+        words.push(format!("{rest} more"));
+    }
+    words.join(", ")
 }
 
 /// Messages in flight per connection: the minimum of what the plan, the protocol and the server
@@ -136,6 +155,9 @@ fn waits(cell: &Cell) -> bool {
     let held_up = cell.metrics.get("held_up_ratio").and_then(|metric| metric.value);
     held_up.is_some_and(|held_up| held_up > HELD_UP_MAX)
 }
+
+/// Windows that a text names.
+const WINDOWS_MAX: usize = 4;
 
 /// The share of messages that may wait for a place before the window matters.
 const HELD_UP_MAX: f64 = 0.01;
