@@ -211,7 +211,7 @@ impl PartRun {
             return Err(failure.into());
         }
         let orders = self.meeting.orders();
-        // A stop before the start ends shards like a failure does, and what they have is the result.
+        // A stop before the start ends shards like a failure does: what they have is the result.
         if orders.has_failed() && orders.stop_level() == 0 {
             return Ok(None);
         }
