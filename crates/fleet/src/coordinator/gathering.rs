@@ -131,7 +131,7 @@ impl Gathering<'_> {
         match self.bus.wait(line.ask(hire, HIRE_PATIENCE)) {
             Ok(Answer::Hired(facts)) => {
                 let clock = Arc::new(ClockWatch::start(self.bus, &agent.id, self.session));
-                Ok(Hand { rank, facts: *facts, clock, line })
+                Ok(Hand { rank, facts: *facts, clock, line, is_missed: false })
             }
             Ok(Answer::Refused(reason)) => Err(reason),
             Ok(_) => Err("its answer is not understood".to_owned()),

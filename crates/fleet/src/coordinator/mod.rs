@@ -201,7 +201,7 @@ impl Fleet {
         let epoch_ns = i64::try_from(epoch_ns).unwrap_or(i64::MAX);
         let run = TrialRun::begin(&setting, (order, secrets), turn, epoch_ns, observer)?;
         let ended = run.finish();
-        self.forget(&ended.lost);
+        self.note_missed(&ended.lost);
         let outcome = self.collect(&setting, order, ended);
         self.end(&hands, turn);
         let names = (0..order.shards).map(|shard| subjects::outcome(order, shard));
@@ -242,7 +242,10 @@ impl Fleet {
         let mut hands = lock(&self.hands);
         let since_ns = monotonic::now_ns() - SILENCE_BETWEEN.as_nanos() as i64;
         for hand in hands.iter_mut() {
-            hand.take_if(|hand| hand.clock.is_disowned() || hand.clock.heard_ns() < since_ns);
+            hand.take_if(|hand| {
+                let is_silent = hand.clock.heard_ns() < since_ns;
+                hand.is_missed || hand.clock.is_disowned() || is_silent
+            });
         }
         let gaps: Vec<u32> = (0..)
             .zip(hands.iter())
@@ -266,10 +269,9 @@ impl Fleet {
         Ok(())
     }
 
-    fn forget(&self, lost: &[u32]) {
-        let mut hands = lock(&self.hands);
-        for rank in lost {
-            hands[*rank as usize] = None;
+    fn note_missed(&self, lost: &[u32]) {
+        for hand in lock(&self.hands).iter_mut().flatten() {
+            hand.is_missed |= lost.contains(&hand.rank);
         }
     }
 

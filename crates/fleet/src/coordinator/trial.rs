@@ -18,7 +18,7 @@ use super::stopping::Stopping;
 use super::sums::Sums;
 use super::trial_clocks::TrialClocks;
 use crate::bus::{Bus, publish};
-use crate::messages::{Answer, Report, Start, State, Take, What, lost, written};
+use crate::messages::{Answer, Fault, Report, Start, State, Take, What, lost, written};
 use crate::order::{Order, Part, Secrets};
 use crate::{monotonic, subjects};
 
@@ -258,16 +258,21 @@ impl<'f> TrialRun<'f> {
         if self.failing.is_some() {
             return;
         }
+        self.tell_moments();
+        if self.sums.has_failed {
+            return;
+        }
         let counts = self.sums.counts();
         if counts.ready == self.order.shards && !self.starting.is_named() {
             self.name_start();
         }
-        if let Some(reason) = self.starting.overdue(Instant::now()) {
-            let late = reason.iter().map(|rank| self.name(*rank)).collect::<Vec<_>>().join(", ");
+        if let Some(late) = self.starting.overdue(Instant::now())
+            && !self.is_stopped()
+        {
+            let late = late.iter().map(|rank| self.name(*rank)).collect::<Vec<_>>().join(", ");
             let text = format!("the start was called off: {late} did not acknowledge it in time");
             self.fail(lost(&text));
         }
-        self.tell_moments();
     }
 
     /// Passes on how many connections stand.
@@ -294,19 +299,26 @@ impl<'f> TrialRun<'f> {
                     false => "was released, or was cut off for too long".to_owned(),
                 };
                 self.fail(lost(&format!("{} {why}", hand.name())));
-                let lost = self.failing.as_mut().map(|failing| &mut failing.lost);
-                if let Some(lost) = lost.filter(|lost| !lost.contains(&hand.rank)) {
-                    lost.push(hand.rank);
-                }
+                self.note_lost(hand.rank);
             }
         }
         let mut faults = self.sums.states().iter().filter_map(|state| {
-            let name = || self.name(state.rank);
-            state.fault.clone().map(|fault| fault.failure(&name()))
+            let fault = state.fault.clone()?;
+            Some((state.rank, matches!(fault, Fault::Lost { .. }), fault))
         });
         match faults.next() {
-            Some(failure) => self.fail(failure),
-            None if self.sums.states().iter().any(|state| state.has_failed) => self.start_failing(),
+            Some((rank, is_lost, fault)) => {
+                self.fail(fault.failure(&self.name(rank)));
+                if is_lost {
+                    self.note_lost(rank);
+                }
+            }
+            None if self.sums.states().iter().any(|state| state.has_failed) => {
+                match self.is_stopped() {
+                    true => self.end_everywhere(),
+                    false => self.start_failing(),
+                }
+            }
             None => {}
         }
     }
@@ -318,16 +330,37 @@ impl<'f> TrialRun<'f> {
         }
     }
 
+    /// Nothing more is expected of this agent in the trial.
+    fn note_lost(&mut self, rank: u32) {
+        let lost = self.failing.as_mut().map(|failing| &mut failing.lost);
+        lost.filter(|lost| !lost.contains(&rank)).into_iter().for_each(|lost| lost.push(rank));
+    }
+
     fn start_failing(&mut self) {
         if self.failing.is_none() {
             self.failing = Some(Failing { failure: None, since: Instant::now(), lost: Vec::new() });
-            self.sums.has_failed = true;
-            self.sums.is_held_here = false;
-            self.is_changed = true;
+            self.end_everywhere();
         }
     }
 
+    /// Ends the shards of all agents, because some have failed, or were stopped before the start:
+    /// then what they deliver is the result.
+    fn end_everywhere(&mut self) {
+        self.is_changed |= !self.sums.has_failed;
+        self.sums.has_failed = true;
+        self.sums.is_held_here = false;
+    }
+
+    fn is_stopped(&self) -> bool {
+        let mut states = self.sums.states().iter();
+        self.setting.stopping.level() > 0 || states.any(|state| state.stop_level > 0)
+    }
+
     fn call_off(&mut self, rank: u32, reason: &str) {
+        if self.is_stopped() {
+            // Without a load there is no start to keep.
+            return;
+        }
         let name = self.name(rank);
         self.fail(lost(&format!("the start was called off: {name}: {reason}")));
     }
