@@ -31,7 +31,7 @@ use crate::bus::{Bus, lock};
 use crate::error::FleetError;
 use crate::fresh_name::fresh_name;
 use crate::hash::Hash;
-use crate::messages::{State, What, read, written};
+use crate::messages::{State, What, lost, read, written};
 use crate::order::{Order, Secrets};
 use crate::{monotonic, subjects};
 use events::Event;
@@ -151,8 +151,8 @@ impl Fleet {
     /// it.
     ///
     /// # Errors
-    /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost or refuses its
-    /// part. There is never a result from fewer shards. The agents are free for the next attempt,
+    /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost, in a text that
+    /// begins with `generator lost: `, or refuses its part, with its own reason. There is never a result from fewer shards. The agents are free for the next attempt,
     /// for which a lost agent may be replaced by one of the same rank.
     pub fn run(
         &self,
@@ -164,7 +164,7 @@ impl Fleet {
     ) -> Result<FleetOutcome, Failure> {
         let order = &self.checked(order, secrets)?;
         let events = lock(&self.events);
-        self.fill_gaps(&|_| {}).map_err(ourselves)?;
+        self.fill_gaps(&|_| {}).map_err(|error| lost(&error.to_string()))?;
         let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
         let placed = placed(&hands, order.shards).map_err(ourselves)?;
         let turn = self.turn.fetch_add(1, Ordering::SeqCst) + 1;
@@ -212,11 +212,13 @@ impl Fleet {
         Ok(order)
     }
 
-    /// Makes agents obey for the ranks that have none.
+    /// Makes agents obey for the ranks that have none, or whose agent has died since. Hiring an
+    /// agent again that was only slow changes nothing.
     fn fill_gaps(&self, say: &dyn Fn(&str)) -> Result<(), FleetError> {
         let mut hands = lock(&self.hands);
+        let since_ns = monotonic::now_ns() - SILENCE_BETWEEN.as_nanos() as i64;
         for hand in hands.iter_mut() {
-            hand.take_if(|hand| hand.clock.is_disowned());
+            hand.take_if(|hand| hand.clock.is_disowned() || hand.clock.heard_ns() < since_ns);
         }
         let gaps: Vec<u32> = (0..)
             .zip(hands.iter())
@@ -289,7 +291,7 @@ impl Fleet {
     ) -> Result<Vec<ShardOutcome>, String> {
         let hashes = state.outcomes.as_deref().unwrap_or_default();
         if hashes.len() != here.len() {
-            return Err(format!("{} outcomes came of {} shards", hashes.len(), here.len()));
+            return Err(format!("{} outcomes were stored of {} shards", hashes.len(), here.len()));
         }
         let outcome = |(shard, hash): (u32, &Hash)| {
             let bytes = self.bus.get(&subjects::outcome(order, shard), STORE_PATIENCE);
@@ -335,5 +337,8 @@ fn ourselves(error: FleetError) -> Failure {
     Failure::Ourselves(error.to_string())
 }
 
+/// Agents answer five times a second. Between trials it costs nothing to look whether one that
+/// does not is still there.
+const SILENCE_BETWEEN: Duration = Duration::from_secs(1);
 const STORE_PATIENCE: Duration = Duration::from_secs(30);
 const END_PATIENCE: Duration = Duration::from_millis(500);

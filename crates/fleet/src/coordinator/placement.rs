@@ -89,6 +89,6 @@ mod tests {
         let (a, b) = (agent(1, 1), agent(1, 1));
         assert_eq!(place(&[&a, &b], 1), None);
         assert_eq!(place(&[], 1), None);
-        assert_eq!(place(&[&a], 1), Some(vec![0..1]));
+        assert_eq!(place(&[&a], 1), Some(Vec::from([0..1])));
     }
 }

@@ -12,13 +12,13 @@ use weigh_engine::job::{Failure, Progress, ShardInterval};
 use weigh_model::Nanos;
 
 use super::events::{Event, Replied};
-use super::hand::Hand;
+use super::hand::{Hand, NotDone};
 use super::moments::Moments;
 use super::start::Starting;
 use super::sums::Sums;
 use super::trial_clocks::TrialClocks;
 use crate::bus::{Bus, publish};
-use crate::messages::{Report, State, Take, What, written};
+use crate::messages::{Answer, Report, Start, State, Take, What, lost, written};
 use crate::order::{Order, Part, Secrets};
 use crate::{monotonic, subjects};
 
@@ -166,7 +166,7 @@ impl<'f> TrialRun<'f> {
         let (states, lost) = match self.failing {
             None => (Ok(self.sums.states().to_vec()), Vec::new()),
             Some(failing) => {
-                let unknown = || Failure::Ourselves("a shard failed without a reason".to_owned());
+                let unknown = || lost("an agent gave up without a reason");
                 (Err(failing.failure.unwrap_or_else(unknown)), failing.lost)
             }
         };
@@ -201,24 +201,25 @@ impl<'f> TrialRun<'f> {
                 self.is_changed |= self.sums.hear(*state);
             }
             Event::Report(bytes) => self.report(&bytes),
-            Event::Taken(Replied { turn, rank, reply: Err(reason) }) if turn == self.turn => {
-                let text = format!("{}: {reason}", self.name(rank));
-                self.fail(Failure::Ourselves(text));
+            Event::Taken(Replied { turn, rank, reply: Err(why) }) if turn == self.turn => {
+                let name = self.name(rank);
+                self.fail(match why {
+                    NotDone::Refused(reason) => Failure::Ourselves(format!("{name}: {reason}")),
+                    NotDone::Lost(reason) => lost(&format!("{name}: {reason}")),
+                });
             }
             Event::Named(Replied { turn, rank, reply }) if turn == self.turn => {
                 match self.starting.take_answer(rank, reply, Instant::now()) {
                     Ok(true) => self.confirm(),
                     Ok(false) => {}
                     Err(reason) => {
-                        let name = self.name(rank);
-                        self.fail(Failure::Ourselves(format!("{name} cannot start: {reason}")));
+                        self.call_off(rank, &reason);
                     }
                 }
             }
             Event::Confirmed(Replied { turn, rank, reply: Ok(answer) }) if turn == self.turn => {
-                if let crate::messages::Answer::Refused(reason) = answer {
-                    let name = self.name(rank);
-                    self.fail(Failure::Ourselves(format!("{name} cannot start: {reason}")));
+                if let Answer::Refused(reason) = answer {
+                    self.call_off(rank, &reason);
                 }
             }
             Event::Stop => self.is_changed = true,
@@ -277,7 +278,7 @@ impl<'f> TrialRun<'f> {
         if let Some(reason) = self.starting.overdue(Instant::now()) {
             let late = reason.iter().map(|rank| self.name(*rank)).collect::<Vec<_>>().join(", ");
             let text = format!("the start was called off: {late} did not acknowledge it in time");
-            self.fail(Failure::Ourselves(text));
+            self.fail(lost(&text));
         }
         self.tell_moments();
     }
@@ -305,8 +306,7 @@ impl<'f> TrialRun<'f> {
                     true => format!("did not answer for {seconds} s"),
                     false => "was released, or was cut off for too long".to_owned(),
                 };
-                let text = format!("generator lost: {} {why}", hand.name());
-                self.fail(Failure::Ourselves(text));
+                self.fail(lost(&format!("{} {why}", hand.name())));
                 let lost = self.failing.as_mut().map(|failing| &mut failing.lost);
                 if let Some(lost) = lost.filter(|lost| !lost.contains(&hand.rank)) {
                     lost.push(hand.rank);
@@ -340,13 +340,18 @@ impl<'f> TrialRun<'f> {
         }
     }
 
+    fn call_off(&mut self, rank: u32, reason: &str) {
+        let name = self.name(rank);
+        self.fail(lost(&format!("the start was called off: {name}: {reason}")));
+    }
+
     fn name_start(&mut self) {
         let round_trip =
             self.setting.hands.iter().filter_map(|hand| {
                 hand.clock.at(monotonic::now_ns()).map(|known| known.round_trip_ns)
             });
         let start = self.starting.name(self.now(), Nanos(round_trip.max().unwrap_or(0)));
-        let start = crate::messages::Start { turn: self.turn, start_ns: start.0 };
+        let start = Start { turn: self.turn, start_ns: start.0 };
         for hand in self.setting.hands {
             self.request(hand, What::Name(start));
         }
@@ -357,7 +362,7 @@ impl<'f> TrialRun<'f> {
         self.sums.start_ns = Some(start.0);
         self.is_changed = true;
         for hand in self.setting.hands {
-            let start = crate::messages::Start { turn: self.turn, start_ns: start.0 };
+            let start = Start { turn: self.turn, start_ns: start.0 };
             self.request(hand, What::Confirm(start));
         }
     }

@@ -103,6 +103,8 @@ fn a_bus_that_does_not_let_in_says_why() {
     };
     let with = |token: &str| BusOptions { token: Some(token.to_owned()), ..nats.bus() };
     assert!(Bus::connect(&with("right")).unwrap().is_private());
+    let in_url = format!("nats://right@{}", nats.address);
+    Bus::connect(&BusOptions { url: in_url, ..BusOptions::default() }).unwrap();
     for wrong in [with("wrong"), nats.bus()] {
         let text = refused_bus(&wrong);
         assert!(text.contains("refuses the credentials; help:"), "{text}");
