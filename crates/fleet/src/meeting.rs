@@ -105,7 +105,7 @@ impl Meeting {
     /// Takes the start that all agents can keep. Too late for its shards, it is a fault.
     pub fn confirm(&self, start_ns: u64, now: Nanos) {
         let mut heard = lock(&self.heard);
-        if heard.start_ns.is_some() || self.orders.has_failed() {
+        if heard.start_ns.is_some() || self.is_ending() {
             return;
         }
         let slack_ns = start_ns.saturating_sub(now.0);
@@ -121,12 +121,17 @@ impl Meeting {
     /// already.
     pub fn check_start(&self, now: Nanos) {
         let heard = lock(&self.heard);
-        let is_late = heard.named_ns.is_some_and(|named| now.0 + SLACK_MIN.0 > named)
-            && heard.start_ns.is_none();
+        let is_near = heard.named_ns.is_some_and(|named| now.0 + SLACK_MIN.0 > named);
+        let is_late = is_near && heard.start_ns.is_none() && !self.is_ending();
         drop(heard);
         if is_late {
             self.fail(Fault::Lost { reason: UNCONFIRMED.to_owned() });
         }
+    }
+
+    /// True if there will be no load: the trial has failed, or was stopped before its start.
+    fn is_ending(&self) -> bool {
+        self.orders.has_failed() || self.orders.stop_level() > 0
     }
 
     /// True once the load has a start.

@@ -210,7 +210,9 @@ impl PartRun {
         if let Some(failure) = outcomes.iter().find_map(|outcome| outcome.failure.clone()) {
             return Err(failure.into());
         }
-        if self.meeting.orders().has_failed() {
+        let orders = self.meeting.orders();
+        // A stop before the start ends shards like a failure does: what they have is the result.
+        if orders.has_failed() && orders.stop_level() == 0 {
             return Ok(None);
         }
         self.store(bus, &outcomes).map(Some)

@@ -22,6 +22,8 @@ pub struct Hand {
     pub clock: Arc<ClockWatch>,
     /// How to reach it.
     pub line: Line,
+    /// True once a trial was lost with it: it must show that it is there before the next.
+    pub is_missed: bool,
 }
 
 /// How to reach an agent.

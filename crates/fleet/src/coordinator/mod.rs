@@ -11,6 +11,7 @@ mod options;
 mod outcome;
 mod placement;
 mod start;
+mod stopping;
 mod sums;
 mod trial;
 mod trial_clocks;
@@ -39,6 +40,7 @@ use gathering::{Gathering, release};
 use hand::Hand;
 pub use options::{FleetOptions, Member, Placed};
 pub use outcome::{FleetOutcome, HostPart};
+use stopping::Stopping;
 use trial::{Ended, Setting, TrialRun};
 use trial_clocks::skew_bound;
 
@@ -67,6 +69,18 @@ impl Fleet {
     /// Those of [`Bus::connect`]; [`FleetError::Agents`] if agents are missing when the time is
     /// over.
     pub fn gather(options: &FleetOptions, say: &dyn Fn(&str)) -> Result<Fleet, FleetError> {
+        Fleet::gather_until(options, say, &|| false)
+    }
+
+    /// Waits for agents as [`Fleet::gather`] does, until `is_stopped`.
+    ///
+    /// # Errors
+    /// Those of [`Fleet::gather`]; [`FleetError::Stopped`] if the wait was ended.
+    pub fn gather_until(
+        options: &FleetOptions,
+        say: &dyn Fn(&str),
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Fleet, FleetError> {
         if options.agents == 0 {
             return Err(FleetError::Options("expected at least 1 agent, found 0".to_owned()));
         }
@@ -83,7 +97,7 @@ impl Fleet {
             stored: Mutex::default(),
         };
         events::forward(&fleet.bus, &fleet.session, &fleet.replies)?;
-        fleet.fill_gaps(say)?;
+        fleet.fill_gaps(say, is_stopped)?;
         Ok(fleet)
     }
 
@@ -148,12 +162,13 @@ impl Fleet {
     /// `CLOCK_MONOTONIC`. `observer` gets what a generator of this process would report, except
     /// that no thread starts here; the moments of the window are those of this host's clock.
     /// `stopper` is called once, with what stops the trial: once to finish the record, twice to end
-    /// it.
+    /// it. A stop also ends the wait for agents before the trial.
     ///
     /// # Errors
     /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost, in a text that
-    /// begins with `generator lost: `, or refuses its part, with its own reason. There is never a result from fewer shards. The agents are free for the next attempt,
-    /// for which a lost agent may be replaced by one of the same rank.
+    /// begins with `generator lost: `, or refuses its part, with its own reason. There is never a
+    /// result from fewer shards. The agents are free for the next attempt, for which a lost agent
+    /// may be replaced by one of the same rank.
     pub fn run(
         &self,
         order: &Order,
@@ -164,7 +179,12 @@ impl Fleet {
     ) -> Result<FleetOutcome, Failure> {
         let order = &self.checked(order, secrets)?;
         let events = lock(&self.events);
-        self.fill_gaps(&|_| {}).map_err(|error| lost(&error.to_string()))?;
+        let stopping = Stopping::new(self.replies.clone());
+        stopper(stopping.stopper());
+        self.fill_gaps(&|_| {}, &|| stopping.level() > 0).map_err(|error| match error {
+            FleetError::Stopped => ourselves(error),
+            error => lost(&error.to_string()),
+        })?;
         let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
         let placed = placed(&hands, order.shards).map_err(ourselves)?;
         let turn = self.turn.fetch_add(1, Ordering::SeqCst) + 1;
@@ -174,14 +194,14 @@ impl Fleet {
             hands: &hands,
             placed: &placed,
             silence: self.options.silence,
+            stopping: &stopping,
             events: &events,
             replies: &self.replies,
         };
         let epoch_ns = i64::try_from(epoch_ns).unwrap_or(i64::MAX);
         let run = TrialRun::begin(&setting, (order, secrets), turn, epoch_ns, observer)?;
-        stopper(run.stopper());
         let ended = run.finish();
-        self.forget(&ended.lost);
+        self.note_missed(&ended.lost);
         let outcome = self.collect(&setting, order, ended);
         self.end(&hands, turn);
         let names = (0..order.shards).map(|shard| subjects::outcome(order, shard));
@@ -214,11 +234,18 @@ impl Fleet {
 
     /// Makes agents obey for the ranks that have none, or whose agent has died since. Hiring an
     /// agent again that was only slow changes nothing.
-    fn fill_gaps(&self, say: &dyn Fn(&str)) -> Result<(), FleetError> {
+    fn fill_gaps(
+        &self,
+        say: &dyn Fn(&str),
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), FleetError> {
         let mut hands = lock(&self.hands);
         let since_ns = monotonic::now_ns() - SILENCE_BETWEEN.as_nanos() as i64;
         for hand in hands.iter_mut() {
-            hand.take_if(|hand| hand.clock.is_disowned() || hand.clock.heard_ns() < since_ns);
+            hand.take_if(|hand| {
+                let is_silent = hand.clock.heard_ns() < since_ns;
+                hand.is_missed || hand.clock.is_disowned() || is_silent
+            });
         }
         let gaps: Vec<u32> = (0..)
             .zip(hands.iter())
@@ -233,6 +260,7 @@ impl Fleet {
             options: &self.options,
             session: &self.session,
             host: &self.host,
+            is_stopped,
         };
         for hand in gathering.hands(&gaps, say)? {
             let rank = hand.rank as usize;
@@ -241,10 +269,9 @@ impl Fleet {
         Ok(())
     }
 
-    fn forget(&self, lost: &[u32]) {
-        let mut hands = lock(&self.hands);
-        for rank in lost {
-            hands[*rank as usize] = None;
+    fn note_missed(&self, lost: &[u32]) {
+        for hand in lock(&self.hands).iter_mut().flatten() {
+            hand.is_missed |= lost.contains(&hand.rank);
         }
     }
 

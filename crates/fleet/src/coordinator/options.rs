@@ -15,8 +15,8 @@ pub struct FleetOptions {
     pub agents: u32,
     /// How long to wait for them; [`FleetOptions::WAIT`] as a rule.
     pub wait: Duration,
-    /// Silence after which an agent is lost; [`FleetOptions::SILENCE`] as a rule. It covers a bus that is cut for a
-    /// moment.
+    /// Silence after which an agent is lost; [`FleetOptions::SILENCE`] as a rule. It covers a bus
+    /// that is cut for a moment.
     pub silence: Duration,
     /// Version and commit, which the agents must have too.
     pub version: String,

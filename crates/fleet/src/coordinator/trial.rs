@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -15,10 +14,11 @@ use super::events::{Event, Replied};
 use super::hand::{Hand, NotDone};
 use super::moments::Moments;
 use super::start::Starting;
+use super::stopping::Stopping;
 use super::sums::Sums;
 use super::trial_clocks::TrialClocks;
 use crate::bus::{Bus, publish};
-use crate::messages::{Answer, Report, Start, State, Take, What, lost, written};
+use crate::messages::{Answer, Fault, Report, Start, State, Take, What, lost, written};
 use crate::order::{Order, Part, Secrets};
 use crate::{monotonic, subjects};
 
@@ -34,6 +34,8 @@ pub struct Setting<'f> {
     pub placed: &'f [Range<u32>],
     /// Silence after which an agent is lost.
     pub silence: Duration,
+    /// What the user asked for.
+    pub stopping: &'f Stopping,
     /// Where events come from,
     pub events: &'f Receiver<Event>,
     /// and where requests put what they gave.
@@ -51,7 +53,6 @@ pub struct TrialRun<'f> {
     sums: Sums,
     starting: Starting,
     clocks: TrialClocks,
-    stop_level: Arc<AtomicU8>,
     /// Shards that have no interval to report any more.
     is_settled: Vec<bool>,
     /// What was last forwarded of connections that open, by shard.
@@ -116,7 +117,6 @@ impl<'f> TrialRun<'f> {
             sums: Sums::new(turn, setting.hands.len()),
             starting: Starting::new(setting.hands.len()),
             clocks,
-            stop_level: Arc::default(),
             is_settled: vec![false; order.shards as usize],
             opened: vec![None; order.shards as usize],
             has_moment: Told::default(),
@@ -132,18 +132,6 @@ impl<'f> TrialRun<'f> {
             run.request(hand, What::Take(Box::new(Take { turn, part, zero_ns })));
         }
         Ok(run)
-    }
-
-    /// What stops the trial: once to finish the record, twice to end it.
-    pub fn stopper(&self) -> Box<dyn Fn() + Send + Sync> {
-        let (level, wake) = (Arc::clone(&self.stop_level), self.setting.replies.clone());
-        Box::new(move || {
-            let _ = level.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |level| {
-                Some(level.saturating_add(1))
-            });
-            // Between trials nothing listens.
-            let _ = wake.send(Event::Stop);
-        })
     }
 
     /// Runs the trial to its end.
@@ -234,7 +222,6 @@ impl<'f> TrialRun<'f> {
         if !self.sums.take_report(report.turn, report.rank, report.number) {
             return;
         }
-        self.is_changed = true;
         if !report.is_interval {
             self.settle(report.shard);
             return;
@@ -271,16 +258,21 @@ impl<'f> TrialRun<'f> {
         if self.failing.is_some() {
             return;
         }
+        self.tell_moments();
+        if self.sums.has_failed {
+            return;
+        }
         let counts = self.sums.counts();
         if counts.ready == self.order.shards && !self.starting.is_named() {
             self.name_start();
         }
-        if let Some(reason) = self.starting.overdue(Instant::now()) {
-            let late = reason.iter().map(|rank| self.name(*rank)).collect::<Vec<_>>().join(", ");
+        if let Some(late) = self.starting.overdue(Instant::now())
+            && !self.is_stopped()
+        {
+            let late = late.iter().map(|rank| self.name(*rank)).collect::<Vec<_>>().join(", ");
             let text = format!("the start was called off: {late} did not acknowledge it in time");
             self.fail(lost(&text));
         }
-        self.tell_moments();
     }
 
     /// Passes on how many connections stand.
@@ -307,19 +299,26 @@ impl<'f> TrialRun<'f> {
                     false => "was released, or was cut off for too long".to_owned(),
                 };
                 self.fail(lost(&format!("{} {why}", hand.name())));
-                let lost = self.failing.as_mut().map(|failing| &mut failing.lost);
-                if let Some(lost) = lost.filter(|lost| !lost.contains(&hand.rank)) {
-                    lost.push(hand.rank);
-                }
+                self.note_lost(hand.rank);
             }
         }
         let mut faults = self.sums.states().iter().filter_map(|state| {
-            let name = || self.name(state.rank);
-            state.fault.clone().map(|fault| fault.failure(&name()))
+            let fault = state.fault.clone()?;
+            Some((state.rank, matches!(fault, Fault::Lost { .. }), fault))
         });
         match faults.next() {
-            Some(failure) => self.fail(failure),
-            None if self.sums.states().iter().any(|state| state.has_failed) => self.start_failing(),
+            Some((rank, is_lost, fault)) => {
+                self.fail(fault.failure(&self.name(rank)));
+                if is_lost {
+                    self.note_lost(rank);
+                }
+            }
+            None if self.sums.states().iter().any(|state| state.has_failed) => {
+                match self.is_stopped() {
+                    true => self.end_everywhere(),
+                    false => self.start_failing(),
+                }
+            }
             None => {}
         }
     }
@@ -331,16 +330,37 @@ impl<'f> TrialRun<'f> {
         }
     }
 
+    /// Nothing more is expected of this agent in the trial.
+    fn note_lost(&mut self, rank: u32) {
+        let lost = self.failing.as_mut().map(|failing| &mut failing.lost);
+        lost.filter(|lost| !lost.contains(&rank)).into_iter().for_each(|lost| lost.push(rank));
+    }
+
     fn start_failing(&mut self) {
         if self.failing.is_none() {
             self.failing = Some(Failing { failure: None, since: Instant::now(), lost: Vec::new() });
-            self.sums.has_failed = true;
-            self.sums.is_held_here = false;
-            self.is_changed = true;
+            self.end_everywhere();
         }
     }
 
+    /// Ends the shards of all agents, because some have failed, or were stopped before the start:
+    /// then what they deliver is the result.
+    fn end_everywhere(&mut self) {
+        self.is_changed |= !self.sums.has_failed;
+        self.sums.has_failed = true;
+        self.sums.is_held_here = false;
+    }
+
+    fn is_stopped(&self) -> bool {
+        let mut states = self.sums.states().iter();
+        self.setting.stopping.level() > 0 || states.any(|state| state.stop_level > 0)
+    }
+
     fn call_off(&mut self, rank: u32, reason: &str) {
+        if self.is_stopped() {
+            // Without a load there is no start to keep.
+            return;
+        }
         let name = self.name(rank);
         self.fail(lost(&format!("the start was called off: {name}: {reason}")));
     }
@@ -402,16 +422,22 @@ impl<'f> TrialRun<'f> {
     fn publish(&mut self) {
         let since = self.published.map(|published| published.elapsed());
         let is_due =
-            since.is_none_or(|since| since >= EVERY || (self.is_changed && since >= APART));
+            since.is_none_or(|since| since >= EVERY || (self.is_changed && since >= self.apart()));
         if !is_due {
             return;
         }
         self.is_changed = false;
         self.published = Some(Instant::now());
-        let whole = self.sums.whole(self.stop_level.load(Ordering::SeqCst));
+        let whole = self.sums.whole(self.setting.stopping.level());
         let Setting { bus, session, .. } = self.setting;
         let (client, subject) = (bus.client().clone(), subjects::whole(bus.fleet(), session));
         bus.spawn(async move { publish(&client, subject, written(&whole).into()).await });
+    }
+
+    /// The least time between two states of all, which every agent reads: more with many agents.
+    fn apart(&self) -> Duration {
+        let agents = u32::try_from(self.setting.hands.len()).unwrap_or(u32::MAX);
+        (APART_PER_AGENT.saturating_mul(agents)).clamp(APART_MIN, EVERY)
     }
 
     /// Asks an agent; its reply becomes an event.
@@ -440,7 +466,8 @@ impl<'f> TrialRun<'f> {
 
 const TICK: Duration = Duration::from_millis(10);
 const EVERY: Duration = Duration::from_millis(100);
-const APART: Duration = Duration::from_millis(5);
+const APART_MIN: Duration = Duration::from_millis(5);
+const APART_PER_AGENT: Duration = Duration::from_micros(200);
 /// An agent may still end the trial before.
 const TAKE_PATIENCE: Duration = Duration::from_secs(15);
 const REASON_DELAY: Duration = Duration::from_secs(2);

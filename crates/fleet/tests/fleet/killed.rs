@@ -9,7 +9,7 @@ use weigh_engine::generator::TrialObserver;
 use weigh_fleet::{Fleet, FleetOptions};
 use weigh_model::Nanos;
 
-use super::agents::{Process, coordinator, gather, now_ns, run, threads, wanted};
+use super::agents::{Process, Thread, coordinator, gather, now_ns, options, run, threads, wanted};
 use super::nats::Nats;
 use super::raw::Raw;
 use super::target::Target;
@@ -129,4 +129,8 @@ fn a_stopped_agent_fails_the_trial_at_once() {
     let text = outcome.unwrap_err().to_string();
     assert_eq!(text, "generator lost: agent 1 (host): the agent was stopped");
     assert!(began.elapsed() < Duration::from_secs(50), "the load was not awaited");
+    let _another = Thread::start(options(bus, Some(1))).unwrap();
+    let order = super::workshop::order(target.address());
+    let ledger = merged(&order, run(&fleet, &order, &observer).unwrap()).ledger;
+    assert_eq!((ledger.contradiction(), ledger.delivered), (None, Some(10_000)));
 }

@@ -242,6 +242,47 @@ fn a_stop_reaches_all_agents() {
     }
 }
 
+/// Before the load there is nothing to finish, and nothing that waits for ever.
+#[test]
+fn a_stop_before_the_start_ends_the_trial() {
+    let Some(nats) = Nats::start("a_stop_before_the_start_ends_the_trial") else { return };
+    let (target, bus) = (Target::start(), nats.bus());
+    let _agents = threads(&bus, 2);
+    let fleet = gather(&bus, 2);
+    let order = order(target.address());
+    let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());
+    for presses in [1, 2] {
+        let now_ns = super::agents::now_ns();
+        let stop = &mut |stop: Box<dyn Fn() + Send + Sync>| {
+            thread::spawn(move || {
+                thread::sleep(Duration::from_millis(300));
+                (0..presses).for_each(|_| stop());
+            });
+        };
+        let outcome = fleet.run(&order, None, now_ns, &observer, stop).unwrap();
+        assert!(outcome.shards.iter().any(|shard| shard.was_interrupted));
+        assert_eq!(merged(&order, outcome).ledger.sent, 0);
+    }
+}
+
+#[test]
+fn a_wait_for_agents_can_be_ended() {
+    let Some(nats) = Nats::start("a_wait_for_agents_can_be_ended") else { return };
+    let (target, bus) = (Target::start(), nats.bus());
+    let long = FleetOptions { wait: Duration::from_secs(3_000), ..wanted(bus.clone(), 1) };
+    let stopped = Fleet::gather_until(&long, &|_| {}, &|| true).err();
+    assert_eq!(stopped, Some(FleetError::Stopped));
+    let agents = threads(&bus, 1);
+    let fleet = Fleet::gather(&long, &|_| {}).unwrap();
+    drop(agents);
+    // Long enough for the agent to be missed before the trial.
+    thread::sleep(Duration::from_millis(1_500));
+    let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());
+    let now_ns = super::agents::now_ns();
+    let outcome = fleet.run(&order(target.address()), None, now_ns, &observer, &mut |stop| stop());
+    assert_eq!(outcome.unwrap_err().to_string(), "stopped while waiting for agents");
+}
+
 #[test]
 fn an_agent_for_one_run_ends_after_it() {
     let Some(nats) = Nats::start("an_agent_for_one_run_ends_after_it") else { return };
