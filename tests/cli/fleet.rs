@@ -305,6 +305,26 @@ fn ctrl_c_ends_the_trial_on_all_agents_and_a_resumed_run_is_whole() {
     assert_eq!(of_kind(&place, "fleet_placed").len(), 2);
 }
 
+/// Agents end the trial of a coordinator that is gone, and obey the next one.
+#[test]
+fn a_killed_coordinator_leaves_free_agents_and_a_run_that_can_be_resumed() {
+    let place = Place::new("fleet-coordinator");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let server = Server::start(&place, &["tcp"]);
+    let words = ["compare", &server.url, "--fleet", &bus.url, "--agents", "2", "--reps", "2"];
+    let load = ["-R", "300/s", "-d", "2s", "--warmup", "0s", "-c", "4"];
+    let child = place.spawn(&[&words[..], &load].concat());
+    until("a load", || !place.runs().is_empty() && place.intervals() > 2);
+    signal("KILL", child.id());
+    wait(child);
+    let resumed = ["run", "--resume", "latest", "--fleet", &bus.url, "--agents", "2"];
+    place.weigh(&resumed).with(0);
+    let summary = place.summary();
+    let cell = &cells(&summary)[0];
+    assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&2.into(), Some(0)));
+    assert!(place.processes().iter().filter(|(_, line)| line.contains(" agent ")).count() == 2);
+}
+
 #[test]
 fn an_agent_refuses_a_target_that_it_may_not_load() {
     let place = Place::new("fleet-refused");

@@ -155,7 +155,8 @@ impl Finished {
             (Some(stop), ..) => stop.exit(),
             (None, Some(exit), _) => exit,
             (None, None, Some(stop))
-                if self.summary.cells.is_empty() || stop.exit() == Exit::Target =>
+                if self.summary.cells.is_empty()
+                    || matches!(stop.exit(), Exit::Target | Exit::Generator) =>
             {
                 stop.exit()
             }

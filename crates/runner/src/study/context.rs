@@ -44,6 +44,7 @@ pub fn graver(one: Exit, other: Exit) -> Exit {
         Exit::Internal,
         Exit::Usage,
         Exit::Target,
+        Exit::Generator,
         Exit::Finding,
         Exit::Undecided,
         Exit::Done,
