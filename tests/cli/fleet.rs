@@ -200,6 +200,39 @@ fn a_time_between_two_hosts_carries_the_bound_of_their_clocks() {
     }
 }
 
+/// The script makes four networks and four clocks, hours apart, and measures Mosquitto and the
+/// reference broker in one run.
+#[test]
+fn four_agents_with_networks_and_clocks_of_their_own_give_one_exact_result() {
+    if ["nats-server", "mosquitto", "ip", "nsenter"].iter().any(|program| !has(program)) {
+        return;
+    }
+    let place = Place::new("fleet-four");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fleet/four-agents.sh");
+    let line = format!("'{script}' '{}'", env!("CARGO_BIN_EXE_weigh"));
+    let load = "--pattern deliver --qos 1 -c 8 -R 200/s -n 400 --reps 1";
+    // Time namespaces are newer than network namespaces.
+    let apart = ["-Urnpf", "-T", "--monotonic=9", "--mount-proc"];
+    let ended = place.script_after("fleet-four", &apart, "true", "true").map(|_| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{line} {load}")]).current_dir(place.folder());
+        Ended::from(shell.output().expect("a shell"))
+    });
+    let Some(ended) = ended else { return };
+    let ended = ended.with(0);
+    assert!(ended.stdout.contains("load from 4 hosts, started within "), "{}", ended.stdout);
+    let summary = place.summary();
+    assert_eq!(cells(&summary).len(), 2);
+    cells(&summary).iter().for_each(|cell| is_exact(cell, 400));
+    let [first, second] = &of_kind(&place, "fleet_ran")[..] else { panic!("two trials") };
+    for (ran, rank) in [(first, 0), (second, 3)] {
+        let offset_s = ran["hosts"][rank]["clock_offset_ns"].as_f64().unwrap() / 1e9;
+        let made = [10.0, 300.0, 2_000.0, 50_000.0][rank];
+        let bound_s = ran["hosts"][rank]["clock_bound_ns"].as_f64().unwrap() / 1e9;
+        assert!((offset_s - made).abs() <= bound_s, "{offset_s} s is not {made} s: {ran}");
+    }
+}
+
 #[test]
 fn a_lost_agent_fails_its_trial_and_a_new_one_makes_it_whole() {
     let place = Place::new("fleet-lost");
@@ -240,7 +273,9 @@ fn a_trial_never_has_a_result_from_fewer_agents() {
     agents.remove(1).end("KILL");
     wait(child).with(5).saying(&["agent 1"]);
     assert!(of_kind(&place, "trial_finished").is_empty());
-    assert!(place.summary()["failures"][0]["error"].as_str().unwrap().contains("agent 1"));
+    let failures = &place.summary()["failures"];
+    assert!(failures[0]["error"].as_str().unwrap().contains("rank 1"), "{failures}");
+    assert_eq!(of_kind(&place, "trial_failed").len(), 2, "it was tried again once");
 }
 
 #[test]

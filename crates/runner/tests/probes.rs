@@ -43,7 +43,7 @@ const TABLE: [(Phase, &str); 9] = [
     (Phase::Settle, "messages stages relay cpu host capture path tcp room emulated added"),
     (Phase::Leave, "background energy counters tls capture emulated added"),
     (Phase::Record, "emulated tls cpu path capture tcp counters relay added"),
-    (Phase::Amend, "counters relay stages messages host background energy added"),
+    (Phase::Amend, "counters relay stages messages host background energy fleet added"),
 ];
 
 /// The borders of a trial with this number of messages, which ends with the last one.
@@ -99,7 +99,7 @@ impl<const LINE: usize> Probe for Noting<LINE> {
 }
 
 /// One for each line of the list, and one more.
-const NOTING: [fn() -> Box<dyn Probe>; 15] = [
+const NOTING: [fn() -> Box<dyn Probe>; 16] = [
     fresh::<Noting<0>>,
     fresh::<Noting<1>>,
     fresh::<Noting<2>>,
@@ -115,6 +115,7 @@ const NOTING: [fn() -> Box<dyn Probe>; 15] = [
     fresh::<Noting<12>>,
     fresh::<Noting<13>>,
     fresh::<Noting<14>>,
+    fresh::<Noting<15>>,
 ];
 
 #[test]
@@ -122,7 +123,7 @@ fn probes_are_called_in_the_order_of_the_table() {
     assert_eq!(PROBES.len() + 1, NOTING.len(), "one for each line, and one more");
     let mut entries: Vec<Entry> =
         PROBES.iter().zip(NOTING).map(|(own, make)| Entry { make, ..*own }).collect();
-    entries.push(entry("added", fresh::<Noting<14>>, ADDED));
+    entries.push(entry("added", fresh::<Noting<15>>, ADDED));
     for (phase, names) in TABLE {
         assert_eq!(order(&entries, phase).join(" "), names, "{phase:?}");
     }
@@ -204,6 +205,7 @@ fn weighed(entries: &[Entry]) -> Weighed {
         say: &|_| {},
         emulate: &[],
         background: None,
+        fleet: None,
     };
     let trial = Trials::new(&resolved.plan, &cases).trial(0, &cases[0], 0);
     let (lane, material) = (&cases[0].lane, &cases[0].material);

@@ -175,13 +175,8 @@ pub const METRICS: &[Metric] = metrics! {
     "generator_memory_bytes_per_connection" Neither
         "Growth of the generator's memory, divided by the connections held."
         ("resident memory at the end of the window - before the first connect");
-    "clock_bound_ns" Neither
-        "Largest error of a time that begins on one host of a fleet and ends on another."
-        ("four-stamp exchanges before, while and after the trial; absent if no figure spans two \
-          hosts");
-    "start_skew_bound_ns" Neither
-        "No two hosts of a fleet started their part of the load further apart."
-        ("the clocks of the two hosts at the start");
+    "clock_bound_ns" Neither "Clock error of times between hosts of a fleet." ("exchanges");
+    "start_skew_bound_ns" Neither "Hosts of a fleet started within this time." ("clock errors");
     "connections_held" Neither
         "Sessions open at the end of the window." ("in the pattern hold");
     "connections_per_s" Higher

@@ -48,10 +48,10 @@ pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
             let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
         }
     }
-    for (row, line) in fleet::lines(summary, false).iter().enumerate() {
-        let name =
-            if row == 0 { fleet::title(summary, false).unwrap_or_default() } else { String::new() };
-        let (name, value) = (escape(&name), escape(line));
+    let hosts = fleet::lines(summary, false).into_iter().chain(fleet::bounds(summary, false));
+    for (row, line) in hosts.enumerate() {
+        let title = fleet::title(summary, false).filter(|_| row == 0).unwrap_or_default();
+        let (name, value) = (escape(&title), escape(&line));
         let _ = writeln!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
     }
     html.push_str("</tbody></table>\n");

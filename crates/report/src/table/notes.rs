@@ -75,7 +75,9 @@ fn legend(table: &str, summary: &Summary, style: Style) -> Vec<String> {
 /// The hosts that generated the load, if a fleet did.
 fn hosts(summary: &Summary, style: Style) -> Vec<String> {
     let Some(title) = fleet::title(summary, style.is_ascii) else { return Vec::new() };
-    titled(&title, capped(fleet::lines(summary, style.is_ascii), LINES_MAX))
+    let mut lines = capped(fleet::lines(summary, style.is_ascii), LINES_MAX);
+    lines.extend(capped(fleet::bounds(summary, style.is_ascii), LINES_MAX));
+    titled(&title, lines)
 }
 
 /// Figures with a part that is the generator's own lateness, cell by cell.

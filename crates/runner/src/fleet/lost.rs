@@ -10,4 +10,4 @@ pub fn is_worth_repeating(stop: &Stop) -> bool {
 }
 
 /// The beginnings of such failures.
-const REPEATED: [&str; 2] = ["generator lost", "start called off"];
+const REPEATED: [&str; 2] = ["generator lost", "the start was called off"];

@@ -1,5 +1,5 @@
-//! What hosts of a fleet add to the record of a trial: how far apart they started, which of them was
-//! the limit, and rule L20 on times that span two clocks.
+//! What hosts of a fleet add to the record of a trial: how far apart they started, which of them
+//! was the limit, and rule L20 on times that span two clocks.
 
 use std::ops::Range;
 
@@ -29,8 +29,8 @@ struct Pair<'r> {
     hosts: [&'r HostRan; 2],
 }
 
-/// The worst pair of hosts of which one has a producer and the other one of its consumers; `None` if
-/// every message stays on one host.
+/// The worst pair of hosts of which one has a producer and the other one of its consumers; `None`
+/// if every message stays on one host.
 fn worst_pair<'r>(ran: &'r FleetRan, load: &Load) -> Option<Pair<'r>> {
     if !load.delivers() || load.topology == Topology::Pairs {
         // Client i is in shard i modulo their number, whether it is a producer or a consumer.

@@ -153,11 +153,7 @@ impl TrialRunner<'_> {
             say: &|text| self.display.note(text),
             emulate: &observe.emulate,
             background: case.background.clone(),
-            fleet: self.experiment.fleet.as_ref().map(|hosts| FleetPart {
-                hosts,
-                run: self.folder.id(),
-                attempt: chronicle.attempt(&id).max(1),
-            }),
+            fleet: self.fleet(chronicle.attempt(&id)),
         };
         let mut sink = |interval| chronicle.note_interval(interval);
         let live = Live {
@@ -185,6 +181,12 @@ impl TrialRunner<'_> {
         quantiles::add(&mut finished, asked);
         let Heard { intervals, unwritten: unwritten_interval } = followed?;
         Ok(TrialOutcome { intervals, unwritten_interval, told, finished, unwritten, observed })
+    }
+
+    /// The part of the fleet in an attempt of this number.
+    fn fleet(&self, attempt: u32) -> Option<FleetPart<'_>> {
+        let hosts = self.experiment.fleet.as_ref()?;
+        Some(FleetPart { hosts, run: self.folder.id(), attempt: attempt.max(1) })
     }
 
     /// Compares a result with its baseline; a baseline that was measured again is an event.
