@@ -47,7 +47,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("pipeline", &["model", "protocols"]),
     ("study", &["model", "stats", "plan", "limit", "report"]),
     ("watch", &["model", "report"]),
-    ("fleet", &["model", "stats", "engine", "observe"]),
+    ("fleet", &["model", "engine", "observe"]),
     (
         "runner",
         &[

@@ -13,6 +13,9 @@ pub enum FleetError {
     /// Agents are missing, or were refused.
     #[error("{0}")]
     Agents(String),
+    /// The wait for agents was ended by the user.
+    #[error("stopped while waiting for agents")]
+    Stopped,
     /// Material or outcomes could not be stored or read.
     #[error("{0}")]
     Store(String),

@@ -111,7 +111,7 @@ impl Meeting {
         let slack_ns = start_ns.saturating_sub(now.0);
         if slack_ns < SLACK_MIN.0 {
             drop(heard);
-            return self.fail(Fault::Generator { reason: UNCONFIRMED.to_owned() });
+            return self.fail(Fault::Lost { reason: UNCONFIRMED.to_owned() });
         }
         heard.start_slack_ns = slack_ns;
         heard.start_ns = Some(start_ns);
@@ -125,7 +125,7 @@ impl Meeting {
             && heard.start_ns.is_none();
         drop(heard);
         if is_late {
-            self.fail(Fault::Generator { reason: UNCONFIRMED.to_owned() });
+            self.fail(Fault::Lost { reason: UNCONFIRMED.to_owned() });
         }
     }
 

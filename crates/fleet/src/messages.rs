@@ -88,6 +88,8 @@ pub enum Answer {
     },
     /// It still ends what it did before: the request may be repeated.
     Later,
+    /// It obeys another coordinator, or none.
+    Stranger,
     /// It does not, for this reason.
     Refused(String),
 }
@@ -196,9 +198,14 @@ pub enum Fault {
         /// Words of the protocol.
         reason: String,
     },
+    /// Something that another attempt may not meet: the bus was too slow, or the agent was stopped.
+    Lost {
+        /// What happened.
+        reason: String,
+    },
     /// Something is missing on the agent's side.
     Generator {
-        /// What.
+        /// What is missing, or why the generator could not continue.
         reason: String,
     },
 }
@@ -236,6 +243,7 @@ impl Fault {
         match self {
             Fault::Unreachable { address, reason } => Failure::Unreachable { address, reason },
             Fault::Session { address, reason } => Failure::Session { address, reason },
+            Fault::Lost { reason } => lost(&format!("{agent}: {reason}")),
             Fault::Generator { reason } => Failure::Ourselves(format!("{agent}: {reason}")),
         }
     }
@@ -265,6 +273,12 @@ impl Report {
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
         Some((read(&bytes[..end])?, &bytes[end + 1..]))
     }
+}
+
+/// The failure of a trial that may succeed when it is repeated: its text begins with `generator
+/// lost: `, which no other does.
+pub fn lost(reason: &str) -> Failure {
+    Failure::Ourselves(format!("generator lost: {reason}"))
 }
 
 /// A message as bytes.
@@ -299,5 +313,7 @@ mod tests {
         let lacks = Fault::from(Failure::Ourselves("no descriptors".to_owned()));
         let text = lacks.failure("agent 1 (a)").to_string();
         assert_eq!(text, "agent 1 (a): no descriptors");
+        let stopped = Fault::Lost { reason: "stopped".to_owned() };
+        assert_eq!(stopped.failure("agent 1 (a)"), lost("agent 1 (a): stopped"));
     }
 }

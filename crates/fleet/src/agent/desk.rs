@@ -8,7 +8,7 @@ use weigh_engine::rendezvous::Rendezvous;
 use super::part::PartRun;
 use crate::bus::lock;
 use crate::facts::AgentFacts;
-use crate::messages::{Answer, Ask, Hire, Start, Take, What, Whole};
+use crate::messages::{Answer, Ask, Fault, Hire, Start, Take, What, Whole};
 use crate::monotonic;
 
 /// The state of an agent.
@@ -65,7 +65,7 @@ impl Desk {
             return (self.hire(&mut inner, session, hire), Todo::Nothing);
         }
         let Some(boss) = inner.boss.as_mut().filter(|boss| boss.session == session) else {
-            return (Answer::Refused(STRANGER.to_owned()), Todo::Nothing);
+            return (Answer::Stranger, Todo::Nothing);
         };
         boss.heard_ns = monotonic::now_ns();
         let answer = match what {
@@ -113,7 +113,7 @@ impl Desk {
 
     fn take(&self, inner: &mut Inner, take: Take) -> (Answer, Todo) {
         let Inner { boss: Some(boss), part, .. } = inner else {
-            return (Answer::Refused(STRANGER.to_owned()), Todo::Nothing);
+            return (Answer::Stranger, Todo::Nothing);
         };
         if take.turn <= boss.turn {
             let is_known = part.as_ref().is_some_and(|part| part.turn == take.turn);
@@ -191,7 +191,7 @@ impl Desk {
         let part = inner.part.as_ref().filter(|part| !part.is_over());
         part.inspect(|part| {
             let reason = "the agent was stopped".to_owned();
-            part.meeting.fail(crate::messages::Fault::Generator { reason });
+            part.meeting.fail(Fault::Lost { reason });
         });
         part.is_none()
     }
@@ -258,5 +258,7 @@ fn ended(inner: &mut Inner, turn: u64) -> Answer {
     Answer::Done
 }
 
-const STRANGER: &str = "it obeys another coordinator, or none";
 const PAST: &str = "the trial is not the one that it knows";
+
+#[cfg(test)]
+mod tests;

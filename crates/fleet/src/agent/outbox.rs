@@ -43,7 +43,7 @@ impl Outbox {
 
     /// Returns the reports to send now, after all up to `arrived` have arrived: those that were not
     /// sent, and all again if none has arrived for a while.
-    pub fn to_send(&mut self, arrived: u64, now: Instant) -> Vec<&Waiting> {
+    pub fn next_to_send(&mut self, arrived: u64, now: Instant) -> Vec<&Waiting> {
         if arrived > self.arrived || self.sent <= self.arrived {
             self.arrived = self.arrived.max(arrived);
             self.heard = Some(now);
@@ -83,14 +83,14 @@ mod tests {
         let (mut outbox, start) = (Outbox::default(), Instant::now());
         let at = |ms: u64| start + Duration::from_millis(ms);
         (0..3).for_each(|shard| outbox.add(shard, None));
-        assert_eq!(numbers(outbox.to_send(0, at(0))), [1, 2, 3]);
-        assert_eq!(numbers(outbox.to_send(0, at(900))), [0; 0]);
+        assert_eq!(numbers(outbox.next_to_send(0, at(0))), [1, 2, 3]);
+        assert_eq!(numbers(outbox.next_to_send(0, at(900))), [0; 0]);
         outbox.add(3, None);
-        assert_eq!(numbers(outbox.to_send(1, at(950))), [4]);
-        assert_eq!(numbers(outbox.to_send(1, at(1_900))), [0; 0], "1 has arrived since");
-        assert_eq!(numbers(outbox.to_send(1, at(1_950))), [2, 3, 4]);
-        assert_eq!(numbers(outbox.to_send(4, at(2_000))), [0; 0]);
-        assert_eq!(numbers(outbox.to_send(4, at(9_000))), [0; 0], "none is left");
+        assert_eq!(numbers(outbox.next_to_send(1, at(950))), [4]);
+        assert_eq!(numbers(outbox.next_to_send(1, at(1_900))), [0; 0], "1 has arrived since");
+        assert_eq!(numbers(outbox.next_to_send(1, at(1_950))), [2, 3, 4]);
+        assert_eq!(numbers(outbox.next_to_send(4, at(2_000))), [0; 0]);
+        assert_eq!(numbers(outbox.next_to_send(4, at(9_000))), [0; 0], "none is left");
         assert_eq!(outbox.last(), 4);
     }
 
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn silence_begins_with_what_was_sent() {
         let (mut outbox, start) = (Outbox::default(), Instant::now());
-        assert_eq!(numbers(outbox.to_send(0, start)), [0; 0]);
+        assert_eq!(numbers(outbox.next_to_send(0, start)), [0; 0]);
         outbox.add(0, None);
-        assert_eq!(numbers(outbox.to_send(0, start + Duration::from_secs(60))), [1]);
-        assert_eq!(numbers(outbox.to_send(0, start + Duration::from_millis(60_500))), [0; 0]);
+        assert_eq!(numbers(outbox.next_to_send(0, start + Duration::from_secs(60))), [1]);
+        assert_eq!(numbers(outbox.next_to_send(0, start + Duration::from_millis(60_500))), [0; 0]);
     }
 }

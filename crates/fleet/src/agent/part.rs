@@ -122,7 +122,7 @@ impl PartRun {
     /// Reports to send now, as messages.
     pub fn reports(&self) -> Vec<Vec<u8>> {
         let mut outbox = lock(&self.outbox);
-        let waiting = outbox.to_send(self.meeting.reported(), Instant::now());
+        let waiting = outbox.next_to_send(self.meeting.reported(), Instant::now());
         let message = |waiting: &super::outbox::Waiting| {
             let report = Report {
                 turn: self.turn,
@@ -187,14 +187,14 @@ impl PartRun {
 
     fn material(&self, bus: &Bus, hash: Hash) -> Result<Vec<u8>, Fault> {
         let bytes = bus.get(&subjects::material(hash), MATERIAL_PATIENCE);
-        let bytes = bytes.map_err(|error| ourselves(error.to_string()))?;
+        let bytes = bytes.map_err(|error| Fault::Lost { reason: error.to_string() })?;
         match Hash::of(&bytes) == hash {
             true => Ok(bytes),
             false => Err(ourselves(format!("material {hash} has other contents than its name"))),
         }
     }
 
-    /// Makes the load and stores what came of it; `None` if the trial failed elsewhere.
+    /// Makes the load and stores the outcomes; `None` if the trial failed elsewhere.
     fn load(
         self: &Arc<PartRun>,
         job: Arc<Job>,

@@ -73,6 +73,13 @@ fn connect_options(
         read(key, "client key")?;
         connect = connect.add_client_certificate(certificate.clone(), key.clone());
     }
+    if let Some(user) = server.username() {
+        let plain = |text: &str| decoded(text).ok_or_else(|| BusOptions::wrong_url(&options.url));
+        connect = match server.password() {
+            Some(password) => connect.user_and_password(plain(user)?, plain(password)?),
+            None => connect.token(plain(user)?),
+        };
+    }
     if server.tls_required() {
         connect = connect.require_tls(true);
     } else if is_local {
@@ -80,6 +87,22 @@ fn connect_options(
         connect = connect.ignore_discovered_servers();
     }
     Ok(connect)
+}
+
+/// A part of a URL without percent signs (RFC 3986, section 2.1); `None` if it is not UTF-8.
+fn decoded(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let coded = after.split_at_checked(2).filter(|_| *first == b'%');
+        let coded = coded.and_then(|(digits, next)| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            Some((u8::from_str_radix(digits, 16).ok()?, next))
+        });
+        let (byte, next) = coded.unwrap_or((*first, after));
+        bytes.push(byte);
+        rest = next;
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn read(file: &Path, what: &str) -> Result<String, FleetError> {
@@ -90,17 +113,24 @@ fn read(file: &Path, what: &str) -> Result<String, FleetError> {
 }
 
 fn refusal(place: &str, error: &ConnectError) -> String {
+    let text = error.to_string();
+    // What TLS has to say comes as an error of the socket.
+    let is_of_tls = error.kind() == ConnectErrorKind::Tls || text.contains("peer certificate");
     match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => format!(
             "the bus at {place} refuses the credentials; help: give the nkey seed, the credentials \
              file or the token that its configuration names"
         ),
-        ConnectErrorKind::Tls => format!(
-            "the bus at {place} cannot be trusted ({error}); help: name the authority that signed \
+        _ if text.contains("fatal alert") => format!(
+            "the bus at {place} refuses the connection by TLS ({text}); help: give the certificate \
+             and the key of a client that its authority signed"
+        ),
+        _ if is_of_tls => format!(
+            "the bus at {place} cannot be trusted ({text}); help: name the authority that signed \
              its certificate"
         ),
         _ => format!(
-            "the bus at {place} cannot be reached ({error}); help: start it there with nats-server \
+            "the bus at {place} cannot be reached ({text}); help: start it there with nats-server \
              -js, or correct its URL"
         ),
     }
@@ -151,6 +181,15 @@ const RETRY: Duration = Duration::from_millis(200);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_urls_are_decoded() {
+        for (coded, plain) in [("ann", "ann"), ("a%40b%2F", "a@b/"), ("%c3%a4", "ä"), ("5%", "5%")]
+        {
+            assert_eq!(decoded(coded).as_deref(), Some(plain));
+        }
+        assert_eq!(decoded("%ff"), None);
+    }
 
     #[test]
     fn only_loopback_addresses_are_private_without_tls() {

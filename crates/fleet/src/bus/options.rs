@@ -9,7 +9,8 @@ use crate::error::FleetError;
 /// Where the bus is, and how to be let in. At most one of the credentials may be given.
 #[derive(Clone, Default)]
 pub struct BusOptions {
-    /// `nats://HOST:PORT`, or `tls://HOST:PORT` to insist on TLS.
+    /// `nats://HOST:PORT`, or `tls://HOST:PORT` to insist on TLS; with `USER:PASSWORD@` or `TOKEN@`
+    /// before the host if that lets in.
     pub url: String,
     /// Name of the fleet: letters, digits, `-` and `_`. Fleets with different names share a bus
     /// without seeing each other. Empty for `default`.
@@ -47,17 +48,20 @@ impl BusOptions {
         Err(FleetError::Options(text))
     }
 
+    /// The error for something else than a URL of NATS, without its secrets.
+    pub(crate) fn wrong_url(url: &str) -> FleetError {
+        let url = shown(url);
+        FleetError::Options(format!(
+            "expected the bus as nats://HOST:PORT or tls://HOST:PORT, found {url:?}"
+        ))
+    }
+
     /// The server's address.
     ///
     /// # Errors
     /// [`FleetError::Options`] if it is not a URL of NATS, or several credentials are given.
     pub(crate) fn server(&self) -> Result<ServerAddr, FleetError> {
-        let wrong = || {
-            let url = shown(&self.url);
-            FleetError::Options(format!(
-                "expected the bus as nats://HOST:PORT or tls://HOST:PORT, found {url:?}"
-            ))
-        };
+        let wrong = || BusOptions::wrong_url(&self.url);
         if !["nats://", "tls://"].iter().any(|scheme| self.url.starts_with(scheme)) {
             return Err(wrong());
         }

@@ -5,6 +5,7 @@ use std::sync::mpsc::Sender;
 use async_nats::Client;
 use futures_util::StreamExt;
 
+use super::hand::NotDone;
 use crate::bus::Bus;
 use crate::error::FleetError;
 use crate::messages::{Answer, State, read};
@@ -17,7 +18,7 @@ pub enum Event {
     /// A report of a shard, as it came.
     Report(bytes::Bytes),
     /// An agent took its part, or not.
-    Taken(Replied<Result<(), String>>),
+    Taken(Replied<Result<(), NotDone>>),
     /// An agent answered whether it can start at the moment that was named.
     Named(Replied<Result<Answer, String>>),
     /// An agent heard that all can, or not.

@@ -24,6 +24,8 @@ pub struct Gathering<'f> {
     pub session: &'f str,
     /// Name of its host.
     pub host: &'f str,
+    /// True once the user does not want to wait any longer.
+    pub is_stopped: &'f dyn Fn() -> bool,
 }
 
 /// What was said already, and who does not want.
@@ -38,7 +40,8 @@ impl Gathering<'_> {
     /// Makes agents obey, one for each of these ranks: all of them or none.
     ///
     /// # Errors
-    /// [`FleetError::Agents`] if some are missing when the time is over.
+    /// [`FleetError::Agents`] if some are missing when the time is over, [`FleetError::Stopped`] if
+    /// the user has ended it before.
     pub fn hands(&self, ranks: &[u32], say: &dyn Fn(&str)) -> Result<Vec<Hand>, FleetError> {
         let (until, mut memory) = (Instant::now() + self.options.wait, Memory::default());
         loop {
@@ -51,6 +54,9 @@ impl Gathering<'_> {
                 && let Some(hands) = self.hire(&choice.chosen, &mut memory, say)
             {
                 return Ok(hands);
+            }
+            if (self.is_stopped)() {
+                return Err(FleetError::Stopped);
             }
             if Instant::now() >= until {
                 return Err(self.missing(&choice, ranks, &memory));

@@ -32,6 +32,17 @@ pub struct Line {
     session: String,
 }
 
+/// Why an agent has not done something, to be read after its name.
+pub enum NotDone {
+    /// It does not want to, and would not the next time.
+    Refused(String),
+    /// It is not there, or not ready.
+    Lost(String),
+}
+
+/// What an agent says that does not obey.
+pub const STRANGER: &str = "it obeys another coordinator, or none";
+
 impl Hand {
     /// The agent in a sentence.
     pub fn name(&self) -> String {
@@ -62,20 +73,21 @@ impl Line {
     /// twice, so one without an answer is repeated.
     ///
     /// # Errors
-    /// Why it was not done, to be read after the agent's name.
-    pub async fn insist(&self, what: What, patience: Duration) -> Result<(), String> {
+    /// Why it was not done.
+    pub async fn insist(&self, what: What, patience: Duration) -> Result<(), NotDone> {
         let until = tokio::time::Instant::now() + patience;
         loop {
             let left = until.saturating_duration_since(tokio::time::Instant::now());
             let last = match self.ask(what.clone(), left.min(ONCE)).await {
-                Ok(Answer::Refused(reason)) => return Err(reason),
+                Ok(Answer::Refused(reason)) => return Err(NotDone::Refused(reason)),
+                Ok(Answer::Stranger) => return Err(NotDone::Lost(STRANGER.to_owned())),
                 Ok(Answer::Later) => "it still ends the trial before".to_owned(),
                 Ok(_) => return Ok(()),
                 Err(Unanswered::Absent) => "it is not on the bus".to_owned(),
                 Err(Unanswered::Silent) => "it does not answer".to_owned(),
             };
             if tokio::time::Instant::now() >= until {
-                return Err(last);
+                return Err(NotDone::Lost(last));
             }
             tokio::time::sleep(AGAIN).await;
         }

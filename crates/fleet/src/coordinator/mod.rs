@@ -11,6 +11,7 @@ mod options;
 mod outcome;
 mod placement;
 mod start;
+mod stopping;
 mod sums;
 mod trial;
 mod trial_clocks;
@@ -31,7 +32,7 @@ use crate::bus::{Bus, lock};
 use crate::error::FleetError;
 use crate::fresh_name::fresh_name;
 use crate::hash::Hash;
-use crate::messages::{State, What, read, written};
+use crate::messages::{State, What, lost, read, written};
 use crate::order::{Order, Secrets};
 use crate::{monotonic, subjects};
 use events::Event;
@@ -39,6 +40,7 @@ use gathering::{Gathering, release};
 use hand::Hand;
 pub use options::{FleetOptions, Member, Placed};
 pub use outcome::{FleetOutcome, HostPart};
+use stopping::Stopping;
 use trial::{Ended, Setting, TrialRun};
 use trial_clocks::skew_bound;
 
@@ -67,6 +69,18 @@ impl Fleet {
     /// Those of [`Bus::connect`]; [`FleetError::Agents`] if agents are missing when the time is
     /// over.
     pub fn gather(options: &FleetOptions, say: &dyn Fn(&str)) -> Result<Fleet, FleetError> {
+        Fleet::gather_until(options, say, &|| false)
+    }
+
+    /// Waits for agents as [`Fleet::gather`] does, until `is_stopped`.
+    ///
+    /// # Errors
+    /// Those of [`Fleet::gather`]; [`FleetError::Stopped`] if the wait was ended.
+    pub fn gather_until(
+        options: &FleetOptions,
+        say: &dyn Fn(&str),
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Fleet, FleetError> {
         if options.agents == 0 {
             return Err(FleetError::Options("expected at least 1 agent, found 0".to_owned()));
         }
@@ -83,7 +97,7 @@ impl Fleet {
             stored: Mutex::default(),
         };
         events::forward(&fleet.bus, &fleet.session, &fleet.replies)?;
-        fleet.fill_gaps(say)?;
+        fleet.fill_gaps(say, is_stopped)?;
         Ok(fleet)
     }
 
@@ -148,12 +162,13 @@ impl Fleet {
     /// `CLOCK_MONOTONIC`. `observer` gets what a generator of this process would report, except
     /// that no thread starts here; the moments of the window are those of this host's clock.
     /// `stopper` is called once, with what stops the trial: once to finish the record, twice to end
-    /// it.
+    /// it. A stop also ends the wait for agents before the trial.
     ///
     /// # Errors
-    /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost or refuses its
-    /// part. There is never a result from fewer shards. The agents are free for the next attempt,
-    /// for which a lost agent may be replaced by one of the same rank.
+    /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost, in a text that
+    /// begins with `generator lost: `, or refuses its part, with its own reason. There is never a
+    /// result from fewer shards. The agents are free for the next attempt, for which a lost agent
+    /// may be replaced by one of the same rank.
     pub fn run(
         &self,
         order: &Order,
@@ -164,7 +179,12 @@ impl Fleet {
     ) -> Result<FleetOutcome, Failure> {
         let order = &self.checked(order, secrets)?;
         let events = lock(&self.events);
-        self.fill_gaps(&|_| {}).map_err(ourselves)?;
+        let stopping = Stopping::new(self.replies.clone());
+        stopper(stopping.stopper());
+        self.fill_gaps(&|_| {}, &|| stopping.level() > 0).map_err(|error| match error {
+            FleetError::Stopped => ourselves(error),
+            error => lost(&error.to_string()),
+        })?;
         let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
         let placed = placed(&hands, order.shards).map_err(ourselves)?;
         let turn = self.turn.fetch_add(1, Ordering::SeqCst) + 1;
@@ -174,12 +194,12 @@ impl Fleet {
             hands: &hands,
             placed: &placed,
             silence: self.options.silence,
+            stopping: &stopping,
             events: &events,
             replies: &self.replies,
         };
         let epoch_ns = i64::try_from(epoch_ns).unwrap_or(i64::MAX);
         let run = TrialRun::begin(&setting, (order, secrets), turn, epoch_ns, observer)?;
-        stopper(run.stopper());
         let ended = run.finish();
         self.forget(&ended.lost);
         let outcome = self.collect(&setting, order, ended);
@@ -212,11 +232,17 @@ impl Fleet {
         Ok(order)
     }
 
-    /// Makes agents obey for the ranks that have none.
-    fn fill_gaps(&self, say: &dyn Fn(&str)) -> Result<(), FleetError> {
+    /// Makes agents obey for the ranks that have none, or whose agent has died since. Hiring an
+    /// agent again that was only slow changes nothing.
+    fn fill_gaps(
+        &self,
+        say: &dyn Fn(&str),
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), FleetError> {
         let mut hands = lock(&self.hands);
+        let since_ns = monotonic::now_ns() - SILENCE_BETWEEN.as_nanos() as i64;
         for hand in hands.iter_mut() {
-            hand.take_if(|hand| hand.clock.is_disowned());
+            hand.take_if(|hand| hand.clock.is_disowned() || hand.clock.heard_ns() < since_ns);
         }
         let gaps: Vec<u32> = (0..)
             .zip(hands.iter())
@@ -231,6 +257,7 @@ impl Fleet {
             options: &self.options,
             session: &self.session,
             host: &self.host,
+            is_stopped,
         };
         for hand in gathering.hands(&gaps, say)? {
             let rank = hand.rank as usize;
@@ -289,7 +316,7 @@ impl Fleet {
     ) -> Result<Vec<ShardOutcome>, String> {
         let hashes = state.outcomes.as_deref().unwrap_or_default();
         if hashes.len() != here.len() {
-            return Err(format!("{} outcomes came of {} shards", hashes.len(), here.len()));
+            return Err(format!("{} outcomes were stored of {} shards", hashes.len(), here.len()));
         }
         let outcome = |(shard, hash): (u32, &Hash)| {
             let bytes = self.bus.get(&subjects::outcome(order, shard), STORE_PATIENCE);
@@ -335,5 +362,8 @@ fn ourselves(error: FleetError) -> Failure {
     Failure::Ourselves(error.to_string())
 }
 
+/// Agents answer five times a second. Between trials it costs nothing to look whether one that
+/// does not is still there.
+const SILENCE_BETWEEN: Duration = Duration::from_secs(1);
 const STORE_PATIENCE: Duration = Duration::from_secs(30);
 const END_PATIENCE: Duration = Duration::from_millis(500);

@@ -73,7 +73,7 @@ impl Moments {
 }
 
 impl Drop for Moments {
-    /// Whatever has happened, the observer is told of the end, and no call comes after this.
+    /// Whatever has happened, the observer hears of the end, and no call comes after this.
     fn drop(&mut self) {
         drop(self.news.take());
         if let Some(thread) = self.thread.take() {

@@ -13,13 +13,26 @@ pub struct FleetOptions {
     pub bus: BusOptions,
     /// Number of agents, at least 1.
     pub agents: u32,
-    /// How long to wait for them; 60 s as a rule.
+    /// How long to wait for them; [`FleetOptions::WAIT`] as a rule.
     pub wait: Duration,
-    /// Silence after which an agent is lost; 10 s as a rule. It covers a bus that is cut for a
-    /// moment.
+    /// Silence after which an agent is lost; [`FleetOptions::SILENCE`] as a rule. It covers a bus
+    /// that is cut for a moment.
     pub silence: Duration,
     /// Version and commit, which the agents must have too.
     pub version: String,
+}
+
+impl FleetOptions {
+    /// How long to wait for agents, as a rule.
+    pub const WAIT: Duration = Duration::from_secs(60);
+    /// Silence after which an agent is lost, as a rule.
+    pub const SILENCE: Duration = Duration::from_secs(10);
+
+    /// This number of agents of the same version, with the usual times.
+    pub fn new(bus: BusOptions, agents: u32, version: String) -> FleetOptions {
+        let (wait, silence) = (FleetOptions::WAIT, FleetOptions::SILENCE);
+        FleetOptions { bus, agents, wait, silence, version }
+    }
 }
 
 /// An agent of the fleet.

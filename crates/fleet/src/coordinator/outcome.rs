@@ -28,11 +28,11 @@ pub struct HostPart {
     pub name: String,
     /// The shards that it ran.
     pub shards: Range<u32>,
-    /// By how much its clock was taken to be ahead of this host's, nanoseconds: the difference
-    /// between the two readings at the trial's zero.
+    /// By how much its clock was taken to be ahead of this host's, nanoseconds, as it was when the
+    /// trial was placed.
     pub offset_ns: i64,
     /// Largest possible error of its trial clock from the start of the trial to its end,
-    /// nanoseconds; drift since the zero is included.
+    /// nanoseconds; what it drifted since it was placed is included.
     pub clock_bound_ns: u64,
     /// Drift of its clock against this host's, parts per million.
     pub drift_ppm: f64,

@@ -89,6 +89,7 @@ mod tests {
         let (a, b) = (agent(1, 1), agent(1, 1));
         assert_eq!(place(&[&a, &b], 1), None);
         assert_eq!(place(&[], 1), None);
-        assert_eq!(place(&[&a], 1), Some(vec![0..1]));
+        let whole = place(&[&a], 1).unwrap();
+        assert_eq!((whole.len(), &whole[0]), (1, &(0..1)));
     }
 }

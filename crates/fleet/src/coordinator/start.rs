@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use weigh_model::Nanos;
 
+use super::hand::STRANGER;
 use crate::messages::Answer;
 
 /// How far the agreement on a start is.
@@ -66,6 +67,7 @@ impl Starting {
         let slack_ns = match answer? {
             Answer::Slack { ns } => ns,
             Answer::Refused(reason) => return Err(reason),
+            Answer::Stranger => return Err(STRANGER.to_owned()),
             _ => return Err("its answer is not understood".to_owned()),
         };
         // With less, its clock or the bus is not what the start was named by.

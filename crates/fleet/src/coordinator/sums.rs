@@ -31,14 +31,19 @@ impl Sums {
         }
     }
 
-    /// Takes a state over. False if it is of another trial, or not newer than what is known.
+    /// Takes a state over, unless it is of another trial, or not newer than what is known. True if
+    /// other agents wait for what is new in it.
     pub fn hear(&mut self, state: State) -> bool {
         let Some(known) = self.states.get_mut(state.rank as usize) else { return false };
         if state.turn != self.turn || state.number <= known.number {
             return false;
         }
+        let awaited = |state: &State| {
+            (state.counts, state.stop_level, state.has_failed, state.is_held, state.is_over)
+        };
+        let is_news = awaited(known) != awaited(&state);
         *known = state;
-        true
+        is_news
     }
 
     /// The last state of each agent, by rank.
@@ -104,6 +109,7 @@ mod tests {
         assert!(!sums.hear(state(1, 1, 7)), "twice");
         assert!(sums.hear(state(1, 3, 8)));
         assert!(!sums.hear(state(1, 2, 7)), "late");
+        assert!(!sums.hear(state(1, 4, 8)), "nothing is new in it");
         assert!(!sums.hear(state(2, 1, 7)), "not one of the agents");
         assert!(!sums.hear(State { turn: 2, ..state(0, 9, 9) }), "the trial before");
         let counts = sums.whole(0).counts;

@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -12,13 +11,14 @@ use weigh_engine::job::{Failure, Progress, ShardInterval};
 use weigh_model::Nanos;
 
 use super::events::{Event, Replied};
-use super::hand::Hand;
+use super::hand::{Hand, NotDone};
 use super::moments::Moments;
 use super::start::Starting;
+use super::stopping::Stopping;
 use super::sums::Sums;
 use super::trial_clocks::TrialClocks;
 use crate::bus::{Bus, publish};
-use crate::messages::{Report, State, Take, What, written};
+use crate::messages::{Answer, Report, Start, State, Take, What, lost, written};
 use crate::order::{Order, Part, Secrets};
 use crate::{monotonic, subjects};
 
@@ -34,6 +34,8 @@ pub struct Setting<'f> {
     pub placed: &'f [Range<u32>],
     /// Silence after which an agent is lost.
     pub silence: Duration,
+    /// What the user asked for.
+    pub stopping: &'f Stopping,
     /// Where events come from,
     pub events: &'f Receiver<Event>,
     /// and where requests put what they gave.
@@ -51,7 +53,6 @@ pub struct TrialRun<'f> {
     sums: Sums,
     starting: Starting,
     clocks: TrialClocks,
-    stop_level: Arc<AtomicU8>,
     /// Shards that have no interval to report any more.
     is_settled: Vec<bool>,
     /// What was last forwarded of connections that open, by shard.
@@ -116,7 +117,6 @@ impl<'f> TrialRun<'f> {
             sums: Sums::new(turn, setting.hands.len()),
             starting: Starting::new(setting.hands.len()),
             clocks,
-            stop_level: Arc::default(),
             is_settled: vec![false; order.shards as usize],
             opened: vec![None; order.shards as usize],
             has_moment: Told::default(),
@@ -132,18 +132,6 @@ impl<'f> TrialRun<'f> {
             run.request(hand, What::Take(Box::new(Take { turn, part, zero_ns })));
         }
         Ok(run)
-    }
-
-    /// What stops the trial: once to finish the record, twice to end it.
-    pub fn stopper(&self) -> Box<dyn Fn() + Send + Sync> {
-        let (level, wake) = (Arc::clone(&self.stop_level), self.setting.replies.clone());
-        Box::new(move || {
-            let _ = level.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |level| {
-                Some(level.saturating_add(1))
-            });
-            // Between trials nothing listens.
-            let _ = wake.send(Event::Stop);
-        })
     }
 
     /// Runs the trial to its end.
@@ -166,7 +154,7 @@ impl<'f> TrialRun<'f> {
         let (states, lost) = match self.failing {
             None => (Ok(self.sums.states().to_vec()), Vec::new()),
             Some(failing) => {
-                let unknown = || Failure::Ourselves("a shard failed without a reason".to_owned());
+                let unknown = || lost("an agent gave up without a reason");
                 (Err(failing.failure.unwrap_or_else(unknown)), failing.lost)
             }
         };
@@ -201,24 +189,25 @@ impl<'f> TrialRun<'f> {
                 self.is_changed |= self.sums.hear(*state);
             }
             Event::Report(bytes) => self.report(&bytes),
-            Event::Taken(Replied { turn, rank, reply: Err(reason) }) if turn == self.turn => {
-                let text = format!("{}: {reason}", self.name(rank));
-                self.fail(Failure::Ourselves(text));
+            Event::Taken(Replied { turn, rank, reply: Err(why) }) if turn == self.turn => {
+                let name = self.name(rank);
+                self.fail(match why {
+                    NotDone::Refused(reason) => Failure::Ourselves(format!("{name}: {reason}")),
+                    NotDone::Lost(reason) => lost(&format!("{name}: {reason}")),
+                });
             }
             Event::Named(Replied { turn, rank, reply }) if turn == self.turn => {
                 match self.starting.take_answer(rank, reply, Instant::now()) {
                     Ok(true) => self.confirm(),
                     Ok(false) => {}
                     Err(reason) => {
-                        let name = self.name(rank);
-                        self.fail(Failure::Ourselves(format!("{name} cannot start: {reason}")));
+                        self.call_off(rank, &reason);
                     }
                 }
             }
             Event::Confirmed(Replied { turn, rank, reply: Ok(answer) }) if turn == self.turn => {
-                if let crate::messages::Answer::Refused(reason) = answer {
-                    let name = self.name(rank);
-                    self.fail(Failure::Ourselves(format!("{name} cannot start: {reason}")));
+                if let Answer::Refused(reason) = answer {
+                    self.call_off(rank, &reason);
                 }
             }
             Event::Stop => self.is_changed = true,
@@ -233,7 +222,6 @@ impl<'f> TrialRun<'f> {
         if !self.sums.take_report(report.turn, report.rank, report.number) {
             return;
         }
-        self.is_changed = true;
         if !report.is_interval {
             self.settle(report.shard);
             return;
@@ -277,7 +265,7 @@ impl<'f> TrialRun<'f> {
         if let Some(reason) = self.starting.overdue(Instant::now()) {
             let late = reason.iter().map(|rank| self.name(*rank)).collect::<Vec<_>>().join(", ");
             let text = format!("the start was called off: {late} did not acknowledge it in time");
-            self.fail(Failure::Ourselves(text));
+            self.fail(lost(&text));
         }
         self.tell_moments();
     }
@@ -305,8 +293,7 @@ impl<'f> TrialRun<'f> {
                     true => format!("did not answer for {seconds} s"),
                     false => "was released, or was cut off for too long".to_owned(),
                 };
-                let text = format!("generator lost: {} {why}", hand.name());
-                self.fail(Failure::Ourselves(text));
+                self.fail(lost(&format!("{} {why}", hand.name())));
                 let lost = self.failing.as_mut().map(|failing| &mut failing.lost);
                 if let Some(lost) = lost.filter(|lost| !lost.contains(&hand.rank)) {
                     lost.push(hand.rank);
@@ -340,13 +327,18 @@ impl<'f> TrialRun<'f> {
         }
     }
 
+    fn call_off(&mut self, rank: u32, reason: &str) {
+        let name = self.name(rank);
+        self.fail(lost(&format!("the start was called off: {name}: {reason}")));
+    }
+
     fn name_start(&mut self) {
         let round_trip =
             self.setting.hands.iter().filter_map(|hand| {
                 hand.clock.at(monotonic::now_ns()).map(|known| known.round_trip_ns)
             });
         let start = self.starting.name(self.now(), Nanos(round_trip.max().unwrap_or(0)));
-        let start = crate::messages::Start { turn: self.turn, start_ns: start.0 };
+        let start = Start { turn: self.turn, start_ns: start.0 };
         for hand in self.setting.hands {
             self.request(hand, What::Name(start));
         }
@@ -357,7 +349,7 @@ impl<'f> TrialRun<'f> {
         self.sums.start_ns = Some(start.0);
         self.is_changed = true;
         for hand in self.setting.hands {
-            let start = crate::messages::Start { turn: self.turn, start_ns: start.0 };
+            let start = Start { turn: self.turn, start_ns: start.0 };
             self.request(hand, What::Confirm(start));
         }
     }
@@ -397,16 +389,22 @@ impl<'f> TrialRun<'f> {
     fn publish(&mut self) {
         let since = self.published.map(|published| published.elapsed());
         let is_due =
-            since.is_none_or(|since| since >= EVERY || (self.is_changed && since >= APART));
+            since.is_none_or(|since| since >= EVERY || (self.is_changed && since >= self.apart()));
         if !is_due {
             return;
         }
         self.is_changed = false;
         self.published = Some(Instant::now());
-        let whole = self.sums.whole(self.stop_level.load(Ordering::SeqCst));
+        let whole = self.sums.whole(self.setting.stopping.level());
         let Setting { bus, session, .. } = self.setting;
         let (client, subject) = (bus.client().clone(), subjects::whole(bus.fleet(), session));
         bus.spawn(async move { publish(&client, subject, written(&whole).into()).await });
+    }
+
+    /// The least time between two states of all, which every agent reads: more with many agents.
+    fn apart(&self) -> Duration {
+        let agents = u32::try_from(self.setting.hands.len()).unwrap_or(u32::MAX);
+        (APART_PER_AGENT.saturating_mul(agents)).clamp(APART_MIN, EVERY)
     }
 
     /// Asks an agent; its reply becomes an event.
@@ -435,7 +433,8 @@ impl<'f> TrialRun<'f> {
 
 const TICK: Duration = Duration::from_millis(10);
 const EVERY: Duration = Duration::from_millis(100);
-const APART: Duration = Duration::from_millis(5);
+const APART_MIN: Duration = Duration::from_millis(5);
+const APART_PER_AGENT: Duration = Duration::from_micros(200);
 /// An agent may still end the trial before.
 const TAKE_PATIENCE: Duration = Duration::from_secs(15);
 const REASON_DELAY: Duration = Duration::from_secs(2);

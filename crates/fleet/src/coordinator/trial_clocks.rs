@@ -27,8 +27,9 @@ impl TrialClocks {
     pub fn place(hands: &[Hand], epoch_ns: i64) -> Result<TrialClocks, Failure> {
         let offset = |hand: &Hand| {
             let unknown = || Failure::Ourselves(format!("the clock of {} is unknown", hand.name()));
-            // The present is known best; an epoch that is to come is no further away.
-            let known = hand.clock.at(epoch_ns.min(monotonic::now_ns())).ok_or_else(unknown)?;
+            // The offset of the present makes the trial's clock right when the load starts, however
+            // long ago its zero was.
+            let known = hand.clock.at(monotonic::now_ns()).ok_or_else(unknown)?;
             Ok(known.offset_ns)
         };
         let offsets_ns = hands.iter().map(offset).collect::<Result<Vec<_>, _>>()?;

@@ -68,11 +68,8 @@ pub fn threads(bus: &BusOptions, agents: u32) -> Vec<Thread> {
 /// What the coordinators of the tests ask for.
 pub fn wanted(bus: BusOptions, agents: u32) -> FleetOptions {
     FleetOptions {
-        bus,
-        agents,
         wait: Duration::from_secs(30),
-        silence: Duration::from_secs(10),
-        version: VERSION.to_owned(),
+        ..FleetOptions::new(bus, agents, VERSION.to_owned())
     }
 }
 

@@ -11,5 +11,6 @@ mod raw;
 mod refused;
 mod same_load;
 mod target;
+mod tls;
 mod twice;
 mod workshop;

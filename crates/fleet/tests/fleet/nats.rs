@@ -52,8 +52,8 @@ impl Nats {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
             let text = fs::read_to_string(&ports).unwrap_or_default();
-            if let Some(at) = text.find("nats://127.0.0.1:") {
-                let rest = &text[at + "nats://".len()..];
+            if let Some(at) = text.find("://127.0.0.1:") {
+                let rest = &text[at + "://".len()..];
                 let end = rest.find('"').unwrap();
                 nats.address = rest[..end].parse().unwrap();
                 return Some(nats);

@@ -103,6 +103,8 @@ fn a_bus_that_does_not_let_in_says_why() {
     };
     let with = |token: &str| BusOptions { token: Some(token.to_owned()), ..nats.bus() };
     assert!(Bus::connect(&with("right")).unwrap().is_private());
+    let in_url = format!("nats://right@{}", nats.address);
+    Bus::connect(&BusOptions { url: in_url, ..BusOptions::default() }).unwrap();
     for wrong in [with("wrong"), nats.bus()] {
         let text = refused_bus(&wrong);
         assert!(text.contains("refuses the credentials; help:"), "{text}");
@@ -238,6 +240,24 @@ fn a_stop_reaches_all_agents() {
             assert_eq!(ledger.delivered, Some(ledger.sent));
         }
     }
+}
+
+#[test]
+fn a_wait_for_agents_can_be_ended() {
+    let Some(nats) = Nats::start("a_wait_for_agents_can_be_ended") else { return };
+    let (target, bus) = (Target::start(), nats.bus());
+    let long = FleetOptions { wait: Duration::from_secs(3_000), ..wanted(bus.clone(), 1) };
+    let stopped = Fleet::gather_until(&long, &|_| {}, &|| true).err();
+    assert_eq!(stopped, Some(FleetError::Stopped));
+    let agents = threads(&bus, 1);
+    let fleet = Fleet::gather(&long, &|_| {}).unwrap();
+    drop(agents);
+    // Long enough for the agent to be missed before the trial.
+    thread::sleep(Duration::from_millis(1_500));
+    let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());
+    let now_ns = super::agents::now_ns();
+    let outcome = fleet.run(&order(target.address()), None, now_ns, &observer, &mut |stop| stop());
+    assert_eq!(outcome.unwrap_err().to_string(), "stopped while waiting for agents");
 }
 
 #[test]
