@@ -11,6 +11,7 @@ use crate::summary::Summary;
 use crate::summary::limit::{Limit, LimitTrial};
 use crate::summary::limit_curve::PlateauShown;
 use crate::terminal::Style;
+use crate::view::fleet;
 
 /// All limits of the run; empty without a search.
 pub fn render(summary: &Summary, style: &Style) -> String {
@@ -18,6 +19,13 @@ pub fn render(summary: &Summary, style: &Style) -> String {
     let mut text = String::new();
     for limit in &summary.limits {
         lane(&mut text, limit, &signs);
+    }
+    if let Some(title) = fleet::title(summary, style.is_ascii).filter(|_| !text.is_empty()) {
+        let _ = writeln!(text, "{title}:");
+        for line in fleet::lines(summary, style.is_ascii) {
+            let _ = writeln!(text, "  {line}");
+        }
+        text.push('\n');
     }
     if style.is_ascii { text.replace('…', "...") } else { text }
 }
