@@ -57,7 +57,9 @@ fn a_bus_for_other_hosts_needs_its_token_which_no_process_list_shows() {
     let line = bus.line();
     let token = line.strip_prefix("export WEIGH_BUS_TOKEN=").expect("the token").to_owned();
     assert_eq!(token.len(), 32);
-    let with = |token: &str| greeted(port(&bus), &format!("{{\"auth_token\":\"{token}\"}}")).1;
+    let with = |token: &str| {
+        greeted(port(&bus), &format!("{{\"verbose\":false,\"auth_token\":\"{token}\"}}")).1
+    };
     assert_eq!(with(&token), "PONG");
     assert!(with("0123456789abcdef0123456789abcdef").contains("Authorization Violation"));
     assert!(greeted(port(&bus), "{}").1.contains("Authorization Violation"));
@@ -69,7 +71,7 @@ fn a_bus_for_other_hosts_needs_its_token_which_no_process_list_shows() {
     let mut bus = up(&place, &["--listen", "127.0.0.1:0", "--token-file", "token"]);
     assert!(bus.line().starts_with("NATS "), "no token is printed");
     assert!(greeted(port(&bus), "{}").1.contains("Authorization Violation"));
-    let own = "{\"auth_token\":\"this-is-a-token-of-the-user\"}";
+    let own = "{\"verbose\":false,\"auth_token\":\"this-is-a-token-of-the-user\"}";
     assert_eq!(greeted(port(&bus), own).1, "PONG");
     assert_eq!(bus.end("TERM").0, Some(0));
     place.nobody_is_left();
@@ -128,7 +130,7 @@ fn launchers_are_printed_or_refused_with_what_to_type() {
     of("slurm", &[&image[..], &two[..]].concat()).with(2).saying(&["--image"]);
     let both = [&two[..], &["--nkey", "a", "--creds", "b"]].concat();
     of("slurm", &both).with(2).saying(&["--creds"]);
-    of("ssh", &["--host", "-oProxyCommand=x"]).with(2).saying(&["--host"]);
+    of("ssh", &["--host=-oProxyCommand=x"]).with(2).saying(&["--host"]);
 }
 
 /// A program that stands for ssh: it leaves options and host out, and runs the line as the shell of
