@@ -227,7 +227,7 @@ fn the_baseline_is_measured_once_and_recorded_by_every_run() {
     };
     let told = run(&["doctor", "--calibrate"]).stdout;
     for load in ["http1 request", "tcp request", "mqtt qos 1 deliver"] {
-        assert!(told.contains(&format!("baseline, {load}: ")), "{load}: {told}");
+        assert!(told.contains(&format!("built-in server ({load}, ")), "{load}: {told}");
     }
     let kept = || -> serde_json::Value {
         let path = place.folder().join("cache/weigh/null-path.json");
@@ -238,7 +238,7 @@ fn the_baseline_is_measured_once_and_recorded_by_every_run() {
     let before = kept();
     let arguments = ["compare", "tcp", "--reps", "1", "-d", "100ms", "--warmup", "0s", "-c", "2"];
     let ended = run(&arguments);
-    assert!(ended.stderr.contains("baseline, tcp request: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("built-in server (tcp request, "), "{}", ended.stderr);
     assert_eq!(place.journal()[0]["null_path"][0], kept());
     let is_disturbed = ended.stderr.contains("other programs used");
     if before["foreign_cpu_percent"].as_f64().unwrap() < 20.0 {

@@ -21,7 +21,7 @@ fn begin(place: &Place, words: &[&str]) -> Weighing {
     let mut child = place.spawn(&all);
     let stderr = BufReader::new(child.stderr.take().expect("its stderr"));
     let mut weighing = Weighing { child, stderr, heard: String::new() };
-    weighing.hear("in/s");
+    weighing.hear("sent/s");
     weighing
 }
 
@@ -126,7 +126,7 @@ fn a_target_that_dies_is_a_result() {
         let mut child = place.spawn(&all);
         let stderr = BufReader::new(child.stderr.take().expect("its stderr"));
         let mut weighing = Weighing { child, stderr, heard: String::new() };
-        weighing.hear("in/s");
+        weighing.hear("sent/s");
         signal("KILL", place.target(&weighing.child));
         let summary = weighing.end().with(0).json();
         let cell = &summary["cells"][0];
@@ -153,7 +153,7 @@ fn a_foreign_server_that_dies_is_a_result_too() {
     let mut child = place.spawn(&all);
     let stderr = BufReader::new(child.stderr.take().expect("its stderr"));
     let mut weighing = Weighing { child, stderr, heard: String::new() };
-    weighing.hear("in/s");
+    weighing.hear("sent/s");
     let (code, _) = server.end("KILL");
     assert_eq!(code, None);
     let summary = weighing.end().with(0).json();

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::process::Stdio;
 
 use crate::rig::Place;
 
@@ -94,4 +95,27 @@ fn a_plan_that_was_edited_is_not_overwritten() {
     assert_ne!(fs::read_to_string(&path).unwrap(), edited);
     let forced = place.weigh(&["compare", "tcp", "-n", "5", "--dry", "--force"]);
     forced.with(2).saying(&["--save-plan"]);
+}
+
+/// `weigh compare 2>&1 | head -1`: the pipe is closed while progress is printed. The run ends as it
+/// would have, with all its trials.
+#[test]
+fn a_closed_pipe_does_not_end_a_run() {
+    let place = Place::new("closed-pipe");
+    let compare = ["compare", "tcp", "-R", "200/s", "-d", "1500ms", "--reps", "2"];
+    let mut command = place.command(&compare);
+    let mut program = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop((program.stdout.take(), program.stderr.take()));
+    assert_eq!(program.wait().unwrap().code(), Some(0));
+    let summary = place.summary();
+    assert_eq!(
+        (&summary["run"]["outcome"], summary["cells"].as_array().unwrap().len()),
+        (&"done".into(), 1)
+    );
+    assert_eq!(summary["cells"][0]["repetitions"], 2);
+    // Errors, too, have nowhere to go.
+    let mut command = place.command(&["compare", "--no-such-option"]);
+    let mut program = command.stderr(Stdio::piped()).spawn().unwrap();
+    drop(program.stderr.take());
+    assert_eq!(program.wait().unwrap().code(), Some(2));
 }

@@ -62,9 +62,9 @@ warnings! {
         "use a machine with at least two cores"
         "methodology.md#5-when-a-result-is-invalid";
     FewRepetitions(n: u32) "L13" Warning
-        ["{} repetition{}: too few to compare", n, if *n == 1 { "" } else { "s" }]
-        "an interval from so few repetitions is wide or absent"
-        "repeat at least 5 times (--reps 5; in a plan repeat.at_least)"
+        ["{} repetition{}: intervals are wide or missing", n, if *n == 1 { "" } else { "s" }]
+        "differences that matter may stay too close to call"
+        "repeat more often (--reps N; in a plan repeat.at_least)"
         "methodology.md#7-repetition";
     QuantileBeyondData(quantile: &'static str, needed: u64, had: u64) "L17" Warning
         [

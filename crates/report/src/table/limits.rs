@@ -126,13 +126,44 @@ fn plateau_line(plateau: &PlateauShown) -> String {
 }
 
 fn title(limit: &Limit) -> String {
-    let mut title = limit.title();
-    let is_known = limit.point.get("target").and_then(Value::as_str) == Some(&*limit.target);
-    if !limit.target.is_empty() && !is_known {
-        let _ = write!(title, " ({})", limit.target);
+    let word = |key: &str| limit.point.get(key).and_then(Value::as_str).unwrap_or_default();
+    let what = match limit.axis.as_str() {
+        "rate" => "Highest rate",
+        "burst" => "Largest burst",
+        "message-size" => "Largest messages",
+        "connections" => "Most connections",
+        "subscribers" => "Most subscribers",
+        _ => "Limit",
+    };
+    let protocol = word("protocol");
+    let qos = limit.point.get(&format!("{protocol}.qos"));
+    let mut title = format!("{what} of {protocol}");
+    if let Some(qos) = qos {
+        let _ = write!(title, " QoS {qos}");
     }
-    let _ = write!(title, ": limit by {}, in {}", limit.axis, limit.counted());
-    title
+    // A server's own name has its version.
+    let _ = match (word("target"), limit.target.as_str()) {
+        ("reference", _) => write!(title, " to the built-in server"),
+        (url, own) if url.contains("://") && !own.is_empty() && own != url => {
+            write!(title, " to {url} ({own})")
+        }
+        (target, "") => write!(title, " to {target}"),
+        (_, own) => write!(title, " to {own}"),
+    };
+    for (key, value) in &limit.point {
+        let is_named = key == "protocol" || key == "target" || key.ends_with(".qos");
+        if !is_named && !key.starts_with("load.") {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let _ = write!(title, ", {key} {value}");
+        }
+    }
+    let unit = match limit.axis.as_str() {
+        "rate" => ", in messages/s",
+        "message-size" => ", in bytes",
+        "burst" => ", in messages",
+        _ => "",
+    };
+    title + unit
 }
 
 fn described(text: &mut String, limit: &Limit) {
