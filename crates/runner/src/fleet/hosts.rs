@@ -204,6 +204,7 @@ pub(super) fn bus(choice: &BusChoice) -> BusOptions {
 pub(super) fn stop(error: FleetError) -> Stop {
     match error {
         FleetError::Options(text) => Stop::usage(text),
+        FleetError::Stopped => Stop::new(Exit::Interrupted, error),
         FleetError::Bus(text) | FleetError::Agents(text) | FleetError::Store(text) => {
             Stop::new(Exit::Generator, text)
         }
