@@ -126,6 +126,9 @@ pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
             of("path.down").unwrap_or_default()
         ),
         None if of("carrier").is_some() => "hosts with only a wire between them".to_owned(),
+        None if cell.metrics.contains_key("start_skew_bound_ns") => {
+            "the network between the fleet and its target".to_owned()
+        }
         None => "plain loopback".to_owned(),
     }];
     parts.extend(of("path.steps").map(str::to_owned));
