@@ -77,10 +77,10 @@ impl ClockBook {
     /// What the nearest exchange says alone, widened by the largest drift there can be.
     fn by_nearest(&self, own_ns: i64, round_trip_ns: u64) -> Option<Estimate> {
         let nearest = self.exchanges.iter().min_by_key(|it| (it.sent - own_ns).abs())?;
-        let high = nearest.reached - nearest.sent;
-        let low = nearest.answered - nearest.received;
+        let high = nearest.reached.saturating_sub(nearest.sent);
+        let low = nearest.answered.saturating_sub(nearest.received);
         let apart = (nearest.sent - own_ns).unsigned_abs() + nearest.round_trip().unsigned_abs();
-        let bound = (high - low).unsigned_abs() / 2 + apart / 1_000_000 * DRIFT_MAX_PPM;
+        let bound = high.abs_diff(low) / 2 + apart / 1_000_000 * DRIFT_MAX_PPM;
         Some(Estimate {
             offset_ns: low.midpoint(high),
             bound_ns: bound + RESOLUTION_NS as u64,
@@ -182,5 +182,21 @@ mod tests {
         assert_eq!(book.at(0), None);
         book.note(Exchange { sent: 10, reached: 0, answered: 0, received: 9 });
         assert!(book.is_empty());
+    }
+
+    /// Stamps come over a network.
+    #[test]
+    fn no_stamp_causes_a_panic() {
+        let ends = [i64::MIN, -1, 0, 1, i64::MAX];
+        for (reached, answered) in ends.iter().flat_map(|a| ends.map(|b| (*a, b))) {
+            let mut book = ClockBook::default();
+            for sent in [SECOND_NS, 2 * SECOND_NS, 500 * SECOND_NS] {
+                book.note(Exchange { sent, reached, answered, received: sent + 1_000 });
+                book.note(exchange(sent, 10, 10, 0, 0));
+            }
+            for at in [0, SECOND_NS, 5_000 * SECOND_NS] {
+                assert!(book.at(at).is_some());
+            }
+        }
     }
 }

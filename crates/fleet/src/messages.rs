@@ -226,13 +226,13 @@ pub struct Report {
 }
 
 impl Counts {
-    /// Adds those of another agent.
+    /// Adds those of another agent, whatever it sent.
     pub fn add(&mut self, other: Counts) {
-        self.ready += other.ready;
-        self.sending_done += other.sending_done;
-        self.complete += other.complete;
-        self.sent += other.sent;
-        self.arrived += other.arrived;
+        self.ready = self.ready.saturating_add(other.ready);
+        self.sending_done = self.sending_done.saturating_add(other.sending_done);
+        self.complete = self.complete.saturating_add(other.complete);
+        self.sent = self.sent.saturating_add(other.sent);
+        self.arrived = self.arrived.saturating_add(other.arrived);
         self.last_due_ns = self.last_due_ns.max(other.last_due_ns);
     }
 }

@@ -135,7 +135,12 @@ impl Desk {
         boss.turn = take.turn;
         let run = PartRun::new(boss.session.clone(), take);
         let shards = run.here();
-        self.say(format!("shards {} to {} of {}", shards.start, shards.end - 1, run.name()));
+        self.say(format!(
+            "shards {} to {} of {}",
+            shards.start,
+            shards.end.saturating_sub(1),
+            run.name()
+        ));
         *part = Some(Arc::clone(&run));
         (Answer::Done, Todo::Run(run))
     }

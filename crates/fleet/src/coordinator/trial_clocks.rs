@@ -39,7 +39,7 @@ impl TrialClocks {
 
     /// What an agent's clock shows at the trial's zero, nanoseconds.
     pub fn zero_ns(&self, index: usize) -> i64 {
-        self.epoch_ns + self.offsets_ns[index]
+        self.epoch_ns.saturating_add(self.offsets_ns[index])
     }
 
     /// The offset by which an agent's zero was placed.
