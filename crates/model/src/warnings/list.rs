@@ -80,8 +80,8 @@ warnings! {
     BelowClockBound(what: String) "L20" Warning
         ["{}", what]
         "such a time is mostly the difference of the clocks of two hosts: it is not reported"
-        "keep each message on one host (--topology pairs), or use figures of one clock: response \
-         and service time"
+        "keep each message on one host (--topology pairs, -y as many as -c), or use figures of one \
+         clock: response and service time"
         "methodology.md#6-the-rules-l01-to-l20";
     QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Warning
         ["{}: {} and all higher quantiles are in the lost share: infinite", time, quantile]

@@ -14,6 +14,7 @@ use super::cell::{Cell, Failure, REPETITIONS_MIN};
 use super::cell_name::{name, varied_keys};
 use super::course::Courses;
 use super::energy::Energies;
+use super::lateness::LATEST_HOST;
 use super::metric::Metric;
 use super::{course, lateness, lint};
 
@@ -89,8 +90,17 @@ pub(crate) fn cell(
         warnings,
         granted: granted(trials),
         steady_state,
-        scene: first.scene.clone(),
+        scene: scene(trials),
     }
+}
+
+/// The scene of the first trial; the latest host of a fleet only if it was that of all trials.
+fn scene(trials: &[&TrialFinished]) -> BTreeMap<String, String> {
+    let mut scene = trials[0].scene.clone();
+    if trials.iter().any(|trial| trial.scene.get(LATEST_HOST) != scene.get(LATEST_HOST)) {
+        scene.remove(LATEST_HOST);
+    }
+    scene
 }
 
 fn metrics(trials: &[&TrialFinished], energies: &Energies<'_>) -> BTreeMap<String, Metric> {

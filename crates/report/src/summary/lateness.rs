@@ -152,7 +152,9 @@ pub(crate) fn warning(cell: &Cell) -> Option<Warning> {
     let more = parts.len().saturating_sub(PARTS_SAID);
     parts.truncate(PARTS_SAID);
     let more = if more > 0 { format!(" and {more} more figures") } else { String::new() };
-    (!parts.is_empty()).then(|| Warning::GeneratorLag(parts.join(", ") + &more))
+    let host = cell.scene.get(LATEST_HOST).map(|host| format!("; latest: {host}"));
+    let host = host.unwrap_or_default();
+    (!parts.is_empty()).then(|| Warning::GeneratorLag(parts.join(", ") + &more + &host))
 }
 
 /// Removes warnings of earlier versions about a whole cell if each figure is judged separately.
@@ -175,6 +177,9 @@ fn names(metric: &str) -> Option<[String; 2]> {
     };
     Some([lag, from_sent].map(|name| format!("{name}.{part}")))
 }
+
+/// Key of a scene: the host of a fleet that sent latest.
+pub const LATEST_HOST: &str = "fleet.latest";
 
 /// The code of the warning on figures that are not reported.
 const CODE: &str = "generator-lag";

@@ -8,6 +8,7 @@ use weigh_model::metrics::{LAYERS, PHASES};
 
 use super::cell::Cell;
 use super::document::Summary;
+use super::lateness::LATEST_HOST;
 
 /// Divisor of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +112,10 @@ pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
     let of = |key: &str| cell.scene.get(key).map(String::as_str);
     let library = of("library").map(|name| format!("client library: {name}"));
     let watched = watched_words(cell);
-    if cell.scene.keys().all(|key| key == "library" || key.starts_with("target.watched")) {
+    // Notes and warnings of their own say the other things.
+    let is_apart =
+        |key: &String| key == "library" || key == LATEST_HOST || key.starts_with("target.watched");
+    if cell.scene.keys().all(is_apart) {
         let parts: Vec<String> = library.into_iter().chain(watched).collect();
         return (!parts.is_empty()).then(|| parts.join("; "));
     }
@@ -122,6 +126,9 @@ pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
             of("path.down").unwrap_or_default()
         ),
         None if of("carrier").is_some() => "hosts with only a wire between them".to_owned(),
+        None if cell.metrics.contains_key("start_skew_bound_ns") => {
+            "network: the one between the fleet and its target".to_owned()
+        }
         None => "network: loopback, no emulated path".to_owned(),
     }];
     parts.extend(of("path.steps").map(str::to_owned));

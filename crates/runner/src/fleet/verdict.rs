@@ -8,6 +8,7 @@ use weigh_model::fleet::{FleetRan, HostRan};
 use weigh_model::numbers::time;
 use weigh_model::warnings::WarningRecord;
 use weigh_model::{Load, Topology, Warning};
+use weigh_report::summary::lateness::LATEST_HOST;
 
 /// Adds start skew and clock bound, withholds times below that bound, and names the host that was
 /// the limit.
@@ -21,6 +22,9 @@ pub fn add(finished: &mut TrialFinished, ran: &FleetRan, load: &Load) {
         finished.warnings.extend(warning);
     }
     name_the_limit(finished, ran);
+    if let Some(host) = ran.latest().filter(|_| ran.hosts.len() > 1) {
+        finished.scene.insert(LATEST_HOST.to_owned(), host.words());
+    }
 }
 
 /// The two hosts between which messages go and whose clocks are known least.
@@ -139,6 +143,7 @@ mod tests {
             shards: 2,
             clock_bound_ns,
             cpu_percent: Some(f64::from(40 + 50 * rank)),
+            send_lag_ns_p99: Some(u64::from(90 - 50 * rank)),
             ..HostRan::default()
         };
         let hosts = vec![host(0, 30_000), host(1, 70_000)];
@@ -201,5 +206,6 @@ mod tests {
         let mut finished = finished(1e9);
         add(&mut finished, &ran(), &load(Topology::Pairs, 4, 4));
         assert!(finished.warnings[0].text.ends_with("; busiest: agent 1 (h1)"));
+        assert_eq!(finished.scene["fleet.latest"], "agent 0 (h0)");
     }
 }
