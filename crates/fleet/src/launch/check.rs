@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use weigh_model::protocol::Invalid;
 
-use super::LaunchOptions;
+use super::options::LaunchOptions;
 use crate::allow::AllowList;
 
 /// Checks what all launchers need.

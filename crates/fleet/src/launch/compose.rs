@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weigh_model::protocol::Invalid;
 
-use super::LaunchOptions;
 use super::check;
+use super::options::LaunchOptions;
 use super::yaml::yaml;
 
 /// Prints the file.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weigh_model::protocol::Invalid;
 
-use super::LaunchOptions;
 use super::check;
+use super::options::LaunchOptions;
 use super::yaml::yaml;
 
 /// Prints the manifest.
@@ -95,7 +95,8 @@ fn container(options: &LaunchOptions, image: String, files: &[SecretFile]) -> Co
     let path = |of: Of| files.iter().find(|file| file.of == of).map(SecretFile::path);
     let (credentials, ca) = (path(Of::Credentials), path(Of::Ca));
     let words = options.agent_words(credentials.as_deref(), ca.as_deref());
-    // Whole cores, requested and limited alike: the static CPU manager gives them to this pod alone.
+    // Whole cores, requested and limited alike: the static CPU manager gives them to this pod
+    // alone.
     let resources = BTreeMap::from([
         ("cpu", options.cores.to_string()),
         ("memory", format!("{}Mi", options.memory_mib)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weigh_model::protocol::Invalid;
 
-use super::LaunchOptions;
+use super::options::LaunchOptions;
 use super::shell;
 
 /// Prints the script.

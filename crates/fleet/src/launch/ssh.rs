@@ -2,8 +2,8 @@
 
 use weigh_model::protocol::Invalid;
 
-use super::LaunchOptions;
 use super::check::plain;
+use super::options::LaunchOptions;
 use super::shell;
 
 /// Prints the script.

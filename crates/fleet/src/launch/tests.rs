@@ -2,6 +2,8 @@ use k8s_openapi::api::batch::v1::Job;
 use proptest::prelude::*;
 use serde_json::Value;
 
+use std::time::Duration;
+
 use super::*;
 
 fn options() -> LaunchOptions {
@@ -168,7 +170,8 @@ proptest! {
         let job = read(&own.print(Launcher::Kubernetes).unwrap());
         let container = &job["spec"]["template"]["spec"]["containers"][0];
         prop_assert_eq!(&container["image"], &text);
-        let args: Vec<String> = words(&container["args"]).iter().map(|word| expanded(word)).collect();
+        let args = words(&container["args"]);
+        let args: Vec<String> = args.into_iter().map(expanded).collect();
         prop_assert_eq!(&args[3..], &["--may-load", "broker:*", "--once"][..]);
         prop_assert_eq!(expanded(words(&container["command"])[0]), text.clone());
 
