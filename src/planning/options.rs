@@ -1,5 +1,7 @@
 //! Flags of a load, and the load that they describe.
 
+use std::ffi::OsString;
+
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use toml::{Table, Value};
 use weigh_model::protocol::Invalid;
@@ -233,7 +235,10 @@ fn flag_of(key: &str) -> Option<String> {
     let of_load = key.strip_prefix("load.").and_then(load_keys::find);
     let of_protocol = || {
         let (_, setting) = key.split_once('.')?;
-        OF_PROTOCOLS.iter().find(|(own, _)| *own == setting).map(|(_, flag)| (*flag).to_owned())
+        let (_, flag) = OF_PROTOCOLS.iter().find(|(own, _)| *own == setting)?;
+        // The key may have been typed itself, with --set.
+        let is_typed = |word: OsString| word.to_string_lossy().starts_with(flag);
+        std::env::args_os().any(is_typed).then(|| (*flag).to_owned())
     };
     of_load.and_then(|own| own.flag).map(|flag| flag.typed()).or_else(other).or_else(of_protocol)
 }

@@ -137,7 +137,7 @@ fn tables_have_the_columns_that_are_chosen() {
     assert!(whole.contains("\n| protocol, target | response p50 | response p99 |"), "{whole}");
     export(&["latex", "--metrics", "nothing"])
         .with(2)
-        .saying(&["no cell has this metric", "help: type"]);
+        .saying(&["no case has this metric", "help: type"]);
     export(&["csv", "--metrics", "p50"]).with(2).saying(&["--metrics has no effect here"]);
     export(&["latex", "--rows", "cells"]).with(2).saying(&["--rows has no effect here"]);
     export(&["csv", "--long"]).with(2).saying(&["--long has no effect here"]);

@@ -77,7 +77,7 @@ fn a_session_that_takes_longer_than_five_seconds_is_delivered() {
     assert_eq!(figure(cell, "path.up.lost_packets"), 0.0);
     let early = figure(cell, "wire.too_early_packets");
     assert!(early >= 1.0 && early == figure(cell, "wire.retransmitted_packets"), "{cell}");
-    assert!(ended.stdout.contains("sent again too early: the path dropped none"), "lost");
+    assert!(ended.stdout.contains("retransmitted too early; the path dropped none"), "lost");
 }
 
 /// The link layer of the radio in place of Ethernet's, packet by packet; the capture stays.

@@ -202,7 +202,7 @@ fn what_contradicts_itself_is_refused_before_anything_starts() {
         (&["mqtts://localhost:1", "--cacert", "missing.pem"], "missing.pem: cannot be read"),
         (&["tcp", "--set", "tcp.tls_ca=a.pem"], "tcp.tls_ca: there is no TLS"),
         (&["tcp", "--tls", "on", "--set", "tcp.tls_cert=a.pem"], "belong together"),
-        (&["tcp", "--tls", "on", "--cacert", "nonsense.pem"], "made for the run"),
+        (&["tcp", "--tls", "on", "--cacert", "nonsense.pem"], "--cacert: applies to servers given"),
     ] {
         place.compare(words).with(2).saying(&[said]);
     }

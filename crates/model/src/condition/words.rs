@@ -40,7 +40,7 @@ pub(super) fn metric(text: &str) -> Result<String, String> {
             Ok(format!("{full}.{part}"))
         }
         None => Err(format!(
-            "{name} needs a percentile: type \"{name} p95\", or avg, med or max in the place of p95"
+            "{name} needs a percentile: type \"{name} p(95)\", or avg, med or max in its place"
         )),
     }
 }

@@ -37,7 +37,7 @@ impl Summary {
             return (held == Some(0.0)).then(|| "no connection was established".to_owned());
         }
         let ledger = &cell.ledger;
-        if ledger.scheduled == 0 {
+        if ledger.scheduled == 0 && ledger.sent == 0 {
             let why = "no message was due: raise the rate (-R) or the duration (-d)";
             return Some(why.to_owned());
         }
@@ -45,7 +45,7 @@ impl Summary {
             return Some(format!("none of {} due messages was sent", count(ledger.scheduled)));
         }
         // Without confirmations and subscribers, delivery is unknown.
-        if ledger.delivered? > 0 || ledger.late > 0 {
+        if ledger.delivered? > 0 || ledger.late > 0 || ledger.lost == Some(0) {
             return None;
         }
         let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
