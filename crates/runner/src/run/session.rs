@@ -125,7 +125,12 @@ impl<'s> Session<'s> {
         if let Some(error) = refusal {
             let error = format!("{NOT_TRIED}{error}");
             let is_repeated = false;
-            return self.chronicle.note(Event::TrialFailed { trial: id, point, error, is_repeated });
+            return self.chronicle.note(Event::TrialFailed {
+                trial: id,
+                point,
+                error,
+                is_repeated,
+            });
         }
         let stop = match self.weigh(next.case, trial, began) {
             Ok(()) => {
