@@ -37,10 +37,12 @@ pub(crate) fn lines(summary: &Summary, is_ascii: bool) -> Vec<String> {
     (0..hosts.len()).map(line).collect()
 }
 
-/// A line for each cell with times that begin on one host and end on another.
+/// A line for each cell with times that begin on one host and end on another: the largest error
+/// over its repetitions.
 pub(crate) fn bounds(summary: &Summary, is_ascii: bool) -> Vec<String> {
     let bound = |cell: &Cell| {
-        let bound = cell.metrics.get("clock_bound_ns")?.value?;
+        let each = &cell.metrics.get("clock_bound_ns")?.values;
+        let bound = each.iter().copied().flatten().reduce(f64::max)?;
         let bound = time(bound, is_ascii);
         Some(format!("{}: clock error of times from host to host: at most {bound}", cell.name))
     };
