@@ -1,7 +1,6 @@
 //! Every metric of a trial. To add one: an entry here, and what measures it.
 //!
-//! An entry reads `NAME BETTER [HEADING] DEFINITION (SOURCE);`. Slots in a name (`{part}`) are
-//! those of [`super::slots`]; a definition may repeat one, in words.
+//! An entry reads `NAME BETTER [HEADING] DEFINITION (SOURCE);`, with slots of [`super::slots`].
 
 use super::metric::{Better, Metric};
 
