@@ -14,10 +14,12 @@ fn main() {
         "" => version,
         commit => format!("{version} ({commit})"),
     };
-    let is_on = |name: &&str| {
-        std::env::var_os(format!("CARGO_FEATURE_{}", name.to_ascii_uppercase())).is_some()
-    };
-    let on: Vec<&str> = FEATURES.iter().copied().filter(is_on).collect();
+    let features = std::env::vars().filter_map(|(key, _)| {
+        let name = key.strip_prefix("CARGO_FEATURE_")?.to_ascii_lowercase();
+        (!GROUPS.contains(&name.as_str())).then_some(name)
+    });
+    let mut on: Vec<String> = features.collect();
+    on.sort();
     let on = if on.is_empty() { "none".to_owned() } else { on.join(", ") };
     println!("cargo:rustc-env=WEIGH_VERSION={short}");
     println!("cargo:rustc-env=WEIGH_BUILT_FROM={commit}");
@@ -38,6 +40,5 @@ fn commit() -> Option<String> {
     (output.status.success() && !commit.is_empty()).then_some(commit)
 }
 
-/// The features that change what the program can do.
-const FEATURES: [&str; 8] =
-    ["index", "library", "parquet", "pictures", "pipeline", "plots", "tls", "unrecorded"];
+/// Features that are only names of others.
+const GROUPS: [&str; 2] = ["default", "full"];

@@ -157,7 +157,7 @@ pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
         let said = error.to_string();
         // The file that is wrong, with the key that names it.
         let named = |key: &&str| given(key) && said.starts_with(settings.text(key));
-        let key = tls::FILES.into_iter().find(|key| named(&key)).unwrap_or("tls");
+        let key = tls::FILES.into_iter().find(|key| named(key)).unwrap_or("tls");
         let (problem, fix) = said.split_once("; ").unwrap_or((&said, "check these settings"));
         Invalid::new(place(key), problem, fix.replacen("give ", "type ", 1))
     };
