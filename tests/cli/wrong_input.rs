@@ -122,7 +122,7 @@ fn a_slip_is_named_where_it_was_made() {
             &["--meter", "its folder does not exist"],
         ),
         ("audit /dev/null", &["/dev/null"]),
-        ("compare tcp -q 3", &["-q (--qos)", "3 is out of range", "from 0 to 2"]),
+        ("compare tcp -q 3", &["-q (--qos)", "\"3\" is not a QoS", "0, 1 or 2"]),
         (
             "compare tcp --fail-if 'zzz > 5ms'",
             &["unknown figure \"zzz\"", "docs/guide/conditions.md"],

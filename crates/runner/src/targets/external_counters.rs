@@ -66,7 +66,7 @@ struct Server {
     waited: Duration,
     /// The load after whose trial they were last awaited.
     awaited: Option<Point>,
-    /// True if the user was told why there are none.
+    /// True if the user knows why there are none.
     has_said: bool,
 }
 
