@@ -135,7 +135,7 @@ fn keys_in_a_live_view_end_the_run_or_only_the_view() {
     let terminal = Terminal::run(&place, words, (80, 24));
     terminal.shows("offered 500/s");
     terminal.press("q");
-    terminal.shows("in/s");
+    terminal.shows("sent/s");
     terminal.shows("ended with 0");
     place.nobody_is_left();
 }
