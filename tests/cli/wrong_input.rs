@@ -122,7 +122,7 @@ fn a_slip_is_named_where_it_was_made() {
             &["--meter", "its folder does not exist"],
         ),
         ("audit /dev/null", &["/dev/null"]),
-        ("compare tcp -q 3", &["-q (--qos)", "3 is out of range", "from 0 to 2"]),
+        ("compare tcp -q 3", &["-q (--qos)", "\"3\" is not a QoS", "0, 1 or 2"]),
         (
             "compare tcp --fail-if 'zzz > 5ms'",
             &["unknown figure \"zzz\"", "docs/guide/conditions.md"],
@@ -145,7 +145,7 @@ fn a_slip_is_named_where_it_was_made() {
             &["-n (--messages)", "the value is missing", "help: type --messages <N>"],
         ),
         ("compare tcp --radio lte", &["--device", "is missing", "help: add --device"]),
-        ("observe --pid 0", &["--pid", "0 is out of range", "from 1 to"]),
+        ("observe --pid 0", &["--pid", "0 is out of range", "at least 1"]),
         ("study run flepsi", &["study \"flepsi\": unknown study", "did you mean flespi?"]),
         ("like wrk -c many http://127.0.0.1:1/", &["--connections", "help: type"]),
         ("serve mqtt --listen nowhere.invalid:0", &["type 127.0.0.1:1883"]),
