@@ -13,8 +13,8 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
         let packets = cell.metrics.get(TOO_EARLY)?.value.filter(|packets| *packets > 0.0)?;
         Some(format!(
             "{}: on average {} packets per repetition were retransmitted too early; the path \
-             dropped none. The sender's timer (1 s for the first packet, RFC 6298) ended before the \
-             answer came",
+             dropped none. The sender's timer (1 s for the first packet, RFC 6298) ended before \
+             the answer came",
             cell.name,
             three_digits(packets)
         ))
