@@ -25,10 +25,10 @@ use weigh_runner::watcher::Watcher;
 /// Flags of `weigh compare`.
 #[derive(Args)]
 pub struct Compare {
-    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT); none: all protocols
+    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT); without any: all protocols
     ///
-    /// A target may name a profile: mosquitto@no-limits. `pipeline` measures every way into the
-    /// storage pipeline; `pipeline@http` measures only the HTTP one.
+    /// A target may name a profile: mosquitto@no-limits. `pipeline` measures the built-in storage
+    /// pipeline over each protocol that it accepts, `pipeline@http` only over HTTP.
     ///
     /// Without names, 100 connections publish 2,000 messages/s to built-in servers over MQTT at QoS
     /// 0, 1 and 2, HTTP/1.1 (also with a connection for each message), TCP, HTTP/2 and gRPC. MQTT

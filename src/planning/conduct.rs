@@ -44,7 +44,7 @@ pub struct RunOptions {
     /// The command then runs the plan. With --dry it only writes the file.
     #[arg(long, value_name = "FILE")]
     save_plan: Option<PathBuf>,
-    /// Let --save-plan overwrite a different file
+    /// Let --save-plan overwrite an existing file with other content
     #[arg(long, requires = "save_plan")]
     force: bool,
     /// Start more than 10,000 trials without asking

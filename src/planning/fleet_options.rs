@@ -30,7 +30,7 @@ pub struct FleetOptions {
     /// Time to wait for agents [default: 1m]
     #[arg(long, value_name = "TIME", requires = "fleet", value_parser = parse_duration)]
     fleet_wait: Option<Nanos>,
-    /// Repeat a trial in which an agent was lost at most this often [default: 2]
+    /// If a trial loses an agent, repeat it, at most N times [default: 2]
     #[arg(long, value_name = "N", requires = "fleet", value_parser = counts(0..=100_u32))]
     fleet_retries: Option<u32>,
     /// File with the nkey seed for the bus

@@ -56,7 +56,7 @@ pub struct LaneOptions {
     pub seed: u64,
     /// Emulate a link: wifi, lte, nb-iot, or delay=30ms,loss=5%,rate=10Mbit
     ///
-    /// Generator and target become hosts of their own, with this link between them. Other names:
+    /// Generator and target run in network namespaces of this machine, joined by this link. Other names:
     /// loopback, gigabit, internet, satellite, 3g, lte-m; or a file such as my.toml. Numbers may
     /// follow a name (docs/guide/paths.md).
     #[arg(long, value_name = "LINK")]
@@ -68,8 +68,8 @@ pub struct LaneOptions {
     relay: bool,
     /// Number of cores for targets that weigh starts [default: 1]
     ///
-    /// Set by CPU affinity and, where permitted, by a control group. The default uses only
-    /// affinity.
+    /// Set by CPU affinity and, where permitted, by a control group. Without this option no
+    /// control group is used.
     #[arg(long, value_name = "N", value_parser = counts(1..=1024_u32))]
     target_cores: Option<u32>,
     /// Memory limit for targets that weigh starts, such as 3.75GiB
@@ -102,9 +102,9 @@ pub struct LaneOptions {
     observe: Vec<String>,
     /// Read the server's own message counters, to explain losses
     ///
-    /// Sources: $SYS of a broker, and the status page of nginx. For a server given by URL, auto
-    /// reads a broker's counters after each trial with losses. on: after each trial; a server
-    /// without counters is an error. off: never. For a server that weigh starts, auto and on read
+    /// Sources: $SYS of a broker, and the status page of nginx. For a server given by URL: auto
+    /// reads a broker's counters after each trial with losses, on after each trial (a server
+    /// without counters is an error), off never. For a server that weigh starts: auto and on read
     /// them after each trial, off only after losses.
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     sys: SysChoice,
@@ -113,7 +113,7 @@ pub struct LaneOptions {
     /// `weigh energy meters` lists the meters of this machine. If it has two chips of one kind, add
     /// the folder of the right one: ina226:hwmon3. csv:FILE reads the log of an external meter. If
     /// the log has only currents, add the supply's voltage: csv:FILE@5V. [default: the best meter
-    /// of this machine, without idle power]
+    /// of this machine; idle power is not measured]
     #[arg(long, value_name = "METER")]
     meter: Option<MeterChoice>,
     /// Measure idle power for this time before and after each trial [default: 60s with --meter]

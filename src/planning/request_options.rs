@@ -24,7 +24,7 @@ pub struct RequestOptions {
     secret_headers: Vec<String>,
     /// Method of every request: POST, GET, HEAD, PUT, PATCH or DELETE
     ///
-    /// [default: POST; GET for a URL without a body or a size]
+    /// [default: POST; GET for a URL if neither --body nor -s is given]
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
     /// HTTP statuses that confirm a message, such as 200,204,3xx [default: 2xx]

@@ -24,7 +24,7 @@ pub struct TlsOptions {
     /// [default: a CA made for the run; for URLs the system's CAs]
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// PEM file of a certificate: for a URL the client's, for a built-in server the server's
+    /// PEM certificate. With a URL: the client's. With a built-in server: the server's
     ///
     /// A built-in server also needs --cacert, with the CA of this certificate.
     #[arg(long, value_name = "FILE", requires = "key")]

@@ -177,7 +177,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         definition: "What is measured",
         values: &[
             ("request", "send a request and read its answer; not over MQTT"),
-            ("publish", "send a message; over HTTP as request, with POST"),
+            ("publish", "send a message; over HTTP this equals request with POST"),
             ("deliver", "send through the server to subscribers; MQTT and TCP"),
             ("poll", "send to the server; consumers ask for messages; HTTP/1.1"),
             ("batch", "send several messages in one exchange; not over HTTP/2"),
@@ -217,8 +217,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "topology",
         kind: Kind::Topology,
-        default: "fan-in with one subscriber; fan-out with several; pairs with as many \
-                  subscribers as publishers, but fan-out for poll",
+        default: "fan-in with one subscriber; pairs with as many subscribers as publishers \
+                  (fan-out for poll); fan-out with any other number",
         definition: "Who receives from whom, for the patterns deliver, poll and transfer",
         values: &[
             ("fan-in", "all publishers to one subscriber"),
@@ -242,7 +242,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "duration",
         unit: "s",
         default: "2s; 10s with --stalled-subscriber; 900ms in weigh compare without protocols; \
-                  none if a number of messages, steps or a trace end the load",
+                  no default with a number of messages, steps or a trace: these end the load",
         definition: "Time to measure after the warm-up, such as 10s or 2m",
         flag: Flag::short("duration", 'd', Some('z')),
         ..KEY
@@ -264,11 +264,14 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         default: "closed; constant with a rate",
         definition: "When messages are due",
         values: &[
-            ("closed", "when the client has an answer to an earlier one"),
+            ("closed", "when the client has the answer to one in flight"),
             ("constant", "evenly, at the rate"),
             ("poisson", "at random times, at the rate on average"),
             ("periodic", "each client evenly, from its own random start"),
-            ("each-second", "closed loop; each client sends its share every second"),
+            (
+                "each-second",
+                "each second, every client sends its share of the rate in a closed loop",
+            ),
             ("burst", "all at once"),
             ("ramp:10s", "closed loop; the clients join over 10 s"),
             ("steps:100/s@5s,200/s@5s", "100/s for 5 s, then 200/s for 5 s"),
@@ -464,8 +467,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "timeout",
         unit: "s",
         default: "5s; 60s for the pattern transfer; two periods for poll, if that is more; the \
-                  stall plus 20s with stalled subscribers; on slow paths 10 times the round trips \
-                  of a message, if that is more",
+                  stall plus 20s with stalled subscribers; on slow paths 10 times the time of a \
+                  message's round trips, if that is more",
         definition: "A message counts as late if it arrives this long after its due time, or later",
         flag: Flag::long("timeout"),
         source: "decisions/0042-slow-paths-and-radios.md",

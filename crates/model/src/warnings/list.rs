@@ -38,8 +38,9 @@ warnings! {
     GeneratorLag(what: String) "generator-lag" Warning
         ["the generator sent late: its lag is more than half of {}", what]
         "such a response time is mostly the generator's, not the target's: it is not reported"
-        "read the times from sending instead (service_time_ns, one_way_time_ns); to get response \
-         times, stop other programs and repeat, or measure over a path (--path gigabit)"
+        "use the times that start at sending (service_time_ns, one_way_time_ns); for response \
+         times, stop other programs, lower the rate or use a slower link (--path gigabit), and \
+         repeat"
         "methodology.md#lateness-of-the-generator";
     Unconfirmed "unconfirmed" Warning
         ["these messages were neither confirmed nor received by a subscriber"]

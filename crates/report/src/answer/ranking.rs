@@ -209,7 +209,9 @@ impl Group<'_> {
             Standing::TooClose { cells, above } => {
                 format!("too close to call {}{}", between(&names(cells)), higher(&names(above)))
             }
-            Standing::Incomplete(cells) => format!("not decided {}", between(&names(cells))),
+            Standing::Incomplete(cells) => {
+                format!("too close to call, or not compared, {}", between(&names(cells)))
+            }
         }
     }
 

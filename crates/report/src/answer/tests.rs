@@ -145,7 +145,7 @@ fn no_case_is_named_lowest_over_a_verdict_that_is_missing() {
         (compared(CPU, ["a", "b"], 0.5, false), "too close to call between a and b; c is higher."),
         (compared(CPU, ["a", "b"], 1.0, false), "too close to call between a and b; c is higher."),
         (compared(CPU, ["b", "a"], 2.0, false), "too close to call between a and b; c is higher."),
-        (refused(CPU, ["a", "b"], "x"), "not decided between a and b."),
+        (refused(CPU, ["a", "b"], "x"), "too close to call, or not compared, between a and b."),
     ] {
         let summary = with(&three(), &[open, sure.clone(), others.clone()]);
         let said = format!("Least server CPU per message: {said}");

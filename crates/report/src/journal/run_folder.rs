@@ -89,7 +89,7 @@ impl RunFolder {
             let shown = runs.display();
             let known = newest_below(runs);
             let newest = match &known {
-                Some(id) => format!("type latest, or {id}, the newest run below {shown}"),
+                Some(id) => format!("type latest, or {id}, the newest run in the folder {shown}"),
                 None if path_or_id == LATEST => {
                     "type weigh compare, or name another folder with --runs".to_owned()
                 }

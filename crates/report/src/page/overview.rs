@@ -30,9 +30,9 @@ pub(crate) fn table(summary: &Summary) -> String {
             guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
             confirmed. <b>s</b> service time, if the generator was too late to measure from the \
             due time. <b>∞</b> too many messages were lost: this percentile has no finite time. \
-            <b>generator lag</b> this part of the time is the generator's delay: the true time is \
-            shorter by at most this. It is shown where it exceeds 5 % of the time and half the \
-            width of the interval. <b>–</b> not measured.</p>\n"
+            <b>generator lag</b> up to this much of the time is the generator's delay, so the true \
+            time may be shorter by as much; shown if it is more than 5 % of the time and more than \
+            half the width of the interval. <b>–</b> not measured.</p>\n"
 }
 
 /// One table with these columns.

@@ -46,11 +46,9 @@ fn interval(table: &str) -> Option<String> {
     let has_two = table.contains("/-");
     let sign = match (has_one, has_two) {
         (false, false) => return None,
-        (true, false) => "±  95 % interval of the mean (the longer side)",
+        (true, false) => "±  95 % interval of the mean (the longer of its sides)",
         (false, true) => "+a/-b  95 % interval of the mean (both sides)",
-        (true, true) => {
-            "±  95 % interval of the mean (the longer side); where both sides are given: +a/-b"
-        }
+        (true, true) => "±  95 % interval of the mean (the longer of its sides); +a/-b: both sides",
     };
     Some(format!("{sign}; the methods are in summary.json and report.html"))
 }
@@ -106,7 +104,7 @@ mod tests {
         let only = "at least once, reference\n mqtt  1.23 ms\n";
         assert_eq!(of(only, Style::plain(80)), [""; 0]);
         let both = of("1.0 ± 0.1 ms  1.0 +0.2/-0.1 ms", Style::plain(80));
-        assert!(both[0].contains("where both sides are given: +a/-b"), "{both:?}");
+        assert!(both[0].contains("+a/-b: both sides"), "{both:?}");
         let ascii = Style { is_ascii: true, ..Style::plain(80) };
         assert!(of(" mqtt   inf  0 (<= 0.3 %)\n", ascii).len() == 2);
     }
