@@ -30,7 +30,9 @@ fn row(entry: &Entry) -> String {
 fn with_figures(what: &str) -> String {
     let mut text = String::new();
     for (at, part) in what.split("{}").enumerate() {
-        if at > 0 {
+        // A figure right after another one, or after a plural, is a clause that may be empty.
+        let is_clause = text.ends_with(['N', 's']) && at > 0;
+        if at > 0 && !is_clause {
             text.push(if text.ends_with(|c: char| c.is_ascii_lowercase()) { 's' } else { 'N' });
         }
         text += part;
