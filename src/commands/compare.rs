@@ -25,7 +25,8 @@ use weigh_runner::watcher::Watcher;
 /// Flags of `weigh compare`.
 #[derive(Args)]
 pub struct Compare {
-    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT); without any: all protocols
+    /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT);
+    /// without any: all protocols
     ///
     /// A target may name a profile: mosquitto@no-limits. `pipeline` measures the built-in storage
     /// pipeline over each protocol that it accepts, `pipeline@http` only over HTTP.

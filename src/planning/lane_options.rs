@@ -56,7 +56,8 @@ pub struct LaneOptions {
     pub seed: u64,
     /// Emulate a link: wifi, lte, nb-iot, or delay=30ms,loss=5%,rate=10Mbit
     ///
-    /// Generator and target run in network namespaces of this machine, joined by this link. Other names:
+    /// Generator and target run in network namespaces of this machine, joined by this link.
+    /// Other names:
     /// loopback, gigabit, internet, satellite, 3g, lte-m; or a file such as my.toml. Numbers may
     /// follow a name (docs/guide/paths.md).
     #[arg(long, value_name = "LINK")]
