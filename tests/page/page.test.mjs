@@ -194,10 +194,10 @@ test('how a figure was computed is one click away', options, async () => {
   const details = page.locator('details[data-metric="response_time_ns.p99"]');
   await unfold(details);
   const text = await details.textContent();
-  for (const wanted of ['due', 'Unit: ns', 't over runs', '95 %', 'tcp']) {
+  for (const wanted of ['due', 'Unit: ns', "Student's t over the repetitions", '95 %', 'tcp']) {
     assert.ok(text.includes(wanted), wanted);
   }
-  assert.match(await page.textContent('#computed ul'), /t over runs.*: Student's t/);
+  assert.match(await page.textContent('#computed ul'), /Student's t over the repetitions.*: each repetition gives one value/);
   // The interval's own method in each row, or why there is none; the second interval; the median.
   const how = await details.locator('tbody tr').evaluateAll((rows) =>
     rows.map((row) => [...row.cells].slice(6, 9).map((cell) => cell.textContent)));
@@ -211,7 +211,7 @@ test('how a figure was computed is one click away', options, async () => {
 test('verdicts are for cases that differ in one thing, with their probabilities', options, async () => {
   const { page } = await open(1280);
   const verdicts = page.locator('#verdicts');
-  assert.match(await verdicts.textContent(), /\d+ significant\. Chance alone would give about [\d.]+/);
+  assert.match(await verdicts.textContent(), /\d+ significant\. Without any real difference, about [\d.]+ of \d+ comparisons/);
   for (const title of ['Case against case', 'Along an axis']) {
     const details = verdicts.locator('details:not(.fold)', { hasText: title });
     await unfold(details);
