@@ -243,7 +243,7 @@ impl Fault {
         match self {
             Fault::Unreachable { address, reason } => Failure::Unreachable { address, reason },
             Fault::Session { address, reason } => Failure::Session { address, reason },
-            Fault::Lost { reason } => lost(&format!("{agent}: {reason}")),
+            Fault::Lost { reason } => Failure::Lost(format!("{agent}: {reason}")),
             Fault::Generator { reason } => Failure::Ourselves(format!("{agent}: {reason}")),
         }
     }
@@ -255,6 +255,7 @@ impl From<Failure> for Fault {
             Failure::Unreachable { address, reason } => Fault::Unreachable { address, reason },
             Failure::Session { address, reason } => Fault::Session { address, reason },
             Failure::Ourselves(reason) => Fault::Generator { reason },
+            Failure::Lost(reason) => Fault::Lost { reason },
         }
     }
 }
@@ -273,12 +274,6 @@ impl Report {
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
         Some((read(&bytes[..end])?, &bytes[end + 1..]))
     }
-}
-
-/// The failure of a trial that may succeed when it is repeated: its text begins with `generator
-/// lost: `, which no other does.
-pub fn lost(reason: &str) -> Failure {
-    Failure::Ourselves(format!("generator lost: {reason}"))
 }
 
 /// A message as bytes.
@@ -314,6 +309,10 @@ mod tests {
         let text = lacks.failure("agent 1 (a)").to_string();
         assert_eq!(text, "agent 1 (a): no descriptors");
         let stopped = Fault::Lost { reason: "stopped".to_owned() };
-        assert_eq!(stopped.failure("agent 1 (a)"), lost("agent 1 (a): stopped"));
+        let lost = stopped.failure("agent 1 (a)");
+        assert_eq!(lost, Failure::Lost("agent 1 (a): stopped".to_owned()));
+        assert_eq!(lost.to_string(), "generator lost: agent 1 (a): stopped");
+        let again = Fault::Lost { reason: "agent 1 (a): stopped".to_owned() };
+        assert_eq!(Fault::from(lost), again, "a loss is a loss on the next host too");
     }
 }

@@ -32,7 +32,7 @@ use crate::bus::{Bus, lock};
 use crate::error::FleetError;
 use crate::fresh_name::fresh_name;
 use crate::hash::Hash;
-use crate::messages::{State, What, lost, read, written};
+use crate::messages::{State, What, read, written};
 use crate::order::{Order, Secrets};
 use crate::{monotonic, subjects};
 use events::Event;
@@ -165,10 +165,10 @@ impl Fleet {
     /// it. A stop also ends the wait for agents before the trial.
     ///
     /// # Errors
-    /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost, in a text that
-    /// begins with `generator lost: `, or refuses its part, with its own reason. There is never a
-    /// result from fewer shards. The agents are free for the next attempt, for which a lost agent
-    /// may be replaced by one of the same rank.
+    /// The first failure of a shard; [`Failure::Lost`] if an agent is lost or is missing;
+    /// [`Failure::Ourselves`] if one refuses its part, with its own reason. There is never a result
+    /// from fewer shards. The agents are free for the next attempt, for which a lost agent may be
+    /// replaced by one of the same rank.
     pub fn run(
         &self,
         order: &Order,
@@ -183,7 +183,7 @@ impl Fleet {
         stopper(stopping.stopper());
         self.fill_gaps(&|_| {}, &|| stopping.level() > 0).map_err(|error| match error {
             FleetError::Stopped => ourselves(error),
-            error => lost(&error.to_string()),
+            error => Failure::Lost(error.to_string()),
         })?;
         let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
         let placed = placed(&hands, order.shards).map_err(ourselves)?;

@@ -18,7 +18,7 @@ use super::stopping::Stopping;
 use super::sums::Sums;
 use super::trial_clocks::TrialClocks;
 use crate::bus::{Bus, publish};
-use crate::messages::{Answer, Fault, Report, Start, State, Take, What, lost, written};
+use crate::messages::{Answer, Fault, Report, Start, State, Take, What, written};
 use crate::order::{Order, Part, Secrets};
 use crate::{monotonic, subjects};
 
@@ -154,7 +154,7 @@ impl<'f> TrialRun<'f> {
         let (states, lost) = match self.failing {
             None => (Ok(self.sums.states().to_vec()), Vec::new()),
             Some(failing) => {
-                let unknown = || lost("an agent gave up without a reason");
+                let unknown = || Failure::Lost("an agent gave up without a reason".to_owned());
                 (Err(failing.failure.unwrap_or_else(unknown)), failing.lost)
             }
         };
@@ -193,7 +193,7 @@ impl<'f> TrialRun<'f> {
                 let name = self.name(rank);
                 self.fail(match why {
                     NotDone::Refused(reason) => Failure::Ourselves(format!("{name}: {reason}")),
-                    NotDone::Lost(reason) => lost(&format!("{name}: {reason}")),
+                    NotDone::Lost(reason) => Failure::Lost(format!("{name}: {reason}")),
                 });
             }
             Event::Named(Replied { turn, rank, reply }) if turn == self.turn => {
@@ -271,7 +271,7 @@ impl<'f> TrialRun<'f> {
         {
             let late = late.iter().map(|rank| self.name(*rank)).collect::<Vec<_>>().join(", ");
             let text = format!("the start was called off: {late} did not acknowledge it in time");
-            self.fail(lost(&text));
+            self.fail(Failure::Lost(text));
         }
     }
 
@@ -298,7 +298,7 @@ impl<'f> TrialRun<'f> {
                     true => format!("did not answer for {seconds} s"),
                     false => "was released, or was cut off for too long".to_owned(),
                 };
-                self.fail(lost(&format!("{} {why}", hand.name())));
+                self.fail(Failure::Lost(format!("{} {why}", hand.name())));
                 self.note_lost(hand.rank);
             }
         }
@@ -362,7 +362,7 @@ impl<'f> TrialRun<'f> {
             return;
         }
         let name = self.name(rank);
-        self.fail(lost(&format!("the start was called off: {name}: {reason}")));
+        self.fail(Failure::Lost(format!("the start was called off: {name}: {reason}")));
     }
 
     fn name_start(&mut self) {

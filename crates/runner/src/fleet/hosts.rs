@@ -129,8 +129,8 @@ impl Hosts {
     /// Lets the agents generate the load of a trial.
     ///
     /// # Errors
-    /// The first failure of a shard; [`Failure::Ourselves`] if an agent was lost or refuses its
-    /// part.
+    /// The first failure of a shard; [`Failure::Lost`] if an agent was lost or is missing;
+    /// [`Failure::Ourselves`] if one refuses its part.
     pub fn generate(
         &self,
         work: &Work<'_>,

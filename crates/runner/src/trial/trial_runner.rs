@@ -13,7 +13,6 @@ use weigh_testbed::pinning::{CoreSet, Pinning};
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
 use crate::fleet::hosts::Hosts;
-use crate::fleet::lost;
 use crate::interrupts::Interrupts;
 use crate::run::baseline::Bench;
 use crate::run::experiment::Experiment;
@@ -93,7 +92,7 @@ impl TrialRunner<'_> {
             let done = self.attempt(case, trial.clone(), targets, shows_session, chronicle);
             let Err(stop) = &done else { return done };
             let is_over = retries == 0 || self.interrupts.exit().is_some();
-            if is_over || !lost::is_worth_repeating(stop) {
+            if is_over || !stop.is_generator_lost() {
                 return done;
             }
             retries -= 1;
