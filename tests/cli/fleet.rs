@@ -1,7 +1,7 @@
 //! Load from several processes: agents of the built program meet on a real NATS server, and load
 //! servers that are given by URL.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -42,6 +42,24 @@ impl Bus {
             url.is_some()
         });
         Some(Bus { child, url: url.expect("it is known") })
+    }
+
+    /// Number of objects in the store of the fleet `default`, as the server lists them.
+    fn objects(&self) -> usize {
+        let address = self.url.trim_start_matches("nats://");
+        let mut bus = std::net::TcpStream::connect(address).expect("a connection");
+        let filter = "{\"subjects_filter\":\"$O.weigh_default.M.>\"}";
+        let ask = format!(
+            "CONNECT {{\"verbose\":false}}\r\nSUB raw 1\r\nPUB $JS.API.STREAM.INFO.OBJ_weigh_default \
+             raw {}\r\n{filter}\r\n",
+            filter.len()
+        );
+        bus.write_all(ask.as_bytes()).expect("it asks");
+        let mut lines = BufReader::new(bus).lines().map_while(Result::ok);
+        lines.find(|line| line.starts_with("MSG raw")).expect("an answer");
+        let answer: Value = serde_json::from_str(&lines.next().expect("its body")).expect("JSON");
+        assert!(answer["state"].is_object(), "{answer}");
+        answer["state"]["subjects"].as_object().map_or(0, |subjects| subjects.len())
     }
 }
 
@@ -305,24 +323,72 @@ fn ctrl_c_ends_the_trial_on_all_agents_and_a_resumed_run_is_whole() {
     assert_eq!(of_kind(&place, "fleet_placed").len(), 2);
 }
 
-/// Agents end the trial of a coordinator that is gone, and obey the next one.
+/// The agents finish the trial of a coordinator that is gone, and the resumed run takes it.
 #[test]
-fn a_killed_coordinator_leaves_free_agents_and_a_run_that_can_be_resumed() {
+fn a_trial_that_agents_finished_without_their_coordinator_is_taken() {
     let place = Place::new("fleet-coordinator");
     let Some((bus, _agents)) = fleet(&place, 2) else { return };
-    let server = Server::start(&place, &["tcp"]);
+    let server = Server::start(&place, &["mqtt"]);
     let words = ["compare", &server.url, "--fleet", &bus.url, "--agents", "2", "--reps", "2"];
-    let load = ["-R", "300/s", "-d", "2s", "--warmup", "0s", "-c", "4"];
+    let load = ["-R", "300/s", "-d", "3s", "--warmup", "0s", "-c", "4", "--qos", "1"];
+    let child = place.spawn(&[&words[..], &load].concat());
+    until("a load", || !place.runs().is_empty() && place.intervals() > 2);
+    signal("KILL", child.id());
+    wait(child);
+    let [begun] = &of_kind(&place, "trial_started")[..] else { panic!("one trial has begun") };
+    assert_eq!(begun["attempt"], 1);
+    let resumed = ["run", "--resume", "latest", "--fleet", &bus.url, "--agents", "2"];
+    place.weigh(&resumed).with(0).saying(&["the agents finished it without this program"]);
+    // The first trial has not begun again, and is whole.
+    let finished = of_kind(&place, "trial_finished");
+    assert_eq!((of_kind(&place, "trial_started").len(), finished.len()), (2, 2));
+    assert_eq!(finished[0]["trial"], begun["trial"]);
+    for own in &finished {
+        let ledger = &own["ledger"];
+        let sent = ledger["sent"].as_u64().expect("a count");
+        assert!(sent > 800 && ledger["scheduled"] == sent, "{ledger}");
+        assert_eq!(
+            (&ledger["acknowledged"], &ledger["lost"]),
+            (&sent.into(), &0.into()),
+            "{ledger}"
+        );
+        assert!(own["metrics"]["response_time_ns.p50"].as_f64() > Some(0.0), "{own}");
+    }
+    // Its target was not observed, and that is said.
+    let names = finished[0]["metrics"].as_object().expect("figures");
+    assert!(!names.keys().any(|name| name.starts_with("target_")), "{names:?}");
+    let codes = |own: &Value| own["doubts"].to_string();
+    assert!(codes(&finished[0]).contains("taken-over"), "{}", finished[0]);
+    assert!(!codes(&finished[1]).contains("taken-over"), "{}", finished[1]);
+    let summary = place.summary();
+    let cell = &cells(&summary)[0];
+    assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&2.into(), Some(0)));
+    assert_eq!(of_kind(&place, "fleet_ran").len(), 2);
+    assert_eq!(bus.objects(), 0, "nothing is left in the object store");
+    assert!(place.processes().iter().filter(|(_, line)| line.contains(" agent ")).count() == 2);
+}
+
+/// A server that the killed program had started ended with it: its trial is repeated.
+#[test]
+fn a_trial_whose_target_died_with_the_coordinator_is_repeated() {
+    let place = Place::new("fleet-managed");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let words = ["compare", "tcp", "--fleet", &bus.url, "--agents", "2", "--reps", "1"];
+    let load = ["-R", "300/s", "-d", "3s", "--warmup", "0s", "-c", "4"];
     let child = place.spawn(&[&words[..], &load].concat());
     until("a load", || !place.runs().is_empty() && place.intervals() > 2);
     signal("KILL", child.id());
     wait(child);
     let resumed = ["run", "--resume", "latest", "--fleet", &bus.url, "--agents", "2"];
     place.weigh(&resumed).with(0);
+    let started = of_kind(&place, "trial_started");
+    let attempts: Vec<&Value> = started.iter().map(|own| &own["attempt"]).collect();
+    assert_eq!(attempts, [1, 2]);
     let summary = place.summary();
     let cell = &cells(&summary)[0];
-    assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&2.into(), Some(0)));
-    assert!(place.processes().iter().filter(|(_, line)| line.contains(" agent ")).count() == 2);
+    assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&1.into(), Some(0)));
+    assert!(!warnings(cell).contains(&"taken-over"), "{cell}");
+    assert_eq!(bus.objects(), 0, "nothing is left in the object store");
 }
 
 #[test]

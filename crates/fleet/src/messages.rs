@@ -9,6 +9,7 @@ use weigh_engine::job::Failure;
 use crate::facts::AgentFacts;
 use crate::hash::Hash;
 use crate::order::Part;
+use crate::stored_part::KnownClock;
 
 /// A request of a coordinator to one agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub enum What {
     /// To say whether it can start at this moment.
     Name(Start),
     /// To start then, because all can.
-    Confirm(Start),
+    Confirm(Confirm),
     /// To forget a trial, and to give it up if it still runs.
     End {
         /// The trial.
@@ -73,6 +74,15 @@ pub struct Start {
     pub start_ns: u64,
 }
 
+/// A start that all agents can keep.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confirm {
+    /// The start.
+    pub start: Start,
+    /// What is known of the agent's clock then.
+    pub clock: KnownClock,
+}
+
 /// An agent's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,6 +119,8 @@ pub struct State {
     pub stop_level: u8,
     /// True once the trial has failed there.
     pub has_failed: bool,
+    /// True once it takes its coordinator for gone.
+    pub is_alone: bool,
     /// Why, if it is the one that failed.
     pub fault: Option<Fault>,
     /// True while an observer there needs the connections.

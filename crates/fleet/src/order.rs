@@ -34,6 +34,25 @@ pub struct Order {
     pub tls: Option<Authority>,
 }
 
+/// One attempt at a trial of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The run's id.
+    pub run: String,
+    /// The trial's id.
+    pub trial: String,
+    /// Number of the attempt, from 1.
+    pub number: u32,
+}
+
+impl Order {
+    /// The attempt that this order is for.
+    pub fn attempt(&self) -> Attempt {
+        let (run, trial) = (self.run.clone(), self.trial.id.clone());
+        Attempt { run, trial, number: self.attempt }
+    }
+}
+
 /// Address of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {

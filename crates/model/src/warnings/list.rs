@@ -84,6 +84,16 @@ warnings! {
         "keep each message on one host (--topology pairs, -y as many as -c), or use figures of one \
          clock: response and service time"
         "methodology.md#6-the-rules-l01-to-l20";
+    TakenOver(agents: u64) "taken-over" Warning
+        [
+            "the program that ran this trial was killed, and {} agent{} finished it",
+            agents,
+            if *agents == 1 { "" } else { "s" }
+        ]
+        "processor time and memory of the target were not observed, intervals of the rest of the \
+         trial are missing, and times from one host to another are not reported"
+        "read the ledger and the times of one clock; for the rest start a new run"
+        "guide/fleet.md";
     QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Warning
         ["{}: {} and all higher quantiles are in the lost share: infinite", time, quantile]
         "percentiles of delivered messages alone would be too optimistic"

@@ -1,16 +1,16 @@
 //! The agents of a run: gathered before it begins, and asked to generate the load of each trial.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weigh_engine::generator::TrialObserver;
-use weigh_engine::job::Failure;
+use weigh_engine::job::{Failure, Job};
 use weigh_engine::outcome::{Outcome, ShardOutcome};
 use weigh_engine::send_lags::SendLags;
 use weigh_fleet::{
-    Authority, BusOptions, Fleet, FleetError, FleetOptions, FleetOutcome, HostPart, Member, Order,
-    Secrets, Target,
+    Attempt, Authority, BusOptions, Fleet, FleetError, FleetOptions, FleetOutcome, HostPart,
+    Member, Order, Secrets, Target,
 };
 use weigh_model::fleet::{FleetHost, FleetPlaced, FleetRan, HostRan};
 use weigh_model::{Load, Trial, tls};
@@ -29,6 +29,8 @@ pub struct Hosts {
     fleet: Fleet,
     request: FleetRequest,
     version: String,
+    /// What agents found in the trial that is being taken over.
+    found: Mutex<Option<FleetOutcome>>,
 }
 
 impl Hosts {
@@ -50,7 +52,7 @@ impl Hosts {
             version: version.clone(),
         };
         let fleet = Fleet::gather(&options, &|text| watcher.say(text)).map_err(stop)?;
-        Ok(Hosts { fleet, request: request.clone(), version })
+        Ok(Hosts { fleet, request: request.clone(), version, found: Mutex::default() })
     }
 
     /// Number of repetitions of a trial in which an agent was lost.
@@ -142,14 +144,34 @@ impl Hosts {
         let mut arm = |stop: Box<dyn Fn() + Send + Sync>| work.interrupts.arm(stop);
         let done = self.fleet.run(&order, secrets.as_ref(), work.epoch_ns, observer, &mut arm);
         work.interrupts.disarm();
-        let FleetOutcome { shards, hosts, start_skew_bound_ns } = done?;
-        let records: Vec<Part> = hosts.iter().map(|host| Part::of(host, &shards)).collect();
-        let (load, confirms) = (job.load(), job.dial.confirms);
-        let outcome = Outcome::merge(shards, load, confirms, job.composer.is_marked());
-        let hosts = hosts.iter().zip(records).map(|(host, part)| ran(host, &part, &outcome, load));
-        let hosts = hosts.collect();
-        let ran = FleetRan { trial: job.trial.id.clone(), start_skew_bound_ns, hosts };
-        Ok(Generated { outcome, hosts: Some(ran) })
+        Ok(generated(done?, job))
+    }
+
+    /// Takes over what agents stored in an attempt at a trial of a program that was killed, which
+    /// they have finished; the attempt by its number, and the number of shards. The caller knows
+    /// that the target outlived that program.
+    ///
+    /// # Errors
+    /// What is missing: then the trial is to be repeated, and nothing of the attempt is left.
+    pub fn take_over(&self, run: &str, trial: &str, at: (u32, u32)) -> Result<(), String> {
+        let outcome = self.fleet.take_over(&attempt(run, trial, at.0), at.1)?;
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        Ok(())
+    }
+
+    /// Removes what agents stored in an attempt at a trial of a program that was killed.
+    pub fn discard(&self, run: &str, trial: &str, at: (u32, u32)) {
+        self.fleet.discard(&attempt(run, trial, at.0), at.1);
+    }
+
+    /// The load of the trial that was taken over last.
+    ///
+    /// # Errors
+    /// [`Failure::Ourselves`] if none was.
+    pub fn taken_over(&self, work: &Work<'_>) -> Result<Generated, Failure> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let none = || Failure::Ourselves("no trial was taken over".to_owned());
+        Ok(generated(found.ok_or_else(none)?, work.job))
     }
 
     /// The trial as agents get it: without secrets, its files by hash.
@@ -184,6 +206,22 @@ impl Hosts {
             trial,
         })
     }
+}
+
+fn attempt(run: &str, trial: &str, number: u32) -> Attempt {
+    Attempt { run: run.to_owned(), trial: trial.to_owned(), number }
+}
+
+/// What all shards found, as one.
+fn generated(found: FleetOutcome, job: &Job) -> Generated {
+    let FleetOutcome { shards, hosts, start_skew_bound_ns } = found;
+    let records: Vec<Part> = hosts.iter().map(|host| Part::of(host, &shards)).collect();
+    let (load, confirms) = (job.load(), job.dial.confirms);
+    let outcome = Outcome::merge(shards, load, confirms, job.composer.is_marked());
+    let hosts = hosts.iter().zip(records).map(|(host, part)| ran(host, &part, &outcome, load));
+    let hosts = hosts.collect();
+    let ran = FleetRan { trial: job.trial.id.clone(), start_skew_bound_ns, hosts };
+    Generated { outcome, hosts: Some(ran) }
 }
 
 /// The options of the bus for the crate that speaks to it.

@@ -242,6 +242,7 @@ fn generate(
     let observer: Arc<dyn TrialObserver> = Arc::clone(watch) as Arc<dyn TrialObserver>;
     let fleet = trial.options.fleet;
     let place = match fleet {
+        Some(part) if part.is_taken_over => LoadPlace::TakenOver(part.hosts),
         Some(part) => LoadPlace::Fleet(part.hosts),
         None => LoadPlace::Here(trial.lease.target.scene.as_ref()),
     };
