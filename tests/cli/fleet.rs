@@ -1,7 +1,7 @@
 //! Load from several processes: agents of the built program meet on a real NATS server, and load
 //! servers that are given by URL.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -21,6 +21,11 @@ struct Bus {
 impl Bus {
     /// `None`, and said, if there is no NATS server.
     fn start(place: &Place) -> Option<Bus> {
+        Bus::with(place, "")
+    }
+
+    /// A bus with these lines in its configuration.
+    fn with(place: &Place, lines: &str) -> Option<Bus> {
         if !has("nats-server") {
             return None;
         }
@@ -29,7 +34,9 @@ impl Bus {
         let shown = folder.display().to_string();
         let mut server = Command::new("nats-server");
         server.env("PATH", std::env::var("PATH").unwrap_or_default() + ":/usr/sbin");
-        server.args(["-js", "-a", "127.0.0.1", "-p", "-1", "-sd", &shown]);
+        let text = format!("listen: 127.0.0.1:-1\n{lines}\n");
+        std::fs::write(folder.join("nats.conf"), text).expect("a configuration");
+        server.args(["-js", "-sd", &shown, "-c", &format!("{shown}/nats.conf")]);
         server.args(["--ports_file_dir", &shown]).stdin(Stdio::null());
         server.stdout(Stdio::null()).stderr(Stdio::null());
         let child = server.spawn().expect("nats-server starts");
@@ -218,6 +225,22 @@ fn a_time_between_two_hosts_carries_the_bound_of_their_clocks() {
     }
 }
 
+/// The error of the clocks is known after the trial only, and intervals are written before.
+#[test]
+fn intervals_have_no_times_between_two_hosts() {
+    for (qos, has_times) in [("0", false), ("1", true)] {
+        let place = Place::new(&format!("fleet-intervals-{qos}"));
+        let Some((bus, _agents)) = fleet(&place, 2) else { return };
+        let words = ["mqtt", "--fleet", &bus.url, "--agents", "2", "--topology", "fan-in"];
+        let load = ["--pattern", "deliver", "--qos", qos, "-R", "400/s", "-n", "400", "-c", "4"];
+        place.compare(&[&words[..], &load, &["--reps", "1"]].concat()).with(0);
+        let intervals = of_kind(&place, "interval");
+        assert!(!intervals.is_empty());
+        let mut times = intervals.iter().filter_map(|own| own.get("response_time_ns_p50"));
+        assert_eq!(times.next().is_some(), has_times, "QoS {qos}");
+    }
+}
+
 /// The script makes four networks and four clocks, hours apart, and measures Mosquitto and the
 /// reference broker in one run.
 #[test]
@@ -402,6 +425,92 @@ fn an_agent_refuses_a_target_that_it_may_not_load() {
     assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
 }
 
+/// An HTTP server that answers each request with the header, and no other.
+fn demanding(header: &'static str) -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let (mut seen, mut answered) = (Vec::new(), 0);
+                let mut chunk = [0; 4096];
+                while let Ok(length) = stream.read(&mut chunk) {
+                    if length == 0 {
+                        break;
+                    }
+                    seen.extend_from_slice(&chunk[..length]);
+                    let text = String::from_utf8_lossy(&seen).to_lowercase();
+                    let asked = text.matches(header).count();
+                    for _ in answered..asked {
+                        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
+                    }
+                    answered = asked;
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Agents get it by request and reply, and it is not recorded.
+#[test]
+fn a_secret_header_reaches_the_agents_and_nothing_else() {
+    let place = Place::new("fleet-secret");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let url = format!("http://{}/", demanding("x-token: hush-4711\r\n"));
+    let words = [&*url, "--fleet", &bus.url, "--agents", "2", "--reps", "1", "-c", "4"];
+    let load = ["-R", "100/s", "-n", "100", "--secret-header", "X-Token: hush-4711"];
+    place.compare(&[&words[..], &load].concat()).with(0);
+    let summary = place.summary();
+    let ledger = &cells(&summary)[0]["ledger"];
+    assert_eq!((&ledger["sent"], &ledger["acknowledged"]), (&100.into(), &100.into()), "{ledger}");
+    let kept = Command::new("grep").args(["-rl", "hush-4711"]).arg(place.folder()).output();
+    let kept = String::from_utf8_lossy(&kept.expect("grep runs").stdout).into_owned();
+    assert_eq!(kept, "", "neither the record nor the bus keeps it");
+    drop(bus);
+}
+
+#[test]
+fn a_wrong_token_is_named_and_an_agent_may_come_late() {
+    let place = Place::new("fleet-token");
+    let Some(bus) = Bus::with(&place, "authorization { token: \"right\" }") else { return };
+    let may_load = ["--may-load", "127.0.0.1:*"];
+    let wrong = bus.url.replace("://", "://wrong@");
+    let agent = ["agent", "--bus", &wrong];
+    place.weigh(&[&agent[..], &may_load].concat()).with(5).saying(&["refuses the credentials"]);
+    let words = ["tcp", "--agents", "2", "--reps", "1", "-n", "100", "-R", "200/s", "-c", "4"];
+    place
+        .compare(&[&words[..], &["--fleet", &wrong]].concat())
+        .with(5)
+        .saying(&["refuses the credentials", "help: "]);
+    assert!(place.runs().is_empty());
+    let right = Bus { url: bus.url.replace("://", "://right@"), ..bus };
+    let _first = Agent::start(&place, &right, 0, "127.0.0.1:*");
+    let started = [&["compare"], &words[..], &["--fleet", &right.url]].concat();
+    let child = place.spawn(&started);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let _late = Agent::start(&place, &right, 1, "127.0.0.1:*");
+    wait(child).with(0).saying(&["1 of 2 agents are there; waiting for rank 1"]);
+    let summary = place.summary();
+    let ledger = &cells(&summary)[0]["ledger"];
+    assert_eq!((&ledger["sent"], &ledger["lost"]), (&100.into(), &0.into()), "{ledger}");
+}
+
+#[test]
+fn a_full_object_store_is_named() {
+    let place = Place::new("fleet-full");
+    let lines = "jetstream { max_file_store: 300KB }";
+    let Some(bus) = Bus::with(&place, lines) else { return };
+    let _agent = Agent::start(&place, &bus, 0, "127.0.0.1:*");
+    place.write("large.bin", &"weigh".repeat(200_000));
+    let words = ["http", "--fleet", &bus.url, "--agents", "1", "--reps", "1", "-n", "10"];
+    place
+        .compare(&[&words[..], &["--body", "large.bin"]].concat())
+        .with(5)
+        .saying(&["the object store of the bus is full", "help: raise max_file_store"]);
+    assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
+}
+
 #[test]
 fn missing_agents_are_named_and_nothing_is_started() {
     let place = Place::new("fleet-missing");
@@ -425,6 +534,10 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_starts() {
     ] {
         place.compare(&[words, &fleet].concat()).with(2).saying(&[problem, fix]);
     }
+    let dry = ["limit", "mqtt", "--relay", "--dry"];
+    place.weigh(&[&dry[..], &fleet].concat()).with(2).saying(&["leave --relay out"]);
+    let few = ["limit", "mqtt", "--dry", "--shards", "1"];
+    place.weigh(&[&few[..], &fleet].concat()).with(2).saying(&["type --shards 2"]);
     place.compare(&["tcp", "--agents", "2"]).with(2).saying(&["--fleet"]);
     assert!(place.runs().is_empty());
 }

@@ -1,5 +1,6 @@
 //! What the coordinator asks of an agent: a trial, and which of its shards to run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -87,6 +88,8 @@ pub struct Secrets {
     pub certificate_pem: String,
     /// Its private key in PEM.
     pub key_pem: String,
+    /// Settings of the protocol that are never recorded or shown, such as headers with tokens.
+    pub settings: BTreeMap<String, String>,
 }
 
 /// The part of a trial that one agent runs.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
-use super::Item;
+use super::item::Item;
 
 /// What the bus does to messages.
 #[derive(Clone, Debug, Default)]
@@ -50,16 +50,11 @@ impl Bus {
         self.random.below(most)
     }
 
-    /// This happens then.
+    /// This happens then. That an agent has not answered to a start happens only if it has not.
     pub fn later(&mut self, at: u64, rank: u32, item: Item) {
         self.number += 1;
         self.heap.push(Reverse((at, self.number)));
         self.items.insert(self.number, (rank, item));
-    }
-
-    /// This happens then, unless the agent has answered to a start by then.
-    pub fn unless_answered(&mut self, at: u64, rank: u32, item: Item) {
-        self.later(at, rank, item);
     }
 
     /// Sends a message to or from an agent.
@@ -67,7 +62,7 @@ impl Bus {
         self.sent += 1;
         let is_cut = self.weather.cut.as_ref().is_some_and(|cut| cut.contains(&now));
         let is_request = matches!(item, Item::Named(_) | Item::Confirmed(_));
-        if (is_cut && rank % 3 == 0) || (is_request && self.weather.is_deaf == Some(rank)) {
+        if (is_cut && rank.is_multiple_of(3)) || (is_request && self.weather.is_deaf == Some(rank)) {
             return;
         }
         if matches!(item, Item::NameAnswered(_)) {

@@ -7,6 +7,7 @@
 
 mod agent;
 mod bus;
+mod item;
 mod tests;
 
 use std::rc::Rc;
@@ -22,28 +23,10 @@ use crate::coordinator::control::{Control, Sighting};
 use crate::coordinator::placement;
 use crate::coordinator::trial_clocks::{Clocked, TrialClocks, skew_bound};
 use crate::facts::AgentFacts;
-use crate::messages::{Answer, Start, State, Whole, written};
+use crate::messages::{Answer, Start, State, written};
 use agent::Agent;
 use bus::{Bus, Weather};
-
-/// Something that happens to one agent, or to the coordinator because of one.
-#[derive(Clone)]
-enum Item {
-    /// The agent looks around.
-    Look,
-    /// The coordinator asks for the clock; the question arrives; the answer arrives.
-    AskClock(u64),
-    ClockAsked(i64),
-    ClockAnswered(Exchange),
-    /// The state of all arrives at the agent, and that of the agent at the coordinator.
-    Whole(Rc<Whole>),
-    State(Box<State>),
-    /// A start is named or confirmed, and the agent answers.
-    Named(Start),
-    Confirmed(Start),
-    NameAnswered(Result<Answer, String>),
-    ConfirmAnswered(Result<Answer, String>),
-}
+use item::Item;
 
 /// A trial to simulate.
 #[derive(Clone)]
@@ -260,7 +243,7 @@ impl World {
                     self.bus.send(self.now, rank, Item::Named(start));
                     let silent = Item::NameAnswered(Err("it did not answer".to_owned()));
                     let patience = self.control.patience().as_nanos() as u64;
-                    self.bus.unless_answered(self.now + patience, rank, silent);
+                    self.bus.later(self.now + patience, rank, silent);
                 }
             }
         }

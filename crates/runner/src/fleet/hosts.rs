@@ -16,6 +16,7 @@ use weigh_model::fleet::{FleetHost, FleetPlaced, FleetRan, HostRan};
 use weigh_model::{Load, Trial, tls};
 
 use crate::case::Case;
+use crate::case::lanes::is_secret;
 use crate::exit::{Exit, Stop};
 use crate::fleet::request::{BusChoice, FleetRequest};
 use crate::fleet::work::{Generated, Work};
@@ -89,10 +90,12 @@ impl Hosts {
             let settings = &case.lane.settings;
             case.lane.credentials().is_some()
                 || (tls::is_on(settings) && !settings.text("tls_key").is_empty())
+                || settings.0.iter().any(|(key, value)| is_given_secret(key, value))
         };
         match cases.iter().find(has_secrets) {
             Some(case) if !self.fleet.bus().is_private() => Err(Stop::usage(format!(
-                "--fleet: {} has a password or a key, which others could read on the bus\nhelp: \
+                "--fleet: {} has a password, a key or a secret setting, which others could read on \
+                 the bus\nhelp: \
                  give the bus TLS and type --fleet tls://HOST:PORT --fleet-ca FILE",
                 case.title()
             ))),
@@ -183,6 +186,7 @@ impl Hosts {
         let endpoint = job.trial.endpoint.as_ref();
         let endpoint = endpoint.ok_or_else(|| Failure::Ourselves("no endpoint".to_owned()))?;
         let mut trial = job.trial.clone();
+        trial.settings.0.retain(|key, value| !is_given_secret(key, value));
         if work.authority.is_some() && trial.settings.text("tls_name").is_empty() {
             // The name in certificates that are made for a run.
             trial.settings.0.insert("tls_name".to_owned(), "localhost".to_owned());
@@ -277,7 +281,14 @@ fn secrets(trial: &Trial) -> Result<Option<Secrets>, Failure> {
         secrets.certificate_pem = read(Path::new(certificate))?;
         secrets.key_pem = read(Path::new(settings.text("tls_key")))?;
     }
+    let own = settings.0.iter().filter(|(key, value)| is_given_secret(key, value));
+    secrets.settings = own.map(|(key, value)| (key.clone(), value.clone())).collect();
     Ok((secrets != Secrets::default()).then_some(secrets))
+}
+
+/// True for a secret setting that has a value.
+fn is_given_secret(key: &str, value: &str) -> bool {
+    !value.is_empty() && is_secret(key, value)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -343,3 +354,33 @@ const DEFAULT_NAME: &str = "default";
 
 /// Fewest messages that have a 99 % quantile.
 const LAGS_MIN: u64 = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_fleet_lacks_has_the_code_of_a_generator() {
+        let text = || "agent a is of version 2, this is 1".to_owned();
+        for error in
+            [FleetError::Agents(text()), FleetError::Bus(text()), FleetError::Store(text())]
+        {
+            assert_eq!(stop(error).exit(), Exit::Generator);
+        }
+        assert_eq!(stop(FleetError::Options(text())).exit(), Exit::Usage);
+        assert_eq!(stop(FleetError::Stopped).exit(), Exit::Interrupted);
+    }
+
+    #[test]
+    fn only_secrets_with_a_value_are_sent_apart() {
+        for (key, value, is_apart) in [
+            ("broker_password", "", false),
+            ("broker_password", "x", true),
+            ("secret_headers", "X-Token: x", true),
+            ("headers", "Accept: x", false),
+            ("headers", "Authorization: Bearer x", true),
+        ] {
+            assert_eq!(is_given_secret(key, value), is_apart, "{key}={value}");
+        }
+    }
+}
