@@ -473,7 +473,7 @@ fn a_secret_header_reaches_the_agents_and_nothing_else() {
 #[test]
 fn a_wrong_token_is_named_and_an_agent_may_come_late() {
     let place = Place::new("fleet-token");
-    let Some(bus) = Bus::with(&place, "authorization { token: \"right\" }") else { return };
+    let Some(mut bus) = Bus::with(&place, "authorization { token: \"right\" }") else { return };
     let may_load = ["--may-load", "127.0.0.1:*"];
     let wrong = bus.url.replace("://", "://wrong@");
     let agent = ["agent", "--bus", &wrong];
@@ -484,12 +484,12 @@ fn a_wrong_token_is_named_and_an_agent_may_come_late() {
         .with(5)
         .saying(&["refuses the credentials", "help: "]);
     assert!(place.runs().is_empty());
-    let right = Bus { url: bus.url.replace("://", "://right@"), ..bus };
-    let _first = Agent::start(&place, &right, 0, "127.0.0.1:*");
-    let started = [&["compare"], &words[..], &["--fleet", &right.url]].concat();
+    bus.url = bus.url.replace("://", "://right@");
+    let _first = Agent::start(&place, &bus, 0, "127.0.0.1:*");
+    let started = [&["compare"], &words[..], &["--fleet", &bus.url]].concat();
     let child = place.spawn(&started);
     std::thread::sleep(std::time::Duration::from_secs(1));
-    let _late = Agent::start(&place, &right, 1, "127.0.0.1:*");
+    let _late = Agent::start(&place, &bus, 1, "127.0.0.1:*");
     wait(child).with(0).saying(&["1 of 2 agents are there; waiting for rank 1"]);
     let summary = place.summary();
     let ledger = &cells(&summary)[0]["ledger"];

@@ -62,7 +62,8 @@ impl Bus {
         self.sent += 1;
         let is_cut = self.weather.cut.as_ref().is_some_and(|cut| cut.contains(&now));
         let is_request = matches!(item, Item::Named(_) | Item::Confirmed(_));
-        if (is_cut && rank.is_multiple_of(3)) || (is_request && self.weather.is_deaf == Some(rank)) {
+        if (is_cut && rank.is_multiple_of(3)) || (is_request && self.weather.is_deaf == Some(rank))
+        {
             return;
         }
         if matches!(item, Item::NameAnswered(_)) {

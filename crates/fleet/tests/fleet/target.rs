@@ -140,6 +140,7 @@ impl Server for Keeping {
     }
 
     fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
+        self.rest.remove(&connection);
         self.inner.closed(connection, now, out);
     }
 
