@@ -233,7 +233,7 @@ fn intervals_have_no_times_between_two_hosts() {
         let Some((bus, _agents)) = fleet(&place, 2) else { return };
         let words = ["mqtt", "--fleet", &bus.url, "--agents", "2", "--topology", "fan-in"];
         let load = ["--pattern", "deliver", "--qos", qos, "-R", "400/s", "-n", "400", "-c", "4"];
-        place.compare(&[&words[..], &load, &["--reps", "1"]].concat()).with(0);
+        place.compare(&[&words[..], &load].concat()).with(0);
         let intervals = of_kind(&place, "interval");
         assert!(!intervals.is_empty());
         let mut times = intervals.iter().filter_map(|own| own.get("response_time_ns_p50"));
@@ -458,7 +458,7 @@ fn a_secret_header_reaches_the_agents_and_nothing_else() {
     let place = Place::new("fleet-secret");
     let Some((bus, _agents)) = fleet(&place, 2) else { return };
     let url = format!("http://{}/", demanding("x-token: hush-4711\r\n"));
-    let words = [&*url, "--fleet", &bus.url, "--agents", "2", "--reps", "1", "-c", "4"];
+    let words = [&*url, "--fleet", &bus.url, "--agents", "2", "-c", "4"];
     let load = ["-R", "100/s", "-n", "100", "--secret-header", "X-Token: hush-4711"];
     place.compare(&[&words[..], &load].concat()).with(0);
     let summary = place.summary();
@@ -478,7 +478,7 @@ fn a_wrong_token_is_named_and_an_agent_may_come_late() {
     let wrong = bus.url.replace("://", "://wrong@");
     let agent = ["agent", "--bus", &wrong];
     place.weigh(&[&agent[..], &may_load].concat()).with(5).saying(&["refuses the credentials"]);
-    let words = ["tcp", "--agents", "2", "--reps", "1", "-n", "100", "-R", "200/s", "-c", "4"];
+    let words = ["tcp", "--agents", "2", "-n", "100", "-R", "200/s", "-c", "4"];
     place
         .compare(&[&words[..], &["--fleet", &wrong]].concat())
         .with(5)
@@ -486,7 +486,7 @@ fn a_wrong_token_is_named_and_an_agent_may_come_late() {
     assert!(place.runs().is_empty());
     bus.url = bus.url.replace("://", "://right@");
     let _first = Agent::start(&place, &bus, 0, "127.0.0.1:*");
-    let started = [&["compare"], &words[..], &["--fleet", &bus.url]].concat();
+    let started = [&["compare"], &words[..], &["--reps", "1", "--fleet", &bus.url]].concat();
     let child = place.spawn(&started);
     std::thread::sleep(std::time::Duration::from_secs(1));
     let _late = Agent::start(&place, &bus, 1, "127.0.0.1:*");
@@ -503,9 +503,9 @@ fn a_full_object_store_is_named() {
     let Some(bus) = Bus::with(&place, lines) else { return };
     let _agent = Agent::start(&place, &bus, 0, "127.0.0.1:*");
     place.write("large.bin", &"weigh".repeat(200_000));
-    let words = ["http", "--fleet", &bus.url, "--agents", "1", "--reps", "1", "-n", "10"];
+    let words = ["http", "--fleet", &bus.url, "--agents", "1", "-n", "10"];
     place
-        .compare(&[&words[..], &["--body", "large.bin"]].concat())
+        .compare(&[&words[..], &["--body", "file:large.bin"]].concat())
         .with(5)
         .saying(&["the object store of the bus is full", "help: raise max_file_store"]);
     assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
