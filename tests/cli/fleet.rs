@@ -57,8 +57,8 @@ impl Bus {
         let mut bus = std::net::TcpStream::connect(address).expect("a connection");
         let filter = "{\"subjects_filter\":\"$O.weigh_default.M.>\"}";
         let ask = format!(
-            "CONNECT {{\"verbose\":false}}\r\nSUB raw 1\r\nPUB $JS.API.STREAM.INFO.OBJ_weigh_default \
-             raw {}\r\n{filter}\r\n",
+            "CONNECT {{\"verbose\":false}}\r\nSUB raw 1\r\n\
+             PUB $JS.API.STREAM.INFO.OBJ_weigh_default raw {}\r\n{filter}\r\n",
             filter.len()
         );
         bus.write_all(ask.as_bytes()).expect("it asks");

@@ -1,4 +1,5 @@
-//! Reads from the object store what agents found: after a trial, or once its coordinator was killed.
+//! Reads from the object store what agents found: after a trial, or once its coordinator was
+//! killed.
 
 use std::ops::Range;
 use std::time::Duration;

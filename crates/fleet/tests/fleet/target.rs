@@ -28,22 +28,12 @@ pub type Messages = BTreeMap<(u32, bool, u64), (Nanos, Vec<u8>)>;
 
 impl Target {
     pub fn start() -> Target {
-        Target::with(|_| false)
-    }
-
-    /// A target behind a fault: it never sees the messages that are `lost`, by their marks.
-    pub fn with(lost: fn(&Mark) -> bool) -> Target {
         let settings = Settings::new("tcp", Tcp.settings(), []).unwrap();
         let Host { transport, make } = Tcp.host(&settings).unwrap();
         let kept: Arc<Mutex<Kept>> = Arc::default();
         let all = Arc::clone(&kept);
         let make = Box::new(move |index| -> Box<dyn Server> {
-            Box::new(Keeping {
-                inner: make(index),
-                kept: Arc::clone(&all),
-                rest: Kept::new(),
-                lost,
-            })
+            Box::new(Keeping { inner: make(index), kept: Arc::clone(&all) })
         });
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let serving = Serving::start(&Host { transport, make }, any, 1).unwrap();
@@ -63,8 +53,8 @@ impl Target {
             while let Some((length, after)) = rest.split_first_chunk::<4>() {
                 let (frame, next) = after.split_at(u32::from_be_bytes(*length) as usize);
                 rest = next;
-                let Some(mark) = mark(frame) else { continue };
-                let body = &frame[5..];
+                let ([0x01..=0x03, ..], body) = frame.split_at(5) else { continue };
+                let Reading::Whole(mark) = Mark::read_any(body) else { panic!("a foreign body") };
                 let at = body.windows(4).position(|bytes| bytes == b"WB1.").unwrap();
                 let mut body = body.to_vec();
                 body.drain(at..at + MARK_BYTES);
@@ -77,42 +67,10 @@ impl Target {
     }
 }
 
-/// The mark of a frame, without its length, if it is a message.
-fn mark(frame: &[u8]) -> Option<Mark> {
-    let ([0x01..=0x03, ..], body) = frame.split_at_checked(5)? else { return None };
-    match Mark::read_any(body) {
-        Reading::Whole(mark) => Some(mark),
-        _ => panic!("a foreign body"),
-    }
-}
-
-/// Keeps what was received, and passes it on but for what is lost.
+/// Passes everything on, and keeps what was received.
 struct Keeping {
     inner: Box<dyn Server>,
     kept: Arc<Mutex<Kept>>,
-    /// Beginnings of frames.
-    rest: Kept,
-    lost: fn(&Mark) -> bool,
-}
-
-impl Keeping {
-    /// The frames that are complete now, but for what is lost.
-    fn passed(&mut self, connection: ConnectionId, input: &[u8]) -> Vec<u8> {
-        let rest = self.rest.entry(connection).or_default();
-        rest.extend_from_slice(input);
-        let (mut passed, mut at) = (Vec::with_capacity(rest.len()), 0);
-        while let Some((length, after)) = rest[at..].split_first_chunk::<4>() {
-            let length = u32::from_be_bytes(*length) as usize;
-            let Some(frame) = after.get(..length) else { break };
-            let end = at + 4 + length;
-            if !mark(frame).is_some_and(|mark| (self.lost)(&mark)) {
-                passed.extend_from_slice(&rest[at..end]);
-            }
-            at = end;
-        }
-        rest.drain(..at);
-        passed
-    }
 }
 
 impl Server for Keeping {
@@ -127,12 +85,10 @@ impl Server for Keeping {
         now: Nanos,
         out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
-        let passed = self.passed(connection, input);
-        let taken = self.inner.receive(connection, &passed, now, out)?;
-        assert_eq!(taken, passed.len(), "frames are complete");
+        let taken = self.inner.receive(connection, input, now, out)?;
         let mut kept = self.kept.lock().unwrap();
-        kept.entry(connection).or_default().extend_from_slice(input);
-        Ok(input.len())
+        kept.entry(connection).or_default().extend_from_slice(&input[..taken]);
+        Ok(taken)
     }
 
     fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
@@ -140,7 +96,6 @@ impl Server for Keeping {
     }
 
     fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        self.rest.remove(&connection);
         self.inner.closed(connection, now, out);
     }
 

@@ -163,8 +163,8 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    /// Takes over a trial that agents of a fleet have finished after the program was killed that ran
-    /// it. True if there is a result; false if the trial is to be run. The target must have
+    /// Takes over a trial that agents of a fleet have finished after the program that ran it was
+    /// killed. True if there is a result; false if the trial is to be run. The target must have
     /// outlived that program: one that it had started ended with it.
     fn take_over(&mut self, (place, name): (usize, &str), trial: &Trial) -> Result<bool, Stop> {
         let experiment = self.scales.experiment;
