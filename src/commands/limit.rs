@@ -113,11 +113,13 @@ impl Limit {
         let largest = |cases: &[Case]| request::largest(cases, &searches);
         self.run_options.announce_search(wanted.len());
         let mut runner = self.run_options.runner(&catalogue)?;
+        let plan = self.run_options.searched(plan)?;
         if self.run_options.is_dry() {
+            runner.check_fleet(&plan, &secrets)?;
             // Nothing is started, so no agent is needed.
             runner.fleet = None;
         }
-        let experiment = runner.search(self.run_options.searched(plan)?, &secrets, largest)?;
+        let experiment = runner.search(plan, &secrets, largest)?;
         if self.run_options.is_dry() {
             let overhead = |case: &Case| overhead::in_search(case, &catalogue);
             let overheads: Vec<Nanos> = experiment.cases.iter().map(overhead).collect();

@@ -1,7 +1,7 @@
 //! Load from several processes: agents of the built program meet on a real NATS server, and load
 //! servers that are given by URL.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -21,6 +21,11 @@ struct Bus {
 impl Bus {
     /// `None`, and said, if there is no NATS server.
     fn start(place: &Place) -> Option<Bus> {
+        Bus::with(place, "")
+    }
+
+    /// A bus with these lines in its configuration.
+    fn with(place: &Place, lines: &str) -> Option<Bus> {
         if !has("nats-server") {
             return None;
         }
@@ -29,7 +34,9 @@ impl Bus {
         let shown = folder.display().to_string();
         let mut server = Command::new("nats-server");
         server.env("PATH", std::env::var("PATH").unwrap_or_default() + ":/usr/sbin");
-        server.args(["-js", "-a", "127.0.0.1", "-p", "-1", "-sd", &shown]);
+        let text = format!("listen: 127.0.0.1:-1\n{lines}\n");
+        std::fs::write(folder.join("nats.conf"), text).expect("a configuration");
+        server.args(["-js", "-sd", &shown, "-c", &format!("{shown}/nats.conf")]);
         server.args(["--ports_file_dir", &shown]).stdin(Stdio::null());
         server.stdout(Stdio::null()).stderr(Stdio::null());
         let child = server.spawn().expect("nats-server starts");
@@ -42,6 +49,24 @@ impl Bus {
             url.is_some()
         });
         Some(Bus { child, url: url.expect("it is known") })
+    }
+
+    /// Number of objects in the store of the fleet `default`, as the server lists them.
+    fn objects(&self) -> usize {
+        let address = self.url.trim_start_matches("nats://");
+        let mut bus = std::net::TcpStream::connect(address).expect("a connection");
+        let filter = "{\"subjects_filter\":\"$O.weigh_default.M.>\"}";
+        let ask = format!(
+            "CONNECT {{\"verbose\":false}}\r\nSUB raw 1\r\n\
+             PUB $JS.API.STREAM.INFO.OBJ_weigh_default raw {}\r\n{filter}\r\n",
+            filter.len()
+        );
+        bus.write_all(ask.as_bytes()).expect("it asks");
+        let mut lines = BufReader::new(bus).lines().map_while(Result::ok);
+        lines.find(|line| line.starts_with("MSG raw")).expect("an answer");
+        let answer: Value = serde_json::from_str(&lines.next().expect("its body")).expect("JSON");
+        assert!(answer["state"].is_object(), "{answer}");
+        answer["state"]["subjects"].as_object().map_or(0, |subjects| subjects.len())
     }
 }
 
@@ -200,6 +225,22 @@ fn a_time_between_two_hosts_carries_the_bound_of_their_clocks() {
     }
 }
 
+/// The error of the clocks is known after the trial only, and intervals are written before.
+#[test]
+fn intervals_have_no_times_between_two_hosts() {
+    for (qos, has_times) in [("0", false), ("1", true)] {
+        let place = Place::new(&format!("fleet-intervals-{qos}"));
+        let Some((bus, _agents)) = fleet(&place, 2) else { return };
+        let words = ["mqtt", "--fleet", &bus.url, "--agents", "2", "--topology", "fan-in"];
+        let load = ["--pattern", "deliver", "--qos", qos, "-R", "400/s", "-n", "400", "-c", "4"];
+        place.compare(&[&words[..], &load].concat()).with(0);
+        let intervals = of_kind(&place, "interval");
+        assert!(!intervals.is_empty());
+        let mut times = intervals.iter().filter_map(|own| own.get("response_time_ns_p50"));
+        assert_eq!(times.next().is_some(), has_times, "QoS {qos}");
+    }
+}
+
 /// The script makes four networks and four clocks, hours apart, and measures Mosquitto and the
 /// reference broker in one run.
 #[test]
@@ -305,24 +346,72 @@ fn ctrl_c_ends_the_trial_on_all_agents_and_a_resumed_run_is_whole() {
     assert_eq!(of_kind(&place, "fleet_placed").len(), 2);
 }
 
-/// Agents end the trial of a coordinator that is gone, and obey the next one.
+/// The agents finish the trial of a coordinator that is gone, and the resumed run takes it.
 #[test]
-fn a_killed_coordinator_leaves_free_agents_and_a_run_that_can_be_resumed() {
+fn a_trial_that_agents_finished_without_their_coordinator_is_taken() {
     let place = Place::new("fleet-coordinator");
     let Some((bus, _agents)) = fleet(&place, 2) else { return };
-    let server = Server::start(&place, &["tcp"]);
+    let server = Server::start(&place, &["mqtt"]);
     let words = ["compare", &server.url, "--fleet", &bus.url, "--agents", "2", "--reps", "2"];
-    let load = ["-R", "300/s", "-d", "2s", "--warmup", "0s", "-c", "4"];
+    let load = ["-R", "300/s", "-d", "3s", "--warmup", "0s", "-c", "4", "--qos", "1"];
+    let child = place.spawn(&[&words[..], &load].concat());
+    until("a load", || !place.runs().is_empty() && place.intervals() > 2);
+    signal("KILL", child.id());
+    wait(child);
+    let [begun] = &of_kind(&place, "trial_started")[..] else { panic!("one trial has begun") };
+    assert_eq!(begun["attempt"], 1);
+    let resumed = ["run", "--resume", "latest", "--fleet", &bus.url, "--agents", "2"];
+    place.weigh(&resumed).with(0).saying(&["the agents finished it without this program"]);
+    // The first trial has not begun again, and is whole.
+    let finished = of_kind(&place, "trial_finished");
+    assert_eq!((of_kind(&place, "trial_started").len(), finished.len()), (2, 2));
+    assert_eq!(finished[0]["trial"], begun["trial"]);
+    for own in &finished {
+        let ledger = &own["ledger"];
+        let sent = ledger["sent"].as_u64().expect("a count");
+        assert!(sent > 800 && ledger["scheduled"] == sent, "{ledger}");
+        assert_eq!(
+            (&ledger["acknowledged"], &ledger["lost"]),
+            (&sent.into(), &0.into()),
+            "{ledger}"
+        );
+        assert!(own["metrics"]["response_time_ns.p50"].as_f64() > Some(0.0), "{own}");
+    }
+    // Its target was not observed, and that is said.
+    let names = finished[0]["metrics"].as_object().expect("figures");
+    assert!(!names.keys().any(|name| name.starts_with("target_")), "{names:?}");
+    let codes = |own: &Value| own["doubts"].to_string();
+    assert!(codes(&finished[0]).contains("taken-over"), "{}", finished[0]);
+    assert!(!codes(&finished[1]).contains("taken-over"), "{}", finished[1]);
+    let summary = place.summary();
+    let cell = &cells(&summary)[0];
+    assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&2.into(), Some(0)));
+    assert_eq!(of_kind(&place, "fleet_ran").len(), 2);
+    assert_eq!(bus.objects(), 0, "nothing is left in the object store");
+    assert!(place.processes().iter().filter(|(_, line)| line.contains(" agent ")).count() == 2);
+}
+
+/// A server that the killed program had started ended with it: its trial is repeated.
+#[test]
+fn a_trial_whose_target_died_with_the_coordinator_is_repeated() {
+    let place = Place::new("fleet-managed");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let words = ["compare", "tcp", "--fleet", &bus.url, "--agents", "2", "--reps", "1"];
+    let load = ["-R", "300/s", "-d", "3s", "--warmup", "0s", "-c", "4"];
     let child = place.spawn(&[&words[..], &load].concat());
     until("a load", || !place.runs().is_empty() && place.intervals() > 2);
     signal("KILL", child.id());
     wait(child);
     let resumed = ["run", "--resume", "latest", "--fleet", &bus.url, "--agents", "2"];
     place.weigh(&resumed).with(0);
+    let started = of_kind(&place, "trial_started");
+    let attempts: Vec<&Value> = started.iter().map(|own| &own["attempt"]).collect();
+    assert_eq!(attempts, [1, 2]);
     let summary = place.summary();
     let cell = &cells(&summary)[0];
-    assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&2.into(), Some(0)));
-    assert!(place.processes().iter().filter(|(_, line)| line.contains(" agent ")).count() == 2);
+    assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&1.into(), Some(0)));
+    assert!(!warnings(cell).contains(&"taken-over"), "{cell}");
+    assert_eq!(bus.objects(), 0, "nothing is left in the object store");
 }
 
 #[test]
@@ -333,6 +422,92 @@ fn an_agent_refuses_a_target_that_it_may_not_load() {
     let server = Server::start(&place, &["tcp"]);
     let words = [&*server.url, "--fleet", &bus.url, "--agents", "2", "-n", "100"];
     place.compare(&words).with(5).saying(&["agent 1", "--may-load", "127.0.0.1"]);
+    assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
+}
+
+/// An HTTP server that answers each request with the header, and no other.
+fn demanding(header: &'static str) -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let (mut seen, mut answered) = (Vec::new(), 0);
+                let mut chunk = [0; 4096];
+                while let Ok(length) = stream.read(&mut chunk) {
+                    if length == 0 {
+                        break;
+                    }
+                    seen.extend_from_slice(&chunk[..length]);
+                    let text = String::from_utf8_lossy(&seen).to_lowercase();
+                    let asked = text.matches(header).count();
+                    for _ in answered..asked {
+                        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
+                    }
+                    answered = asked;
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Agents get it by request and reply, and it is not recorded.
+#[test]
+fn a_secret_header_reaches_the_agents_and_nothing_else() {
+    let place = Place::new("fleet-secret");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let url = format!("http://{}/", demanding("x-token: hush-4711\r\n"));
+    let words = [&*url, "--fleet", &bus.url, "--agents", "2", "-c", "4"];
+    let load = ["-R", "100/s", "-n", "100", "--secret-header", "X-Token: hush-4711"];
+    place.compare(&[&words[..], &load].concat()).with(0);
+    let summary = place.summary();
+    let ledger = &cells(&summary)[0]["ledger"];
+    assert_eq!((&ledger["sent"], &ledger["acknowledged"]), (&100.into(), &100.into()), "{ledger}");
+    let kept = Command::new("grep").args(["-rl", "hush-4711"]).arg(place.folder()).output();
+    let kept = String::from_utf8_lossy(&kept.expect("grep runs").stdout).into_owned();
+    assert_eq!(kept, "", "neither the record nor the bus keeps it");
+    drop(bus);
+}
+
+#[test]
+fn a_wrong_token_is_named_and_an_agent_may_come_late() {
+    let place = Place::new("fleet-token");
+    let Some(mut bus) = Bus::with(&place, "authorization { token: \"right\" }") else { return };
+    let may_load = ["--may-load", "127.0.0.1:*"];
+    let wrong = bus.url.replace("://", "://wrong@");
+    let agent = ["agent", "--bus", &wrong];
+    place.weigh(&[&agent[..], &may_load].concat()).with(5).saying(&["refuses the credentials"]);
+    let words = ["tcp", "--agents", "2", "-n", "100", "-R", "200/s", "-c", "4"];
+    place
+        .compare(&[&words[..], &["--fleet", &wrong]].concat())
+        .with(5)
+        .saying(&["refuses the credentials", "help: "]);
+    assert!(place.runs().is_empty());
+    bus.url = bus.url.replace("://", "://right@");
+    let _first = Agent::start(&place, &bus, 0, "127.0.0.1:*");
+    let started = [&["compare"], &words[..], &["--reps", "1", "--fleet", &bus.url]].concat();
+    let child = place.spawn(&started);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let _late = Agent::start(&place, &bus, 1, "127.0.0.1:*");
+    wait(child).with(0).saying(&["1 of 2 agents are there; waiting for rank 1"]);
+    let summary = place.summary();
+    let ledger = &cells(&summary)[0]["ledger"];
+    assert_eq!((&ledger["sent"], &ledger["lost"]), (&100.into(), &0.into()), "{ledger}");
+}
+
+#[test]
+fn a_full_object_store_is_named() {
+    let place = Place::new("fleet-full");
+    let lines = "jetstream { max_file_store: 300KB }";
+    let Some(bus) = Bus::with(&place, lines) else { return };
+    let _agent = Agent::start(&place, &bus, 0, "127.0.0.1:*");
+    place.write("large.bin", &"weigh".repeat(200_000));
+    let words = ["http", "--fleet", &bus.url, "--agents", "1", "-n", "10"];
+    place
+        .compare(&[&words[..], &["--body", "file:large.bin"]].concat())
+        .with(5)
+        .saying(&["the object store of the bus is full", "help: raise max_file_store"]);
     assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
 }
 
@@ -359,6 +534,10 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_starts() {
     ] {
         place.compare(&[words, &fleet].concat()).with(2).saying(&[problem, fix]);
     }
+    let dry = ["limit", "mqtt", "--relay", "--dry"];
+    place.weigh(&[&dry[..], &fleet].concat()).with(2).saying(&["leave --relay out"]);
+    let few = ["limit", "mqtt", "--dry", "--shards", "1"];
+    place.weigh(&[&few[..], &fleet].concat()).with(2).saying(&["type --shards 2"]);
     place.compare(&["tcp", "--agents", "2"]).with(2).saying(&["--fleet"]);
     assert!(place.runs().is_empty());
 }

@@ -8,7 +8,7 @@ use crate::job::{Failure, ShardInterval};
 use crate::outcome::{ShardOutcome, SignsOfLife};
 
 /// Number of the form that this version writes and reads. It rises with every change of a field.
-pub const FORM: u16 = 2;
+pub const FORM: u16 = 3;
 
 impl ShardOutcome {
     /// The outcome as bytes for another process of the same version.
@@ -82,6 +82,10 @@ impl Portable for Failure {
                 out.push(2);
                 reason.put(out);
             }
+            Failure::Lost(reason) => {
+                out.push(3);
+                reason.put(out);
+            }
         }
     }
 
@@ -96,6 +100,7 @@ impl Portable for Failure {
                 reason: Portable::take(from)?,
             }),
             [2] => Portable::take(from).map(Failure::Ourselves),
+            [3] => Portable::take(from).map(Failure::Lost),
             _ => Err(Unreadable::Wrong("a failure")),
         }
     }

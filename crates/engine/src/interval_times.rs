@@ -38,6 +38,11 @@ impl IntervalTimes {
         taken
     }
 
+    /// Forgets the response times, where they are not of one clock.
+    pub fn forget_response(&mut self) {
+        self.response.reset();
+    }
+
     /// Adds the times of another shard, or of the interval that follows.
     pub fn merge(&mut self, other: &IntervalTimes) {
         let same = "all of them have the same bounds";

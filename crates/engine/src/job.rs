@@ -138,6 +138,10 @@ pub enum Failure {
     /// Something on our own side is missing: descriptors, ports, a thread.
     #[error("{0}")]
     Ourselves(String),
+    /// A process that generates a part of the load is gone, or did not know the start in time.
+    /// Another attempt may succeed.
+    #[error("generator lost: {0}")]
+    Lost(String),
 }
 
 #[cfg(test)]

@@ -33,7 +33,13 @@ mod fresh_name;
 mod meeting;
 mod messages;
 mod monotonic;
+mod peers;
+mod stored_part;
 mod subjects;
+mod sums;
+
+#[cfg(test)]
+mod simulation;
 
 pub use agent::{Agent, AgentOptions, Material, Workshop};
 pub use allow::AllowList;
@@ -42,4 +48,4 @@ pub use coordinator::{Fleet, FleetOptions, FleetOutcome, HostPart, Member, Place
 pub use error::FleetError;
 pub use facts::AgentFacts;
 pub use hash::Hash;
-pub use order::{Authority, Order, Part, Secrets, Target};
+pub use order::{Attempt, Authority, Order, Part, Secrets, Target};

@@ -15,7 +15,8 @@ use weigh_engine::rendezvous::{Rendezvous, Totals};
 use weigh_model::Nanos;
 
 use crate::bus::lock;
-use crate::messages::{Counts, Fault, Whole};
+use crate::messages::{Counts, Fault, State, Whole};
+use crate::peers::Peers;
 
 /// The rendezvous of an agent's part of a trial.
 pub struct Meeting {
@@ -23,8 +24,6 @@ pub struct Meeting {
     rank: u32,
     /// Of all agents.
     shards: u32,
-    /// Of this agent.
-    shards_here: u32,
     own: Mutex<Counts>,
     heard: Mutex<Heard>,
     fault: Mutex<Option<Fault>>,
@@ -39,18 +38,18 @@ struct Heard {
     named_ns: Option<u64>,
     start_ns: Option<u64>,
     start_slack_ns: u64,
-    /// True once the coordinator is gone.
-    is_alone: bool,
+    /// The other agents, once the coordinator is gone.
+    peers: Option<Peers>,
 }
 
 impl Meeting {
-    /// The meeting of `shards_here` of `shards`.
-    pub fn new(rank: u32, shards_here: u32, shards: u32) -> Meeting {
+    /// The meeting of the agent of this rank; all agents together run `shards`.
+    pub fn new(rank: u32, shards: u32) -> Meeting {
         let (orders, own, heard) = <(Arc<Orders>, _, _)>::default();
         // Shards that are done would not wait for an order that comes later.
         orders.hold_elsewhere(true);
         let (fault, has_changed) = (Mutex::default(), AtomicBool::new(true));
-        Meeting { orders, rank, shards, shards_here, own, heard, fault, has_changed }
+        Meeting { orders, rank, shards, own, heard, fault, has_changed }
     }
 
     /// True if something has changed since the last call.
@@ -71,20 +70,24 @@ impl Meeting {
     /// Takes over the state of all, at this time on the trial's clock.
     pub fn hear(&self, whole: Whole, now: Nanos) {
         let mut heard = lock(&self.heard);
-        if whole.number <= heard.whole.number || heard.is_alone {
+        if whole.number <= heard.whole.number || heard.peers.is_some() {
             return;
         }
-        self.orders.raise_stop(whole.stop_level);
-        let is_held = whole.is_held_here || whole.held.iter().any(|rank| *rank != self.rank);
-        self.orders.hold_elsewhere(is_held);
-        if whole.has_failed {
-            self.orders.give_up();
-        }
+        self.obey(&whole);
         let start = whole.start_ns;
         heard.whole = whole;
         drop(heard);
         if let Some(start_ns) = start {
             self.confirm(start_ns, now);
+        }
+    }
+
+    fn obey(&self, whole: &Whole) {
+        self.orders.raise_stop(whole.stop_level);
+        let is_held = whole.is_held_here || whole.held.iter().any(|rank| *rank != self.rank);
+        self.orders.hold_elsewhere(is_held);
+        if whole.has_failed {
+            self.orders.give_up();
         }
     }
 
@@ -154,16 +157,31 @@ impl Meeting {
         self.note_change();
     }
 
+    /// What it adds to the state of the part: all that its shards noted and that was heard.
+    pub fn state(&self) -> State {
+        State {
+            counts: self.own(),
+            stop_level: self.orders.stop_level(),
+            has_failed: self.orders.has_failed(),
+            is_alone: self.is_alone(),
+            fault: self.fault(),
+            is_held: self.orders.is_held_here(),
+            start_slack_ns: self.start_slack_ns(),
+            ..State::default()
+        }
+    }
+
     /// Why this agent's part failed, if it did.
     pub fn fault(&self) -> Option<Fault> {
         lock(&self.fault).clone()
     }
 
-    /// The coordinator is gone, and with it what the other agents note: a load that runs is
-    /// finished with what is known here, another trial is given up.
-    pub fn end_alone(&self) {
+    /// The coordinator is gone at `now`. A load that runs is finished: from now on this agent adds
+    /// up the states of all, of which none may be silent for longer than `silence`. A trial without
+    /// a start is given up.
+    pub fn end_alone(&self, turn: u64, silence: Nanos, now: Nanos) {
         let mut heard = lock(&self.heard);
-        heard.is_alone = true;
+        heard.peers = Some(Peers::new(turn, self.shards, silence, now));
         if heard.start_ns.is_none() {
             self.orders.give_up();
         }
@@ -172,7 +190,30 @@ impl Meeting {
 
     /// True once the coordinator is gone.
     pub fn is_alone(&self) -> bool {
-        lock(&self.heard).is_alone
+        lock(&self.heard).peers.is_some()
+    }
+
+    /// Takes over the state of any agent, this one too, once the coordinator is gone.
+    pub fn hear_peer(&self, state: State, now: Nanos) {
+        let mut heard = lock(&self.heard);
+        if let Some(whole) = heard.peers.as_mut().and_then(|peers| peers.hear(state, now)) {
+            self.obey(&whole);
+            heard.whole = whole;
+        }
+    }
+
+    /// Gives a load up whose coordinator is gone and another agent too: there will be no result.
+    pub fn check_peers(&self, now: Nanos) {
+        let heard = lock(&self.heard);
+        if heard.peers.as_ref().is_some_and(|peers| peers.is_one_gone(now)) {
+            self.orders.give_up();
+        }
+    }
+
+    /// True unless other agents may still wait for a state of this one, after its part is over.
+    pub fn is_let_go(&self) -> bool {
+        let heard = lock(&self.heard);
+        self.orders.has_failed() || heard.peers.as_ref().is_none_or(Peers::are_over)
     }
 }
 
@@ -216,27 +257,15 @@ impl Rendezvous for Meeting {
         self.note_change();
     }
 
-    /// Alone, how much the other agents sent is not known: consumers wait until Tmax after the last
-    /// due time here.
     fn totals(&self) -> Option<Totals> {
-        let heard = lock(&self.heard);
-        let Counts { sending_done, sent, arrived, last_due_ns, .. } = heard.whole.counts;
-        if sending_done == self.shards {
-            return Some(Totals { sent, arrived, last_due: Nanos(last_due_ns) });
-        }
-        let own = heard.is_alone.then(|| self.own())?;
-        let (arrived, last_due) = (own.arrived, Nanos(own.last_due_ns));
-        (own.sending_done == self.shards_here).then_some(Totals {
-            sent: u64::MAX,
-            arrived,
-            last_due,
-        })
+        let Counts { sending_done, sent, arrived, last_due_ns, .. } =
+            lock(&self.heard).whole.counts;
+        let last_due = Nanos(last_due_ns);
+        (sending_done == self.shards).then_some(Totals { sent, arrived, last_due })
     }
 
     fn is_complete(&self) -> bool {
-        let heard = lock(&self.heard);
-        heard.whole.counts.complete == self.shards
-            || (heard.is_alone && self.own().complete == self.shards_here)
+        lock(&self.heard).whole.counts.complete == self.shards
     }
 }
 
@@ -254,7 +283,7 @@ mod tests {
 
     #[test]
     fn old_and_repeated_snapshots_change_nothing() {
-        let meeting = Meeting::new(0, 1, 2);
+        let meeting = Meeting::new(0, 2);
         let done =
             Counts { sending_done: 2, sent: 7, arrived: 5, last_due_ns: 9, ..Counts::default() };
         meeting.hear(whole(2, done), Nanos(0));
@@ -269,7 +298,7 @@ mod tests {
 
     #[test]
     fn totals_wait_for_the_last_shard_of_all() {
-        let meeting = Meeting::new(0, 1, 2);
+        let meeting = Meeting::new(0, 2);
         meeting.note_sent(4, Nanos(3));
         meeting.hear(whole(1, Counts { sending_done: 1, sent: 4, ..Counts::default() }), Nanos(0));
         assert_eq!(meeting.totals(), None);
@@ -278,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_start_is_kept_once_confirmed_and_a_fault_if_too_late() {
-        let meeting = Meeting::new(0, 1, 1);
+        let meeting = Meeting::new(0, 1);
         assert_eq!(meeting.name(5_000_000_000, Nanos(4_000_000_000)), 1_000_000_000);
         assert_eq!(meeting.start(Nanos(0)), None);
         meeting.check_start(Nanos(4_900_000_000));
@@ -289,13 +318,13 @@ mod tests {
         meeting.check_start(Nanos(5_100_000_000));
         assert!(!meeting.orders().has_failed());
 
-        let unconfirmed = Meeting::new(0, 1, 1);
+        let unconfirmed = Meeting::new(0, 1);
         assert!(unconfirmed.name(1_000, Nanos(2_000)) < 0);
         unconfirmed.name(5_000_000_000, Nanos(1));
         unconfirmed.check_start(Nanos(4_999_000_000));
         assert!(unconfirmed.orders().has_failed() && unconfirmed.fault().is_some());
 
-        let late = Meeting::new(0, 1, 1);
+        let late = Meeting::new(0, 1);
         late.hear(
             Whole { start_ns: Some(5_000_000), ..whole(1, Counts::default()) },
             Nanos(4_000_000),
@@ -305,7 +334,7 @@ mod tests {
 
     #[test]
     fn connections_are_held_for_any_other_host() {
-        let meeting = Meeting::new(1, 1, 3);
+        let meeting = Meeting::new(1, 3);
         meeting.orders().hold_here(false);
         assert!(meeting.orders().is_held(), "from the beginning");
         let held = |number, is_held_here, held: &[u32]| Whole {
@@ -323,19 +352,50 @@ mod tests {
 
     #[test]
     fn without_a_coordinator_a_load_is_finished_and_another_trial_given_up() {
-        let before = Meeting::new(0, 1, 2);
-        before.end_alone();
-        assert!(before.orders().has_failed());
+        let (silence, now) = (Nanos::from_secs(10), Nanos::from_secs(7));
+        let before = Meeting::new(0, 2);
+        before.end_alone(1, silence, now);
+        assert!(before.orders().has_failed() && before.is_let_go());
 
-        let running = Meeting::new(0, 1, 2);
+        let running = Meeting::new(0, 2);
         running.confirm(5_000_000_000, Nanos(0));
-        running.end_alone();
+        running.end_alone(1, silence, now);
         running.orders().hold_here(false);
         assert!(!running.orders().has_failed() && !running.orders().is_held());
-        assert_eq!(running.totals(), None);
-        running.note_sent(4, Nanos(3));
-        assert_eq!(running.totals().map(|totals| totals.last_due), Some(Nanos(3)));
-        running.note_complete();
-        assert!(running.is_complete());
+        let counts = |sent| Counts { ready: 1, sending_done: 1, sent, ..Counts::default() };
+        let state = |rank, sent| State {
+            turn: 1,
+            rank,
+            number: 1,
+            counts: counts(sent),
+            ..State::default()
+        };
+        running.hear_peer(state(0, 4), now);
+        assert_eq!(running.totals(), None, "nothing is known of the other agent");
+        running.hear_peer(state(1, 3), now);
+        assert_eq!(running.totals().map(|totals| totals.sent), Some(7));
+        running.check_peers(now);
+        assert!(!running.is_complete() && !running.is_let_go());
+        let done = |rank| State {
+            number: 2,
+            counts: Counts { complete: 1, ..counts(4) },
+            is_over: true,
+            ..state(rank, 4)
+        };
+        running.hear_peer(done(0), now);
+        running.hear_peer(done(1), now);
+        assert!(running.is_complete() && running.is_let_go() && !running.orders().has_failed());
+    }
+
+    #[test]
+    fn without_a_coordinator_and_another_agent_nothing_is_finished() {
+        let (silence, now) = (Nanos::from_secs(10), Nanos::from_secs(7));
+        let left = Meeting::new(0, 2);
+        left.confirm(5_000_000_000, Nanos(0));
+        left.end_alone(1, silence, now);
+        left.check_peers(now + silence);
+        assert!(!left.orders().has_failed());
+        left.check_peers(now + silence + Nanos(1));
+        assert!(left.orders().has_failed());
     }
 }

@@ -9,6 +9,7 @@ use weigh_engine::job::Failure;
 use crate::facts::AgentFacts;
 use crate::hash::Hash;
 use crate::order::Part;
+use crate::stored_part::KnownClock;
 
 /// A request of a coordinator to one agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub enum What {
     /// To say whether it can start at this moment.
     Name(Start),
     /// To start then, because all can.
-    Confirm(Start),
+    Confirm(Confirm),
     /// To forget a trial, and to give it up if it still runs.
     End {
         /// The trial.
@@ -73,6 +74,15 @@ pub struct Start {
     pub start_ns: u64,
 }
 
+/// A start that all agents can keep.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confirm {
+    /// The start.
+    pub start: Start,
+    /// What is known of the agent's clock then.
+    pub clock: KnownClock,
+}
+
 /// An agent's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,6 +119,8 @@ pub struct State {
     pub stop_level: u8,
     /// True once the trial has failed there.
     pub has_failed: bool,
+    /// True once it takes its coordinator for gone.
+    pub is_alone: bool,
     /// Why, if it is the one that failed.
     pub fault: Option<Fault>,
     /// True while an observer there needs the connections.
@@ -243,7 +255,7 @@ impl Fault {
         match self {
             Fault::Unreachable { address, reason } => Failure::Unreachable { address, reason },
             Fault::Session { address, reason } => Failure::Session { address, reason },
-            Fault::Lost { reason } => lost(&format!("{agent}: {reason}")),
+            Fault::Lost { reason } => Failure::Lost(format!("{agent}: {reason}")),
             Fault::Generator { reason } => Failure::Ourselves(format!("{agent}: {reason}")),
         }
     }
@@ -255,6 +267,7 @@ impl From<Failure> for Fault {
             Failure::Unreachable { address, reason } => Fault::Unreachable { address, reason },
             Failure::Session { address, reason } => Fault::Session { address, reason },
             Failure::Ourselves(reason) => Fault::Generator { reason },
+            Failure::Lost(reason) => Fault::Lost { reason },
         }
     }
 }
@@ -273,12 +286,6 @@ impl Report {
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
         Some((read(&bytes[..end])?, &bytes[end + 1..]))
     }
-}
-
-/// The failure of a trial that may succeed when it is repeated: its text begins with `generator
-/// lost: `, which no other does.
-pub fn lost(reason: &str) -> Failure {
-    Failure::Ourselves(format!("generator lost: {reason}"))
 }
 
 /// A message as bytes.
@@ -314,6 +321,10 @@ mod tests {
         let text = lacks.failure("agent 1 (a)").to_string();
         assert_eq!(text, "agent 1 (a): no descriptors");
         let stopped = Fault::Lost { reason: "stopped".to_owned() };
-        assert_eq!(stopped.failure("agent 1 (a)"), lost("agent 1 (a): stopped"));
+        let lost = stopped.failure("agent 1 (a)");
+        assert_eq!(lost, Failure::Lost("agent 1 (a): stopped".to_owned()));
+        assert_eq!(lost.to_string(), "generator lost: agent 1 (a): stopped");
+        let again = Fault::Lost { reason: "agent 1 (a): stopped".to_owned() };
+        assert_eq!(Fault::from(lost), again, "a loss is a loss on the next host too");
     }
 }

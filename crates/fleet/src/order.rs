@@ -1,5 +1,6 @@
 //! What the coordinator asks of an agent: a trial, and which of its shards to run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -32,6 +33,25 @@ pub struct Order {
     pub trace: Option<Hash>,
     /// What clients need for TLS besides the trial's settings; `None` for connections without TLS.
     pub tls: Option<Authority>,
+}
+
+/// One attempt at a trial of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The run's id.
+    pub run: String,
+    /// The trial's id.
+    pub trial: String,
+    /// Number of the attempt, from 1.
+    pub number: u32,
+}
+
+impl Order {
+    /// The attempt that this order is for.
+    pub fn attempt(&self) -> Attempt {
+        let (run, trial) = (self.run.clone(), self.trial.id.clone());
+        Attempt { run, trial, number: self.attempt }
+    }
 }
 
 /// Address of a target.
@@ -68,6 +88,8 @@ pub struct Secrets {
     pub certificate_pem: String,
     /// Its private key in PEM.
     pub key_pem: String,
+    /// Settings of the protocol that are never recorded or shown, such as headers with tokens.
+    pub settings: BTreeMap<String, String>,
 }
 
 /// The part of a trial that one agent runs.

@@ -1,7 +1,7 @@
 //! Subjects of a fleet on the bus, and names in its object store.
 
 use crate::hash::Hash;
-use crate::order::Order;
+use crate::order::Attempt;
 
 /// The name under which agents register as a NATS service.
 pub const SERVICE: &str = "weigh";
@@ -37,6 +37,16 @@ pub fn material(hash: Hash) -> String {
 }
 
 /// The name of a shard's outcome.
-pub fn outcome(order: &Order, shard: u32) -> String {
-    format!("outcome/{}/{}/{}/{shard}", order.run, order.trial.id, order.attempt)
+pub fn outcome(attempt: &Attempt, shard: u32) -> String {
+    format!("{}/{shard}", of_attempt(attempt))
+}
+
+/// The name of an agent's part, stored once its outcomes are.
+pub fn part(attempt: &Attempt, rank: u32) -> String {
+    format!("{}/agent-{rank}", of_attempt(attempt))
+}
+
+fn of_attempt(attempt: &Attempt) -> String {
+    let Attempt { run, trial, number } = attempt;
+    format!("outcome/{run}/{trial}/{number}")
 }

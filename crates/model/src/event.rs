@@ -53,6 +53,10 @@ pub enum Event {
         /// not count. Absent in journals before this key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_ns: Option<u64>,
+        /// Number of the attempt, from 1, under which agents of a fleet store their outcomes.
+        /// Absent without a fleet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
     },
     /// Counts of a trial in the last interval.
     Interval(Interval),

@@ -80,6 +80,8 @@ pub struct Stop {
     is_rendered: bool,
     /// True if a server listens and refuses every session: trying again changes nothing.
     is_refusal: bool,
+    /// True if an agent of a fleet was lost: another attempt at the trial may succeed.
+    is_generator_lost: bool,
 }
 
 impl Stop {
@@ -91,6 +93,7 @@ impl Stop {
             text: refusal::shaped(&text.to_string()),
             is_rendered: false,
             is_refusal: false,
+            is_generator_lost: false,
         }
     }
 
@@ -118,7 +121,7 @@ impl Stop {
 
     /// A plan is wrong: diagnostics like a compiler's, in colour.
     pub fn rendered(text: String) -> Stop {
-        Stop { exit: Exit::Usage, text, is_rendered: true, is_refusal: false }
+        Stop { text, is_rendered: true, ..Stop::new(Exit::Usage, "") }
     }
 
     /// The exit code.
@@ -134,6 +137,18 @@ impl Stop {
     /// True if a server listens and refuses every session.
     pub fn is_refusal(&self) -> bool {
         self.is_refusal
+    }
+
+    /// Names the failure of a trial whose load an agent of a fleet did not generate: the agent was
+    /// lost or is missing, or it knew the start too late.
+    pub fn generator_lost(text: impl fmt::Display) -> Stop {
+        Stop { is_generator_lost: true, ..Stop::new(Exit::Generator, text) }
+    }
+
+    /// True if another attempt at the trial may succeed, because an agent was lost. An agent that
+    /// refuses its part would refuse it again.
+    pub fn is_generator_lost(&self) -> bool {
+        self.is_generator_lost
     }
 
     /// True if the text has its own colours, see [`Stop::rendered`].
@@ -158,5 +173,18 @@ impl From<Invalid> for Stop {
 impl From<std::io::Error> for Stop {
     fn from(error: std::io::Error) -> Stop {
         Stop::new(Exit::Internal, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lost_generator_is_worth_another_attempt() {
+        let lost = Stop::generator_lost("generator lost: agent 1 (a) did not answer for 10 s");
+        assert!(lost.is_generator_lost() && lost.exit() == Exit::Generator);
+        let refused = Stop::new(Exit::Generator, "generator lost: is only a text here");
+        assert!(!refused.is_generator_lost() && !Stop::rendered(String::new()).is_generator_lost());
     }
 }

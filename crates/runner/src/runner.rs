@@ -182,6 +182,17 @@ impl Runner<'_> {
         Ok(Experiment { energy, fleet, ..self.experiment(plan, cases, setup, privileges)? })
     }
 
+    /// Checks whether a fleet can run a search, if one is asked for, without gathering its agents.
+    ///
+    /// # Errors
+    /// What a fleet cannot do, and fewer shards than agents.
+    pub fn check_fleet(&self, plan: &Plan, secrets: &Secrets) -> Result<(), Stop> {
+        let Some(request) = &self.fleet else { return Ok(()) };
+        let cases = self.cases(plan, secrets)?;
+        let needed = preflight::shards(&cases, None);
+        fitness::shards(request.agents, self.shards, needed).map(drop)
+    }
+
     /// Makes a run with trials at other loads than those of the plan's cases; the largest are
     /// `examined` as cases of their own.
     ///

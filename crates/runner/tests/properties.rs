@@ -99,6 +99,7 @@ impl Run {
             point: self.point(next.case),
             repetition: next.repetition,
             at_ns: Some(at.0),
+            attempt: None,
         }
     }
 

@@ -21,7 +21,7 @@ enum Launcher {
     /// Print an Indexed Job: one pod on each node, all or none, for `kubectl apply -f -`
     Kubernetes(Kubernetes),
     /// Print a batch script: one task on each node, for `sbatch`
-    Slurm(Slurm),
+    Slurm(Scheduled),
     /// Print a shell script that starts the agents by ssh, and ends them when it ends
     Ssh(Ssh),
     /// Print a compose file: all agents on one host, each in a container with its own cores
@@ -60,45 +60,50 @@ struct Agents {
     stay: bool,
 }
 
-/// Flags of `weigh fleet print kubernetes`.
+/// Number and size of agents that a scheduler or a container engine places.
 #[derive(Args)]
-struct Kubernetes {
+struct Size {
     #[command(flatten)]
     agents: Agents,
-    /// Number of agents, and of nodes
+    /// Number of agents: one on each node of Kubernetes or Slurm
     #[arg(long = "agents", value_name = "N", value_parser = counts(1..=10_000_u32))]
     count: u32,
-    /// Image with weigh in it
-    #[arg(long, value_name = "IMAGE")]
-    image: String,
-    /// Whole cores for each agent, as request and as limit
+    /// Whole cores for each agent, which no other agent uses
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = counts(1..=4096_u32))]
     cores: u32,
-    /// Memory for each agent, as request and as limit
-    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size)]
-    memory: u64,
+}
+
+/// Flags of agents that a scheduler places on nodes.
+#[derive(Args)]
+struct Scheduled {
+    #[command(flatten)]
+    size: Size,
     /// End all agents after this time
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     deadline: Nanos,
-    /// Use the network of the nodes, without the cluster's overlay
+}
+
+/// Flags of agents in containers.
+#[derive(Args)]
+struct Contained {
+    /// Image with weigh in it
+    #[arg(long, value_name = "IMAGE")]
+    image: String,
+    /// Use the network of the node or host, without an overlay and translated addresses
     #[arg(long)]
     host_network: bool,
 }
 
-/// Flags of `weigh fleet print slurm`.
+/// Flags of `weigh fleet print kubernetes`.
 #[derive(Args)]
-struct Slurm {
+struct Kubernetes {
     #[command(flatten)]
-    agents: Agents,
-    /// Number of agents, and of nodes
-    #[arg(long = "agents", value_name = "N", value_parser = counts(1..=10_000_u32))]
-    count: u32,
-    /// Cores for each agent
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = counts(1..=4096_u32))]
-    cores: u32,
-    /// End all agents after this time
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
-    deadline: Nanos,
+    scheduled: Scheduled,
+    #[command(flatten)]
+    contained: Contained,
+    /// Memory for each agent, as request and as limit
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size)]
+    memory: u64,
 }
 
 /// Flags of `weigh fleet print ssh`.
@@ -118,19 +123,9 @@ struct Ssh {
 #[derive(Args)]
 struct Compose {
     #[command(flatten)]
-    agents: Agents,
-    /// Number of agents
-    #[arg(long = "agents", value_name = "N", value_parser = counts(1..=10_000_u32))]
-    count: u32,
-    /// Image with weigh in it
-    #[arg(long, value_name = "IMAGE")]
-    image: String,
-    /// Cores for each agent: the first agent has the first ones
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = counts(1..=4096_u32))]
-    cores: u32,
-    /// Use the network of the host, without a translation of addresses
-    #[arg(long)]
-    host_network: bool,
+    size: Size,
+    #[command(flatten)]
+    contained: Contained,
 }
 
 impl Print {
@@ -161,9 +156,8 @@ mod asked {
     use std::time::Duration;
 
     use weigh_fleet::launch::{self, Credentials, CredentialsKind, LaunchOptions};
-    use weigh_model::Nanos;
 
-    use super::{Agents, Launcher};
+    use super::{Agents, Contained, Launcher, Scheduled, Size};
 
     impl Launcher {
         /// Returns what to print.
@@ -171,23 +165,12 @@ mod asked {
             match self {
                 Launcher::Kubernetes(own) => {
                     let options = LaunchOptions {
-                        image: Some(own.image),
-                        cores: own.cores,
                         memory_mib: u32::try_from(own.memory >> 20).unwrap_or(u32::MAX),
-                        deadline: duration(own.deadline),
-                        host_network: own.host_network,
-                        ..own.agents.options(own.count)
+                        ..own.contained.options(own.scheduled.options())
                     };
                     (launch::Launcher::Kubernetes, options)
                 }
-                Launcher::Slurm(own) => {
-                    let options = LaunchOptions {
-                        cores: own.cores,
-                        deadline: duration(own.deadline),
-                        ..own.agents.options(own.count)
-                    };
-                    (launch::Launcher::Slurm, options)
-                }
+                Launcher::Slurm(own) => (launch::Launcher::Slurm, own.options()),
                 Launcher::Ssh(own) => {
                     let hosts = u32::try_from(own.hosts.len()).unwrap_or(u32::MAX);
                     let options = LaunchOptions {
@@ -197,15 +180,29 @@ mod asked {
                     (launch::Launcher::Ssh, options)
                 }
                 Launcher::Compose(own) => {
-                    let options = LaunchOptions {
-                        image: Some(own.image),
-                        cores: own.cores,
-                        host_network: own.host_network,
-                        ..own.agents.options(own.count)
-                    };
-                    (launch::Launcher::Compose, options)
+                    (launch::Launcher::Compose, own.contained.options(own.size.options()))
                 }
             }
+        }
+    }
+
+    impl Size {
+        fn options(self) -> LaunchOptions {
+            LaunchOptions { cores: self.cores, ..self.agents.options(self.count) }
+        }
+    }
+
+    impl Scheduled {
+        fn options(self) -> LaunchOptions {
+            let deadline = Duration::from_nanos(self.deadline.0);
+            LaunchOptions { deadline, ..self.size.options() }
+        }
+    }
+
+    impl Contained {
+        fn options(self, other: LaunchOptions) -> LaunchOptions {
+            let Contained { image, host_network } = self;
+            LaunchOptions { image: Some(image), host_network, ..other }
         }
     }
 
@@ -230,9 +227,5 @@ mod asked {
                 ..LaunchOptions::new(count, self.bus)
             }
         }
-    }
-
-    fn duration(time: Nanos) -> Duration {
-        Duration::from_nanos(time.0)
     }
 }

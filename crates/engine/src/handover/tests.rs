@@ -132,10 +132,11 @@ impl Making {
 
     fn failure(&mut self) -> Failure {
         let address = SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 1883));
-        match self.0.below(3) {
+        match self.0.below(4) {
             0 => Failure::Unreachable { address, reason: self.text() },
             1 => Failure::Session { address, reason: self.text() },
-            _ => Failure::Ourselves(self.text()),
+            2 => Failure::Ourselves(self.text()),
+            _ => Failure::Lost(self.text()),
         }
     }
 
@@ -304,5 +305,5 @@ fn a_new_form_has_a_new_number() {
     outcome.accounts.identity_bytes = 0;
     let bytes = outcome.to_bytes();
     let check = u32::from_le_bytes(*bytes.last_chunk().unwrap());
-    assert_eq!((FORM, check), (2, 3_779_151_854));
+    assert_eq!((FORM, check), (3, 3_021_173_930));
 }

@@ -4,11 +4,12 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use weigh_engine::rendezvous::Rendezvous;
+use weigh_model::Nanos;
 
 use super::part::PartRun;
 use crate::bus::lock;
 use crate::facts::AgentFacts;
-use crate::messages::{Answer, Ask, Fault, Hire, Start, Take, What, Whole};
+use crate::messages::{Answer, Ask, Confirm, Fault, Hire, Start, Take, What, Whole};
 use crate::monotonic;
 
 /// The state of an agent.
@@ -71,7 +72,7 @@ impl Desk {
         let answer = match what {
             What::Take(take) => return self.take(&mut inner, *take),
             What::Name(start) => named(&inner, start),
-            What::Confirm(start) => confirmed(&inner, start),
+            What::Confirm(confirm) => confirmed(&inner, confirm),
             What::End { turn } => ended(&mut inner, turn),
             What::Release => {
                 self.say(format!("released by the coordinator on {}", boss.hire.host));
@@ -133,7 +134,8 @@ impl Desk {
             before.forget();
         }
         boss.turn = take.turn;
-        let run = PartRun::new(boss.session.clone(), take);
+        let silence = Nanos::from_millis(boss.hire.silence_ms);
+        let run = PartRun::new(boss.session.clone(), take, silence);
         let shards = run.here();
         self.say(format!(
             "shards {} to {} of {}",
@@ -182,9 +184,14 @@ impl Desk {
                 let_go(&mut inner, true);
             }
         }
-        if inner.boss.is_none()
-            && let Some(part) = inner.part.take_if(|part| part.is_over())
-        {
+        if inner.boss.is_some() {
+            return;
+        }
+        let is_done = |part: &mut Arc<PartRun>| {
+            part.meeting.check_peers(part.now());
+            part.is_over() && part.meeting.is_let_go()
+        };
+        if let Some(part) = inner.part.take_if(is_done) {
             part.forget();
             self.say(format!("{} is over here; free", part.name()));
         }
@@ -220,7 +227,7 @@ fn let_go(inner: &mut Inner, is_finished: bool) {
     inner.boss = None;
     if let Some(part) = &inner.part {
         match is_finished {
-            true => part.meeting.end_alone(),
+            true => part.end_alone(),
             false if !part.is_over() => part.meeting.orders().give_up(),
             false => {}
         }
@@ -238,11 +245,11 @@ fn named(inner: &Inner, start: Start) -> Answer {
     }
 }
 
-fn confirmed(inner: &Inner, start: Start) -> Answer {
-    let Some(part) = inner.part.as_ref().filter(|part| part.turn == start.turn) else {
+fn confirmed(inner: &Inner, confirm: Confirm) -> Answer {
+    let Some(part) = inner.part.as_ref().filter(|part| part.turn == confirm.start.turn) else {
         return Answer::Refused(PAST.to_owned());
     };
-    part.meeting.confirm(start.start_ns, part.now());
+    part.confirm(confirm);
     match part.meeting.has_start() {
         true => Answer::Done,
         false => Answer::Refused("the confirmation of the start came too late".to_owned()),

@@ -96,7 +96,7 @@ impl Agent {
         let (workshop, run) = (Arc::clone(&self.workshop), Arc::clone(&part));
         let started = thread::Builder::new()
             .name("weigh-part".to_owned())
-            .spawn(move || run.run(&bus, &options.allow, &workshop));
+            .spawn(move || run.run(&bus, &options, &workshop));
         match started {
             Ok(thread) => Some(thread),
             Err(error) => {

@@ -11,14 +11,16 @@ use weigh_engine::outcome::ShardOutcome;
 use weigh_engine::rendezvous::Rendezvous;
 use weigh_model::Nanos;
 
-use super::options::{Material, Workshop};
+use super::options::{AgentOptions, Material, Workshop};
 use super::outbox::Outbox;
 use crate::allow::AllowList;
 use crate::bus::{Bus, lock};
+use crate::facts::AgentFacts;
 use crate::hash::Hash;
 use crate::meeting::Meeting;
-use crate::messages::{Fault, Opening, Report, State, Take};
+use crate::messages::{Confirm, Fault, Opening, Report, State, Take, written};
 use crate::order::Part;
+use crate::stored_part::{KnownClock, StoredPart};
 use crate::{monotonic, subjects};
 
 /// A part of a trial, its shards' meeting and what is to be published of it.
@@ -31,6 +33,10 @@ pub struct PartRun {
     pub meeting: Arc<Meeting>,
     part: Part,
     zero_ns: i64,
+    /// Silence after which another agent is gone, once the coordinator is.
+    silence: Nanos,
+    /// What the coordinator knew of this agent's clock at the start.
+    clock: Mutex<Option<KnownClock>>,
     number: AtomicU64,
     outbox: Mutex<Outbox>,
     opening: Mutex<Vec<Opening>>,
@@ -42,16 +48,17 @@ pub struct PartRun {
 }
 
 impl PartRun {
-    /// A part that has not been started.
-    pub fn new(session: String, take: Take) -> Arc<PartRun> {
+    /// A part that has not been started; `silence` is that after which a coordinator is gone.
+    pub fn new(session: String, take: Take, silence: Nanos) -> Arc<PartRun> {
         let Take { turn, part, zero_ns } = take;
-        let here = part.here.end.saturating_sub(part.here.start);
         Arc::new(PartRun {
             session,
             turn,
-            meeting: Arc::new(Meeting::new(part.rank, here, part.order.shards)),
+            meeting: Arc::new(Meeting::new(part.rank, part.order.shards)),
             part,
             zero_ns,
+            silence,
+            clock: Mutex::default(),
             number: AtomicU64::new(0),
             outbox: Mutex::default(),
             opening: Mutex::default(),
@@ -84,6 +91,17 @@ impl PartRun {
         self.is_over.load(Ordering::SeqCst)
     }
 
+    /// The coordinator is gone: a load that runs is finished.
+    pub fn end_alone(&self) {
+        self.meeting.end_alone(self.turn, self.silence, self.now());
+    }
+
+    /// Takes the start that all agents can keep.
+    pub fn confirm(&self, confirm: Confirm) {
+        lock(&self.clock).get_or_insert(confirm.clock);
+        self.meeting.confirm(confirm.start.start_ns, self.now());
+    }
+
     /// Nothing is to be published of it any more.
     pub fn forget(&self) {
         self.is_forgotten.store(true, Ordering::SeqCst);
@@ -97,25 +115,19 @@ impl PartRun {
 
     /// The state of the part now.
     pub fn state(&self) -> State {
-        let orders = self.meeting.orders();
         // What is over is read before what it leaves behind.
         let is_over = self.is_over();
         State {
             turn: self.turn,
             rank: self.part.rank,
             number: self.number.fetch_add(1, Ordering::SeqCst) + 1,
-            counts: self.meeting.own(),
-            stop_level: orders.stop_level(),
-            has_failed: orders.has_failed() || self.meeting.is_alone(),
-            fault: self.meeting.fault(),
-            is_held: orders.is_held_here(),
             opening: lock(&self.opening).clone(),
             is_load_over: self.is_load_over.load(Ordering::SeqCst),
             is_window_over: self.is_window_over.load(Ordering::SeqCst),
             reports: lock(&self.outbox).last(),
-            start_slack_ns: self.meeting.start_slack_ns(),
             is_over,
             outcomes: lock(&self.outcomes).clone(),
+            ..self.meeting.state()
         }
     }
 
@@ -138,11 +150,17 @@ impl PartRun {
     }
 
     /// Runs the part to its end, in the calling thread.
-    pub fn run(self: &Arc<PartRun>, bus: &Bus, allow: &AllowList, workshop: &Arc<dyn Workshop>) {
+    pub fn run(
+        self: &Arc<PartRun>,
+        bus: &Bus,
+        options: &AgentOptions,
+        workshop: &Arc<dyn Workshop>,
+    ) {
         let run = Arc::clone(self);
         // A panic of the workshop must not leave the other agents waiting.
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            run.prepared(bus, allow, workshop).and_then(|job| run.load(job, workshop, bus))
+            let job = run.prepared(bus, &options.allow, workshop)?;
+            run.load(job, workshop).and_then(|outcomes| run.store(bus, outcomes, &options.facts))
         }));
         let ended = ended.unwrap_or_else(|_| Err(ourselves("the agent panicked".to_owned())));
         match ended {
@@ -194,13 +212,12 @@ impl PartRun {
         }
     }
 
-    /// Makes the load and stores the outcomes; `None` if the trial failed elsewhere.
+    /// Makes the load; `None` if the trial failed elsewhere.
     fn load(
         self: &Arc<PartRun>,
         job: Arc<Job>,
         workshop: &Arc<dyn Workshop>,
-        bus: &Bus,
-    ) -> Result<Option<Vec<Hash>>, Fault> {
+    ) -> Result<Option<Vec<ShardOutcome>>, Fault> {
         let epoch = monotonic::instant(self.zero_ns)
             .ok_or_else(|| ourselves("the trial began before this host's clock".to_owned()))?;
         let observer: Arc<dyn TrialObserver> =
@@ -215,19 +232,37 @@ impl PartRun {
         if orders.has_failed() && orders.stop_level() == 0 {
             return Ok(None);
         }
-        self.store(bus, &outcomes).map(Some)
+        Ok(Some(outcomes))
     }
 
-    fn store(&self, bus: &Bus, outcomes: &[ShardOutcome]) -> Result<Vec<Hash>, Fault> {
+    /// Stores the outcomes, and that they are all there. Returns their hashes.
+    fn store(
+        &self,
+        bus: &Bus,
+        outcomes: Option<Vec<ShardOutcome>>,
+        facts: &AgentFacts,
+    ) -> Result<Option<Vec<Hash>>, Fault> {
+        let Some(outcomes) = outcomes else { return Ok(None) };
+        let attempt = self.part.order.attempt();
+        let put = |name: &str, bytes: &[u8]| {
+            bus.put(name, bytes, OUTCOME_PATIENCE).map_err(|error| ourselves(error.to_string()))
+        };
         let mut hashes = Vec::new();
-        for (shard, outcome) in self.here().zip(outcomes) {
+        for (shard, outcome) in self.here().zip(&outcomes) {
             let bytes = outcome.to_bytes();
-            let name = subjects::outcome(&self.part.order, shard);
-            let stored = bus.put(&name, &bytes, OUTCOME_PATIENCE);
-            stored.map_err(|error| ourselves(error.to_string()))?;
+            put(&subjects::outcome(&attempt, shard), &bytes)?;
             hashes.push(Hash::of(&bytes));
         }
-        Ok(hashes)
+        let part = StoredPart {
+            rank: self.part.rank,
+            facts: facts.clone(),
+            here: self.here(),
+            outcomes: hashes.clone(),
+            start_slack_ns: self.meeting.start_slack_ns(),
+            clock: *lock(&self.clock),
+        };
+        put(&subjects::part(&attempt, self.part.rank), &written(&part))?;
+        Ok(Some(hashes))
     }
 }
 

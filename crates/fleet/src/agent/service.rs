@@ -8,6 +8,7 @@ use async_nats::service::{Service, ServiceExt};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinHandle;
 
 use super::desk::{Desk, Todo};
 use super::part::PartRun;
@@ -96,23 +97,44 @@ async fn answer_asks(
     }
 }
 
+/// Listens to the states of all agents of a trial whose coordinator is gone.
+async fn hear_peers(client: async_nats::Client, subject: String, part: Arc<PartRun>) {
+    let Ok(mut states) = client.subscribe(subject).await else { return };
+    while let Some(message) = states.next().await {
+        if let Some(state) = read(&message.payload) {
+            part.meeting.hear_peer(state, part.now());
+        }
+    }
+}
+
 /// Publishes the state of a part and its reports: at every change, and ten times a second.
 pub async fn publish_part(client: async_nats::Client, fleet: String, part: Arc<PartRun>) {
     let state = subjects::state(&fleet, &part.session);
     let report = subjects::report(&fleet, &part.session);
     let mut published: Option<Instant> = None;
+    let mut peers: Option<JoinHandle<()>> = None;
     loop {
         part.meeting.check_start(part.now());
+        let is_alone = part.meeting.is_alone();
+        if is_alone && peers.is_none() {
+            let heard = hear_peers(client.clone(), state.clone(), Arc::clone(&part));
+            peers = Some(tokio::spawn(heard));
+        }
         let is_last = part.is_forgotten();
         let is_due = published.is_none_or(|published| published.elapsed() >= EVERY);
         if part.meeting.take_change() || is_due || is_last {
             published = Some(Instant::now());
-            for message in part.reports() {
+            // Without a coordinator they would be sent for ever.
+            let reports = if is_alone { Vec::new() } else { part.reports() };
+            for message in reports {
                 publish(&client, report.clone(), message.into()).await;
             }
             publish(&client, state.clone(), written(&part.state()).into()).await;
         }
         if is_last {
+            if let Some(peers) = peers {
+                peers.abort();
+            }
             return;
         }
         tokio::time::sleep(LOOK_EVERY).await;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use async_nats::Client;
 
 use super::clock_watch::ClockWatch;
+use super::trial_clocks::Clocked;
 use crate::bus::{Bus, Unanswered, request};
+use crate::clock::Estimate;
 use crate::facts::AgentFacts;
 use crate::messages::{Answer, Ask, What, read, written};
 use crate::subjects;
@@ -45,9 +47,12 @@ pub enum NotDone {
 /// What an agent says that does not obey.
 pub const STRANGER: &str = "it obeys another coordinator, or none";
 
-impl Hand {
-    /// The agent in a sentence.
-    pub fn name(&self) -> String {
+impl Clocked for Hand {
+    fn clock_at(&self, own_ns: i64) -> Option<Estimate> {
+        self.clock.at(own_ns)
+    }
+
+    fn name(&self) -> String {
         format!("agent {} ({})", self.rank, self.facts.name)
     }
 }

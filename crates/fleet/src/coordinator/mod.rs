@@ -2,6 +2,8 @@
 
 mod choice;
 mod clock_watch;
+mod collection;
+pub(crate) mod control;
 mod discovery;
 mod events;
 mod gathering;
@@ -9,12 +11,11 @@ mod hand;
 mod moments;
 mod options;
 mod outcome;
-mod placement;
+pub(crate) mod placement;
 mod start;
 mod stopping;
-mod sums;
 mod trial;
-mod trial_clocks;
+pub(crate) mod trial_clocks;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -25,16 +26,16 @@ use std::time::Duration;
 
 use weigh_engine::generator::TrialObserver;
 use weigh_engine::job::Failure;
-use weigh_engine::outcome::ShardOutcome;
 use weigh_model::Nanos;
 
 use crate::bus::{Bus, lock};
 use crate::error::FleetError;
 use crate::fresh_name::fresh_name;
 use crate::hash::Hash;
-use crate::messages::{State, What, lost, read, written};
-use crate::order::{Order, Secrets};
+use crate::messages::{What, read, written};
+use crate::order::{Attempt, Order, Secrets};
 use crate::{monotonic, subjects};
+use collection::{Collection, Reported};
 use events::Event;
 use gathering::{Gathering, release};
 use hand::Hand;
@@ -42,7 +43,7 @@ pub use options::{FleetOptions, Member, Placed};
 pub use outcome::{FleetOutcome, HostPart};
 use stopping::Stopping;
 use trial::{Ended, Setting, TrialRun};
-use trial_clocks::skew_bound;
+use trial_clocks::{Clocked, skew_bound};
 
 /// Agents that obey this process until it is dropped.
 pub struct Fleet {
@@ -59,6 +60,8 @@ pub struct Fleet {
     replies: Sender<Event>,
     /// Names of objects to remove at the end.
     stored: Mutex<BTreeSet<String>>,
+    /// Names of outcomes to remove before the next trial: by then this one's result is recorded.
+    collected: Mutex<Vec<String>>,
 }
 
 impl Fleet {
@@ -95,6 +98,7 @@ impl Fleet {
             events: Mutex::new(events),
             replies,
             stored: Mutex::default(),
+            collected: Mutex::default(),
         };
         events::forward(&fleet.bus, &fleet.session, &fleet.replies)?;
         fleet.fill_gaps(say, is_stopped)?;
@@ -165,10 +169,10 @@ impl Fleet {
     /// it. A stop also ends the wait for agents before the trial.
     ///
     /// # Errors
-    /// The first failure of a shard; [`Failure::Ourselves`] if an agent is lost, in a text that
-    /// begins with `generator lost: `, or refuses its part, with its own reason. There is never a
-    /// result from fewer shards. The agents are free for the next attempt, for which a lost agent
-    /// may be replaced by one of the same rank.
+    /// The first failure of a shard; [`Failure::Lost`] if an agent is lost or is missing;
+    /// [`Failure::Ourselves`] if one refuses its part, with its own reason. There is never a result
+    /// from fewer shards. The agents are free for the next attempt, for which a lost agent may be
+    /// replaced by one of the same rank.
     pub fn run(
         &self,
         order: &Order,
@@ -179,11 +183,12 @@ impl Fleet {
     ) -> Result<FleetOutcome, Failure> {
         let order = &self.checked(order, secrets)?;
         let events = lock(&self.events);
+        self.remove_collected();
         let stopping = Stopping::new(self.replies.clone());
         stopper(stopping.stopper());
         self.fill_gaps(&|_| {}, &|| stopping.level() > 0).map_err(|error| match error {
             FleetError::Stopped => ourselves(error),
-            error => lost(&error.to_string()),
+            error => Failure::Lost(error.to_string()),
         })?;
         let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
         let placed = placed(&hands, order.shards).map_err(ourselves)?;
@@ -202,15 +207,42 @@ impl Fleet {
         let run = TrialRun::begin(&setting, (order, secrets), turn, epoch_ns, observer)?;
         let ended = run.finish();
         self.note_missed(&ended.lost);
-        let outcome = self.collect(&setting, order, ended);
+        let attempt = &order.attempt();
+        let agents = u32::try_from(hands.len()).unwrap_or(u32::MAX);
+        let collection = Collection { bus: &self.bus, attempt, shards: order.shards, agents };
+        let outcome = collect(&collection, &setting, ended);
         self.end(&hands, turn);
-        let names = (0..order.shards).map(|shard| subjects::outcome(order, shard));
         match outcome {
-            Ok(_) => self.bus.remove(names),
+            Ok(_) => lock(&self.collected).extend(collection.names()),
             // An agent may still be storing one: they are removed at the end.
-            Err(_) => lock(&self.stored).extend(names),
+            Err(_) => lock(&self.stored).extend(collection.names()),
         }
         outcome
+    }
+
+    /// Takes the outcomes of an attempt at a trial whose coordinator was killed, and which as many
+    /// agents have finished. They are removed before the next trial. Whether the target outlived
+    /// that coordinator is for the caller to know.
+    ///
+    /// # Errors
+    /// What is missing. What is there of it is removed: the attempt has no result.
+    pub fn take_over(&self, attempt: &Attempt, shards: u32) -> Result<FleetOutcome, String> {
+        let agents = self.options.agents;
+        let collection = Collection { bus: &self.bus, attempt, shards, agents };
+        let outcome = collection.without_coordinator();
+        lock(&self.collected).extend(collection.names());
+        outcome
+    }
+
+    /// Removes the outcomes of an attempt at a trial of another coordinator.
+    pub fn discard(&self, attempt: &Attempt, shards: u32) {
+        let agents = self.options.agents;
+        let collection = Collection { bus: &self.bus, attempt, shards, agents };
+        self.bus.remove(collection.names());
+    }
+
+    fn remove_collected(&self) {
+        self.bus.remove(std::mem::take(&mut *lock(&self.collected)));
     }
 
     /// The order as agents will read it.
@@ -275,63 +307,6 @@ impl Fleet {
         }
     }
 
-    /// Reads the outcomes of all shards.
-    fn collect(
-        &self,
-        setting: &Setting<'_>,
-        order: &Order,
-        mut ended: Ended,
-    ) -> Result<FleetOutcome, Failure> {
-        let states = ended.states?;
-        let start = ended.start.unwrap_or_default();
-        let errors = ended.clocks.errors_at(setting.hands, start);
-        let (mut shards, mut hosts) = (Vec::new(), Vec::new());
-        for (index, (hand, state)) in setting.hands.iter().zip(states).enumerate() {
-            let here = setting.placed[index].clone();
-            let outcomes = self.outcomes(order, here.clone(), &state);
-            let outcomes = outcomes
-                .map_err(|reason| Failure::Ourselves(format!("{}: {reason}", hand.name())))?;
-            let known = hand.clock.at(monotonic::now_ns()).unwrap_or_default();
-            hosts.push(HostPart {
-                rank: hand.rank,
-                name: hand.facts.name.clone(),
-                shards: here,
-                offset_ns: ended.clocks.offset_ns(index),
-                clock_bound_ns: ended.clocks.error_ns(index),
-                drift_ppm: known.drift_ppm,
-                drift_bound_ppm: known.drift_bound_ppm,
-                start_slack_ns: state.start_slack_ns,
-                cpu: outcomes.iter().fold(Nanos(0), |sum, outcome| sum + outcome.cpu),
-                cpu_max: outcomes.iter().map(|outcome| outcome.cpu).max().unwrap_or_default(),
-                facts: hand.facts.clone(),
-            });
-            shards.extend(outcomes);
-        }
-        Ok(FleetOutcome { shards, hosts, start_skew_bound_ns: skew_bound(&errors) })
-    }
-
-    fn outcomes(
-        &self,
-        order: &Order,
-        here: Range<u32>,
-        state: &State,
-    ) -> Result<Vec<ShardOutcome>, String> {
-        let hashes = state.outcomes.as_deref().unwrap_or_default();
-        if hashes.len() != here.len() {
-            return Err(format!("{} outcomes were stored of {} shards", hashes.len(), here.len()));
-        }
-        let outcome = |(shard, hash): (u32, &Hash)| {
-            let bytes = self.bus.get(&subjects::outcome(order, shard), STORE_PATIENCE);
-            let bytes = bytes.map_err(|error| error.to_string())?;
-            if Hash::of(&bytes) != *hash {
-                return Err(format!("the outcome of shard {shard} is not the one it stored"));
-            }
-            let unreadable = |error| format!("the outcome of shard {shard} is unreadable: {error}");
-            ShardOutcome::from_bytes(&bytes).map_err(unreadable)
-        };
-        here.zip(hashes).map(outcome).collect()
-    }
-
     /// Lets the agents forget a trial.
     fn end(&self, hands: &[Hand], turn: u64) {
         let all = hands.iter().map(|hand| hand.line.ask(What::End { turn }, END_PATIENCE));
@@ -344,8 +319,37 @@ impl Drop for Fleet {
     fn drop(&mut self) {
         let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
         release(&self.bus, &hands);
+        self.remove_collected();
         self.bus.remove(std::mem::take(&mut *lock(&self.stored)));
     }
+}
+
+/// Reads the outcomes of all shards.
+fn collect(
+    collection: &Collection<'_>,
+    setting: &Setting<'_>,
+    mut ended: Ended,
+) -> Result<FleetOutcome, Failure> {
+    let states = ended.states?;
+    let start = ended.start.unwrap_or_default();
+    let errors = ended.clocks.errors_at(setting.hands, start);
+    let (mut shards, mut hosts) = (Vec::new(), Vec::new());
+    for (index, (hand, state)) in setting.hands.iter().zip(&states).enumerate() {
+        let reported = Reported {
+            rank: hand.rank,
+            facts: &hand.facts,
+            here: setting.placed[index].clone(),
+            hashes: state.outcomes.as_deref().unwrap_or_default(),
+            clock: ended.clocks.known(index, hand, monotonic::now_ns()),
+            start_slack_ns: state.start_slack_ns,
+        };
+        let part = collection.part(&reported);
+        let (host, outcomes) =
+            part.map_err(|reason| Failure::Ourselves(format!("{}: {reason}", hand.name())))?;
+        hosts.push(host);
+        shards.extend(outcomes);
+    }
+    Ok(FleetOutcome { shards, hosts, start_skew_bound_ns: skew_bound(&errors) })
 }
 
 fn placed(hands: &[Hand], shards: u32) -> Result<Vec<Range<u32>>, FleetError> {

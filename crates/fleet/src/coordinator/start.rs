@@ -1,7 +1,7 @@
 //! The start of a trial: named so far ahead that every agent can hear and acknowledge it, and
 //! confirmed once all have. Unless all have in time, it is called off.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weigh_model::Nanos;
 
@@ -18,7 +18,7 @@ struct Named {
     start: Nanos,
     lead: Duration,
     /// Agents must have acknowledged by then: the confirmation has as long again.
-    until: Instant,
+    until: Nanos,
     has_acknowledged: Vec<bool>,
 }
 
@@ -36,8 +36,8 @@ impl Starting {
     /// Names the start: at least 1 s ahead, and 20 of the longest round trips.
     pub fn name(&mut self, now: Nanos, round_trip: Nanos) -> Nanos {
         let lead = LEAD_MIN.max(Nanos(round_trip.0.saturating_mul(ROUND_TRIPS)));
-        let (start, lead) = (now + lead, Duration::from_nanos(lead.0));
-        let until = Instant::now() + lead / 2;
+        let (start, until) = (now + lead, now + Nanos(lead.0 / 2));
+        let lead = Duration::from_nanos(lead.0);
         let has_acknowledged = vec![false; self.agents];
         self.named = Some(Named { start, lead, until, has_acknowledged });
         start
@@ -61,7 +61,7 @@ impl Starting {
         &mut self,
         rank: u32,
         answer: Result<Answer, String>,
-        now: Instant,
+        now: Nanos,
     ) -> Result<bool, String> {
         let Some(named) = &mut self.named else { return Ok(false) };
         let slack_ns = match answer? {
@@ -83,7 +83,7 @@ impl Starting {
     }
 
     /// The agents that have not acknowledged in time; `None` while there is time, or if all have.
-    pub fn overdue(&self, now: Instant) -> Option<Vec<u32>> {
+    pub fn overdue(&self, now: Nanos) -> Option<Vec<u32>> {
         let named = self.named.as_ref().filter(|named| now > named.until)?;
         let missing = named.has_acknowledged.iter().zip(0..).filter(|(has, _)| !**has);
         let missing: Vec<u32> = missing.map(|(_, rank)| rank).collect();
@@ -113,12 +113,12 @@ mod tests {
 
     #[test]
     fn a_start_is_confirmed_when_the_last_agent_has_acknowledged() {
-        let (mut starting, now) = (Starting::new(2), Instant::now());
+        let (mut starting, now) = (Starting::new(2), Nanos::from_millis(10));
         starting.name(Nanos(0), Nanos(0));
         assert_eq!(starting.take_answer(0, slack(990), now), Ok(false));
         assert_eq!(starting.take_answer(0, slack(990), now), Ok(false), "twice is once");
         assert_eq!(starting.overdue(now), None);
-        let late = now + Duration::from_secs(2);
+        let late = now + Nanos::from_secs(2);
         assert_eq!(starting.overdue(late), Some(vec![1]));
         assert_eq!(starting.take_answer(1, slack(900), now), Ok(true));
         assert_eq!(starting.overdue(late), None);
@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn an_agent_without_enough_time_cannot_start() {
-        let (mut starting, now) = (Starting::new(1), Instant::now());
+        let (mut starting, now) = (Starting::new(1), Nanos::from_millis(10));
         starting.name(Nanos(0), Nanos(0));
         for answer in [slack(100), slack(-5), Ok(Answer::Done), Err("silent".to_owned())] {
             assert!(starting.take_answer(0, answer, now).is_err());
         }
-        let late = now + Duration::from_secs(1);
+        let late = now + Nanos::from_secs(1);
         assert!(starting.take_answer(0, slack(900), late).is_err());
     }
 }

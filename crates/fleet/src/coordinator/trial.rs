@@ -4,21 +4,20 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weigh_engine::generator::TrialObserver;
 use weigh_engine::job::{Failure, Progress, ShardInterval};
 use weigh_model::Nanos;
 
+use super::control::{Control, Sighting};
 use super::events::{Event, Replied};
-use super::hand::{Hand, NotDone};
+use super::hand::Hand;
 use super::moments::Moments;
-use super::start::Starting;
 use super::stopping::Stopping;
-use super::sums::Sums;
-use super::trial_clocks::TrialClocks;
+use super::trial_clocks::{Clocked, TrialClocks};
 use crate::bus::{Bus, publish};
-use crate::messages::{Answer, Fault, Report, Start, State, Take, What, lost, written};
+use crate::messages::{Confirm, Report, Start, State, Take, What, written};
 use crate::order::{Order, Part, Secrets};
 use crate::{monotonic, subjects};
 
@@ -50,17 +49,13 @@ pub struct TrialRun<'f> {
     epoch_ns: i64,
     observer: &'f Arc<dyn TrialObserver>,
     moments: Moments,
-    sums: Sums,
-    starting: Starting,
+    control: Control,
     clocks: TrialClocks,
     /// Shards that have no interval to report any more.
     is_settled: Vec<bool>,
     /// What was last forwarded of connections that open, by shard.
     opened: Vec<Option<(u64, u64)>>,
     has_moment: Told,
-    failing: Option<Failing>,
-    published: Option<Instant>,
-    is_changed: bool,
 }
 
 /// Which moments of the window have been passed on.
@@ -69,13 +64,6 @@ struct Told {
     window: bool,
     load_over: bool,
     over: bool,
-}
-
-/// A trial that has failed, while agents say why.
-struct Failing {
-    failure: Option<Failure>,
-    since: Instant,
-    lost: Vec<u32>,
 }
 
 /// How a trial ended.
@@ -102,11 +90,12 @@ impl<'f> TrialRun<'f> {
         epoch_ns: i64,
         observer: &'f Arc<dyn TrialObserver>,
     ) -> Result<TrialRun<'f>, Failure> {
-        let clocks = TrialClocks::place(setting.hands, epoch_ns)?;
+        let clocks = TrialClocks::place(setting.hands, epoch_ns, monotonic::now_ns())?;
         let moments = Moments::start(observer, epoch_ns);
         let moments = moments.map_err(|error| {
             Failure::Ourselves(format!("no thread for the moments of the window: {error}"))
         })?;
+        let names = setting.hands.iter().map(Hand::name).collect();
         let run = TrialRun {
             setting,
             order,
@@ -114,15 +103,11 @@ impl<'f> TrialRun<'f> {
             epoch_ns,
             observer,
             moments,
-            sums: Sums::new(turn, setting.hands.len()),
-            starting: Starting::new(setting.hands.len()),
+            control: Control::new(turn, order.shards, setting.silence, names),
             clocks,
             is_settled: vec![false; order.shards as usize],
             opened: vec![None; order.shards as usize],
             has_moment: Told::default(),
-            failing: None,
-            published: None,
-            is_changed: true,
         };
         for (index, hand) in setting.hands.iter().enumerate() {
             let here = setting.placed[index].clone();
@@ -136,7 +121,7 @@ impl<'f> TrialRun<'f> {
 
     /// Runs the trial to its end.
     pub fn finish(mut self) -> Ended {
-        while !self.is_over() {
+        while !self.control.is_over(self.moments.is_done(), self.now()) {
             match self.setting.events.recv_timeout(TICK) {
                 Ok(event) => self.take(event),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
@@ -151,14 +136,8 @@ impl<'f> TrialRun<'f> {
         self.clocks.sample(self.setting.hands, monotonic::now_ns());
         self.settle_all();
         drop(self.moments);
-        let (states, lost) = match self.failing {
-            None => (Ok(self.sums.states().to_vec()), Vec::new()),
-            Some(failing) => {
-                let unknown = || lost("an agent gave up without a reason");
-                (Err(failing.failure.unwrap_or_else(unknown)), failing.lost)
-            }
-        };
-        let start = self.sums.start_ns.map(Nanos);
+        let (states, lost) = self.control.ended();
+        let start = self.control.sums.start_ns.map(Nanos);
         Ended { states, lost, clocks: self.clocks, start }
     }
 
@@ -166,60 +145,32 @@ impl<'f> TrialRun<'f> {
         Nanos(u64::try_from(monotonic::now_ns() - self.epoch_ns).unwrap_or(0))
     }
 
-    /// True once everything is here, or all agents have said why they failed.
-    fn is_over(&self) -> bool {
-        match &self.failing {
-            None => self.sums.is_delivered() && self.moments.is_done(),
-            Some(failing) => {
-                let mut states = self.sums.states().iter().zip(self.setting.hands);
-                let all_over = states.all(|(state, hand)| {
-                    state.is_over || state.number == 0 || failing.lost.contains(&hand.rank)
-                });
-                // An agent's reason may come after its failure.
-                let is_known = failing.failure.is_some() || failing.since.elapsed() > REASON_DELAY;
-                (all_over && is_known && !self.is_changed)
-                    || failing.since.elapsed() > FAILING_PATIENCE
-            }
-        }
-    }
-
     fn take(&mut self, event: Event) {
+        let now = self.now();
         match event {
-            Event::State(state) => {
-                self.is_changed |= self.sums.hear(*state);
-            }
+            Event::State(state) => self.control.hear(*state),
             Event::Report(bytes) => self.report(&bytes),
             Event::Taken(Replied { turn, rank, reply: Err(why) }) if turn == self.turn => {
-                let name = self.name(rank);
-                self.fail(match why {
-                    NotDone::Refused(reason) => Failure::Ourselves(format!("{name}: {reason}")),
-                    NotDone::Lost(reason) => lost(&format!("{name}: {reason}")),
-                });
+                self.control.note_not_taken(rank, why, now);
             }
             Event::Named(Replied { turn, rank, reply }) if turn == self.turn => {
-                match self.starting.take_answer(rank, reply, Instant::now()) {
-                    Ok(true) => self.confirm(),
-                    Ok(false) => {}
-                    Err(reason) => {
-                        self.call_off(rank, &reason);
-                    }
+                if let Some(start) = self.control.take_named(rank, reply, now) {
+                    self.confirm(start);
                 }
             }
-            Event::Confirmed(Replied { turn, rank, reply: Ok(answer) }) if turn == self.turn => {
-                if let Answer::Refused(reason) = answer {
-                    self.call_off(rank, &reason);
-                }
+            Event::Confirmed(Replied { turn, rank, reply }) if turn == self.turn => {
+                self.control.take_confirmed(rank, reply, now);
             }
-            Event::Stop => self.is_changed = true,
-            // An agent that was not reached with the confirmation fails by itself. The others are
-            // of a trial before.
+            // The level is read before each look.
+            Event::Stop => {}
+            // They are of a trial before.
             Event::Taken(_) | Event::Named(_) | Event::Confirmed(_) => {}
         }
     }
 
     fn report(&mut self, bytes: &[u8]) {
         let Some((report, body)) = Report::split(bytes) else { return };
-        if !self.sums.take_report(report.turn, report.rank, report.number) {
+        if !self.control.sums.take_report(report.turn, report.rank, report.number) {
             return;
         }
         if !report.is_interval {
@@ -231,9 +182,9 @@ impl<'f> TrialRun<'f> {
                 self.observer.progress(report.shard, Progress::Interval(Box::new(interval)));
             }
             Err(error) => {
-                let text =
-                    format!("{}: an interval is unreadable: {error}", self.name(report.rank));
-                self.fail(Failure::Ourselves(text));
+                let name = self.control.name(report.rank);
+                let text = format!("{name}: an interval is unreadable: {error}");
+                self.control.fail(Failure::Ourselves(text), self.now());
             }
         }
     }
@@ -252,32 +203,34 @@ impl<'f> TrialRun<'f> {
     }
 
     fn look_around(&mut self) {
+        let (now, now_ns) = (self.now(), monotonic::now_ns());
+        self.control.stop(self.setting.stopping.level());
         self.forward_openings();
-        self.clocks.sample_sometimes(self.setting.hands);
-        self.see_failures();
-        if self.failing.is_some() {
+        let hands = self.setting.hands;
+        self.clocks.sample_sometimes(hands, now_ns);
+        let sighting = |hand: &Hand| Sighting {
+            rank: hand.rank,
+            silent: Nanos(u64::try_from(now_ns - hand.clock.heard_ns()).unwrap_or(0)),
+            is_disowned: hand.clock.is_disowned(),
+        };
+        self.control.see_failures(hands.iter().map(sighting), now);
+        if self.control.is_failing() {
             return;
         }
         self.tell_moments();
-        if self.sums.has_failed {
+        if self.control.is_ending() {
             return;
         }
-        let counts = self.sums.counts();
-        if counts.ready == self.order.shards && !self.starting.is_named() {
-            self.name_start();
-        }
-        if let Some(late) = self.starting.overdue(Instant::now())
-            && !self.is_stopped()
-        {
-            let late = late.iter().map(|rank| self.name(*rank)).collect::<Vec<_>>().join(", ");
-            let text = format!("the start was called off: {late} did not acknowledge it in time");
-            self.fail(lost(&text));
+        let round_trip = |hand: &Hand| hand.clock_at(now_ns).map(|known| known.round_trip_ns);
+        let longest = || Nanos(hands.iter().filter_map(round_trip).max().unwrap_or(0));
+        if let Some(start) = self.control.name_start(longest, now) {
+            hands.iter().for_each(|hand| self.request(hand, What::Name(start)));
         }
     }
 
     /// Passes on how many connections stand.
     fn forward_openings(&mut self) {
-        for opening in self.sums.states().iter().flat_map(|state| &state.opening) {
+        for opening in self.control.sums.states().iter().flat_map(|state| &state.opening) {
             let now = Some((opening.open, opening.all));
             let Some(last) = self.opened.get_mut(opening.shard as usize) else { continue };
             if *last != now {
@@ -287,110 +240,18 @@ impl<'f> TrialRun<'f> {
         }
     }
 
-    fn see_failures(&mut self) {
-        let silence_ns = self.setting.silence.as_nanos() as i64;
-        let now_ns = monotonic::now_ns();
-        for hand in self.setting.hands {
-            let is_silent = now_ns - hand.clock.heard_ns() > silence_ns;
-            if is_silent || hand.clock.is_disowned() {
-                let seconds = self.setting.silence.as_secs_f64();
-                let why = match is_silent {
-                    true => format!("did not answer for {seconds} s"),
-                    false => "was released, or was cut off for too long".to_owned(),
-                };
-                self.fail(lost(&format!("{} {why}", hand.name())));
-                self.note_lost(hand.rank);
-            }
-        }
-        let mut faults = self.sums.states().iter().filter_map(|state| {
-            let fault = state.fault.clone()?;
-            Some((state.rank, matches!(fault, Fault::Lost { .. }), fault))
-        });
-        match faults.next() {
-            Some((rank, is_lost, fault)) => {
-                self.fail(fault.failure(&self.name(rank)));
-                if is_lost {
-                    self.note_lost(rank);
-                }
-            }
-            None if self.sums.states().iter().any(|state| state.has_failed) => {
-                match self.is_stopped() {
-                    true => self.end_everywhere(),
-                    false => self.start_failing(),
-                }
-            }
-            None => {}
-        }
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        self.start_failing();
-        if let Some(failing) = &mut self.failing {
-            failing.failure.get_or_insert(failure);
-        }
-    }
-
-    /// Nothing more is expected of this agent in the trial.
-    fn note_lost(&mut self, rank: u32) {
-        let lost = self.failing.as_mut().map(|failing| &mut failing.lost);
-        lost.filter(|lost| !lost.contains(&rank)).into_iter().for_each(|lost| lost.push(rank));
-    }
-
-    fn start_failing(&mut self) {
-        if self.failing.is_none() {
-            self.failing = Some(Failing { failure: None, since: Instant::now(), lost: Vec::new() });
-            self.end_everywhere();
-        }
-    }
-
-    /// Ends the shards of all agents, because some have failed, or were stopped before the start:
-    /// then what they deliver is the result.
-    fn end_everywhere(&mut self) {
-        self.is_changed |= !self.sums.has_failed;
-        self.sums.has_failed = true;
-        self.sums.is_held_here = false;
-    }
-
-    fn is_stopped(&self) -> bool {
-        let mut states = self.sums.states().iter();
-        self.setting.stopping.level() > 0 || states.any(|state| state.stop_level > 0)
-    }
-
-    fn call_off(&mut self, rank: u32, reason: &str) {
-        if self.is_stopped() {
-            // Without a load there is no start to keep.
-            return;
-        }
-        let name = self.name(rank);
-        self.fail(lost(&format!("the start was called off: {name}: {reason}")));
-    }
-
-    fn name_start(&mut self) {
-        let round_trip =
-            self.setting.hands.iter().filter_map(|hand| {
-                hand.clock.at(monotonic::now_ns()).map(|known| known.round_trip_ns)
-            });
-        let start = self.starting.name(self.now(), Nanos(round_trip.max().unwrap_or(0)));
-        let start = Start { turn: self.turn, start_ns: start.0 };
-        for hand in self.setting.hands {
-            self.request(hand, What::Name(start));
-        }
-    }
-
-    fn confirm(&mut self) {
-        let start = self.starting.start();
-        self.sums.start_ns = Some(start.0);
-        self.is_changed = true;
-        for hand in self.setting.hands {
-            let start = Start { turn: self.turn, start_ns: start.0 };
-            self.request(hand, What::Confirm(start));
+    fn confirm(&mut self, start: Start) {
+        self.clocks.errors_at(self.setting.hands, Nanos(start.start_ns));
+        for (index, hand) in self.setting.hands.iter().enumerate() {
+            let clock = self.clocks.known(index, hand, monotonic::now_ns());
+            self.request(hand, What::Confirm(Confirm { start, clock }));
         }
     }
 
     fn tell_moments(&mut self) {
         let load = &self.order.trial.load;
-        let states = self.sums.states();
-        if let Some(start) = self.sums.start_ns.map(Nanos)
+        let states = self.control.sums.states();
+        if let Some(start) = self.control.sums.start_ns.map(Nanos)
             && !std::mem::replace(&mut self.has_moment.window, true)
         {
             let from = start + load.warmup;
@@ -407,44 +268,24 @@ impl<'f> TrialRun<'f> {
         {
             self.moments.note_over();
         }
-        if self.moments.is_done() && self.sums.is_held_here {
-            self.sums.is_held_here = false;
-            self.is_changed = true;
+        if self.moments.is_done() {
+            self.control.let_go();
         }
     }
 
-    fn name(&self, rank: u32) -> String {
-        let hand = self.setting.hands.iter().find(|hand| hand.rank == rank);
-        hand.map_or_else(|| format!("agent {rank}"), Hand::name)
-    }
-
-    /// Publishes the state of all: after a change, and ten times a second.
+    /// Publishes the state of all, if it is time.
     fn publish(&mut self) {
-        let since = self.published.map(|published| published.elapsed());
-        let is_due =
-            since.is_none_or(|since| since >= EVERY || (self.is_changed && since >= self.apart()));
-        if !is_due {
-            return;
-        }
-        self.is_changed = false;
-        self.published = Some(Instant::now());
-        let whole = self.sums.whole(self.setting.stopping.level());
+        let Some(whole) = self.control.publish(self.now()) else { return };
         let Setting { bus, session, .. } = self.setting;
         let (client, subject) = (bus.client().clone(), subjects::whole(bus.fleet(), session));
         bus.spawn(async move { publish(&client, subject, written(&whole).into()).await });
-    }
-
-    /// The least time between two states of all, which every agent reads: more with many agents.
-    fn apart(&self) -> Duration {
-        let agents = u32::try_from(self.setting.hands.len()).unwrap_or(u32::MAX);
-        (APART_PER_AGENT.saturating_mul(agents)).clamp(APART_MIN, EVERY)
     }
 
     /// Asks an agent; its reply becomes an event.
     fn request(&self, hand: &Hand, what: What) {
         let (line, to) = (hand.line.clone(), self.setting.replies.clone());
         let (turn, rank) = (self.turn, hand.rank);
-        let patience = self.starting.patience();
+        let patience = self.control.patience();
         self.setting.bus.spawn(async move {
             let once =
                 async |what| line.ask(what, patience).await.map_err(|_| UNANSWERED.to_owned());
@@ -465,12 +306,6 @@ impl<'f> TrialRun<'f> {
 }
 
 const TICK: Duration = Duration::from_millis(10);
-const EVERY: Duration = Duration::from_millis(100);
-const APART_MIN: Duration = Duration::from_millis(5);
-const APART_PER_AGENT: Duration = Duration::from_micros(200);
 /// An agent may still end the trial before.
 const TAKE_PATIENCE: Duration = Duration::from_secs(15);
-const REASON_DELAY: Duration = Duration::from_secs(2);
-/// Connections of a trial that failed are closed within this.
-const FAILING_PATIENCE: Duration = Duration::from_secs(10);
 const UNANSWERED: &str = "it did not answer";

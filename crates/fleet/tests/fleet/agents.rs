@@ -110,7 +110,7 @@ impl Process {
     pub fn start(at: SocketAddr, rank: u32, ahead_s: Option<u32>, folder: &Path) -> Process {
         let log = folder.join(format!("agent-{rank}-{}", now_ns()));
         let this = std::env::current_exe().unwrap();
-        let mut command = match ahead_s {
+        let command = match ahead_s {
             None => Command::new(&this),
             Some(ahead) => {
                 let mut command = Command::new("unshare");
@@ -119,9 +119,14 @@ impl Process {
                 command
             }
         };
+        Process::of(command, "agents::agent_process", (AGENT, format!("{at} {rank}")), log)
+    }
+
+    /// Starts this test once more as a process: `test` of it, which reads `variable`.
+    fn of(mut command: Command, test: &str, variable: (&str, String), log: PathBuf) -> Process {
         let child = command
-            .args(["agents::agent_process", "--exact", "--nocapture", "--test-threads=1"])
-            .env(AGENT, format!("{at} {rank}"))
+            .args([test, "--exact", "--nocapture", "--test-threads=1"])
+            .env(variable.0, variable.1)
             .stdin(Stdio::null())
             .stdout(fs::File::create(&log).unwrap())
             .stderr(fs::File::create(log.with_extension("err")).unwrap())
@@ -173,16 +178,9 @@ pub const VERSION: &str = "1.2.3 (abc)";
 
 /// Starts a coordinator that is a process: it gathers two agents and runs a load of 4 s.
 pub fn coordinator(at: SocketAddr, target: SocketAddr, folder: &Path) -> Process {
-    let log = folder.join("coordinator");
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["agents::coordinator_process", "--exact", "--nocapture", "--test-threads=1"])
-        .env(COORDINATOR, format!("{at} {target}"))
-        .stdin(Stdio::null())
-        .stdout(fs::File::create(&log).unwrap())
-        .stderr(fs::File::create(log.with_extension("err")).unwrap())
-        .spawn()
-        .unwrap();
-    Process { child, log }
+    let command = Command::new(std::env::current_exe().unwrap());
+    let variable = (COORDINATOR, format!("{at} {target}"));
+    Process::of(command, "agents::coordinator_process", variable, folder.join("coordinator"))
 }
 
 /// Not a test of its own: what [`coordinator`] starts.

@@ -102,12 +102,54 @@ fn agents_outlive_their_coordinator() {
         agent.await_said("was silent for 1.5 s: it is gone", 1);
         agent.await_said("is over here; free", 1);
     }
-    assert_eq!(raw.objects(), 4, "all outcomes wait in the object store");
+    assert_eq!(raw.objects(), 6, "outcomes of all shards, and a part of each agent");
     let fleet = gather(&bus, 2);
-    let order = order(target.address());
+    let sent = target.messages();
+    let dead = steady(target.address(), Nanos::from_secs(4));
+    let outcome = fleet.take_over(&dead.attempt(), 4).unwrap();
+    let ranks: Vec<u32> = outcome.hosts.iter().map(|host| host.rank).collect();
+    assert_eq!(ranks, [0, 1]);
+    for host in &outcome.hosts {
+        assert!(host.clock_bound_ns > 0 && host.start_slack_ns > 0 && host.cpu.0 > 0, "{host:?}");
+    }
+    // Whole: the agents went on adding up what each of them sent and got.
+    let ledger = merged(&dead, outcome).ledger;
+    let delivered = ledger.sent;
+    assert_eq!((ledger.contradiction(), ledger.delivered), (None, Some(delivered)));
+    let in_window = sent.keys().filter(|(_, is_warmup, _)| !is_warmup).count() as u64;
+    assert_eq!((ledger.sent, in_window > 700), (5 * in_window, true), "every message, once");
+
+    let mut order = order(target.address());
+    order.attempt = 2;
     let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());
     let ledger = merged(&order, run(&fleet, &order, &observer).unwrap()).ledger;
     assert_eq!((ledger.contradiction(), ledger.delivered), (None, Some(10_000)));
+    assert_eq!(fleet.take_over(&dead.attempt(), 4).unwrap_err(), MISSING, "it is taken once");
+    drop(fleet);
+    assert_eq!(raw.objects(), 0, "nothing is left in the object store");
+}
+
+const MISSING: &str = "0 of 2 agents have stored their outcomes";
+
+/// An agent that dies after its coordinator leaves no result: the others give the load up.
+#[test]
+fn agents_do_not_outlive_one_of_them() {
+    let test = "agents_do_not_outlive_one_of_them";
+    let Some(nats) = Nats::start(test) else { return };
+    let (target, bus) = (Target::start(), nats.bus());
+    let mut agents: Vec<Process> =
+        (0..2).map(|rank| Process::start(nats.address, rank, None, nats.folder.path())).collect();
+    let mut dying = coordinator(nats.address, target.address(), nats.folder.path());
+    dying.await_said("load runs", 1);
+    dying.kill();
+    agents[0].kill();
+    agents[1].await_said("is over here; free", 1);
+    agents[0] = Process::start(nats.address, 0, None, nats.folder.path());
+    let fleet = gather(&bus, 2);
+    let dead = steady(target.address(), Nanos::from_secs(4));
+    assert_eq!(fleet.take_over(&dead.attempt(), 4).unwrap_err(), MISSING);
+    drop(fleet);
+    assert_eq!(Raw::connect(nats.address).objects(), 0, "nothing is left in the object store");
 }
 
 /// Before the load there is nothing to finish.

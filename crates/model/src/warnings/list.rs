@@ -60,7 +60,8 @@ warnings! {
     SharedCores "shared-cores" Warning
         ["generator and target shared cores"]
         "each takes processor time from the other, so that neither is measured alone"
-        "use a machine with at least two cores"
+        "use a machine with at least two cores; with a fleet, run the agents on other machines than \
+         the target"
         "methodology.md#5-when-a-result-is-invalid";
     FewRepetitions(n: u32) "L13" Warning
         ["{} repetition{}: intervals are wide or missing", n, if *n == 1 { "" } else { "s" }]
@@ -84,6 +85,16 @@ warnings! {
         "keep each message on one host (--topology pairs, -y as many as -c), or use figures of one \
          clock: response and service time"
         "methodology.md#6-the-rules-l01-to-l20";
+    TakenOver(agents: u64) "taken-over" Warning
+        [
+            "the program that ran this trial was killed, and {} agent{} finished it",
+            agents,
+            if *agents == 1 { "" } else { "s" }
+        ]
+        "processor time and memory of the target were not observed, intervals of the rest of the \
+         trial are missing, and times from one host to another are not reported"
+        "read the ledger and the times of one clock; for the rest start a new run"
+        "guide/fleet.md";
     QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Warning
         ["{}: {} and all higher quantiles are in the lost share: infinite", time, quantile]
         "percentiles of delivered messages alone would be too optimistic"

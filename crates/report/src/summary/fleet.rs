@@ -6,28 +6,15 @@ use weigh_model::event::Event;
 use weigh_model::fleet::{FleetHost, FleetRan, HostRan};
 
 use crate::journal::attempts;
+use crate::summary::shape::FleetHostShape;
 
 /// A host of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorHost {
-    /// Its number in the fleet.
-    pub rank: u32,
-    /// Its name.
-    pub name: String,
-    /// The first of its shards, which have consecutive numbers.
-    pub first_shard: u32,
-    /// Number of its shards.
-    pub shards: u32,
-    /// Cores that its agent may use.
-    pub cores: u32,
-    /// Kernel release.
-    pub kernel: String,
-    /// Model name of the processor.
-    pub cpu: String,
-    /// Clock source of the kernel; empty if it does not report it.
-    pub clock_source: String,
-    /// The version of Weighbridge on it.
-    pub version: String,
+    /// What it is, and its place in the fleet.
+    #[serde(flatten)]
+    #[schemars(with = "FleetHostShape")]
+    pub host: FleetHost,
     /// Largest error of the trial's clock on it, nanoseconds.
     pub clock_bound_ns: Option<u64>,
     /// Shortest time between the moment at which it knew the start of a load and that start,
@@ -52,7 +39,7 @@ pub(crate) fn from_events(events: &[Event]) -> (Vec<GeneratorHost>, Option<u64>)
             hosts.extend(new);
         }
     }
-    hosts.sort_by_key(|host| host.rank);
+    hosts.sort_by_key(|own| own.host.rank);
     let counted = attempts::counted(events);
     let ran: Vec<&FleetRan> = counted.iter().filter_map(record).collect();
     for own in ran.iter().flat_map(|ran| &ran.hosts) {
@@ -72,23 +59,11 @@ fn record(event: &Event) -> Option<&FleetRan> {
 
 impl GeneratorHost {
     fn of(host: &FleetHost) -> GeneratorHost {
-        let host = host.clone();
-        GeneratorHost {
-            rank: host.rank,
-            name: host.name,
-            first_shard: host.first_shard,
-            shards: host.shards,
-            cores: host.cores,
-            kernel: host.kernel,
-            cpu: host.cpu,
-            clock_source: host.clock_source,
-            version: host.version,
-            ..GeneratorHost::default()
-        }
+        GeneratorHost { host: host.clone(), ..GeneratorHost::default() }
     }
 
     fn is(&self, rank: u32, name: &str) -> bool {
-        (self.rank, self.name.as_str()) == (rank, name)
+        (self.host.rank, self.host.name.as_str()) == (rank, name)
     }
 
     /// Keeps the worst figures.
@@ -147,7 +122,7 @@ mod tests {
         assert_eq!(skew, Some(90));
         let seen: Vec<_> = hosts
             .iter()
-            .map(|own| (own.rank, &*own.name, own.clock_bound_ns, own.start_slack_ns))
+            .map(|own| (own.host.rank, &*own.host.name, own.clock_bound_ns, own.start_slack_ns))
             .collect();
         let expected = [
             (0, "a", Some(70), Some(1930)),

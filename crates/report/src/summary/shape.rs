@@ -28,6 +28,31 @@ pub(crate) struct HostShape {
     virtualisation: String,
 }
 
+/// A host of a fleet.
+#[derive(JsonSchema)]
+#[schemars(rename = "FleetHost")]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct FleetHostShape {
+    /// Its number in the fleet.
+    rank: u32,
+    /// Its name.
+    name: String,
+    /// The first of its shards, which have consecutive numbers.
+    first_shard: u32,
+    /// Number of its shards.
+    shards: u32,
+    /// Cores that its agent may use.
+    cores: u32,
+    /// Kernel release.
+    kernel: String,
+    /// Model name of the processor.
+    cpu: String,
+    /// Clock source of the kernel; empty if it does not report it.
+    clock_source: String,
+    /// The version of Weighbridge on it.
+    version: String,
+}
+
 /// The energy meter of a run.
 #[derive(JsonSchema)]
 #[schemars(rename = "Meter")]
@@ -170,6 +195,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
     use weigh_model::event::HostFacts;
+    use weigh_model::fleet::FleetHost;
     use weigh_model::ledger::Ledger;
     use weigh_model::{Guarantee, Warning};
 
@@ -182,11 +208,13 @@ mod tests {
     #[test]
     fn shapes_have_the_keys_that_the_model_writes() {
         let host = serde_json::to_value(HostFacts::default()).unwrap();
+        let fleet_host = serde_json::to_value(FleetHost::default()).unwrap();
         let last_seen = [("broker".to_owned(), 1)].into();
         let ledger = serde_json::to_value(Ledger { last_seen, ..Ledger::zero() }).unwrap();
         let warning = serde_json::to_value(Warning::Interrupted.record()).unwrap();
         for (schema, value) in [
             (schemars::schema_for!(HostShape), host),
+            (schemars::schema_for!(FleetHostShape), fleet_host),
             (schemars::schema_for!(LedgerShape), ledger),
             (schemars::schema_for!(WarningShape), warning),
         ] {

@@ -50,10 +50,11 @@ pub(crate) fn bounds(summary: &Summary, is_ascii: bool) -> Vec<String> {
 }
 
 fn name(host: &GeneratorHost, _: bool) -> String {
-    format!("agent {} {}", host.rank, host.name)
+    format!("agent {} {}", host.host.rank, host.host.name)
 }
 
 fn shards(host: &GeneratorHost, _: bool) -> String {
+    let host = &host.host;
     let plural = if host.shards == 1 { "" } else { "s" };
     let cores = if host.cores == 1 { "" } else { "s" };
     format!("{} shard{plural} on {} core{cores}", host.shards, host.cores)

@@ -78,7 +78,7 @@ impl Told {
             ..Interval::default()
         };
         [
-            Event::TrialStarted { trial, point, repetition, at_ns: None },
+            Event::TrialStarted { trial, point, repetition, at_ns: None, attempt: None },
             Event::Interval(interval),
             Event::TrialFinished(Box::new(finished)),
         ]

@@ -5,7 +5,7 @@ use weigh_model::plan::Plan;
 use weigh_model::{Guarantee, Pattern, tls};
 
 use crate::case::Case;
-use crate::case::lanes::{Against, is_secret};
+use crate::case::lanes::Against;
 use crate::exit::Stop;
 
 /// Refuses what agents cannot do: each has a network, files and a record of its own.
@@ -111,21 +111,12 @@ fn between(case: &Case) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Secrets besides user and password, and keys that were made for the run.
+/// Keys that were made for the run.
 fn secrets(case: &Case) -> Option<(&'static str, &'static str)> {
     let settings = &case.lane.settings;
-    let has_secret = case.lane.given.iter().any(|(key, value)| is_secret(key, value));
     let is_mutual = tls::is_on(settings) && settings.flag("tls_mutual");
-    match () {
-        () if has_secret => Some((
-            "secret settings are not sent to agents",
-            "give a user and a password instead (--user NAME, WEIGH_PASSWORD)",
-        )),
-        () if is_mutual && !case.lane.is_foreign() => {
-            Some(("client certificates of a run are for one generator", "leave tls_mutual out"))
-        }
-        () => None,
-    }
+    (is_mutual && !case.lane.is_foreign())
+        .then_some(("client certificates of a run are for one generator", "leave tls_mutual out"))
 }
 
 /// True for a load whose publishers wait for what subscribers see.

@@ -1,21 +1,22 @@
 //! The agents of a run: gathered before it begins, and asked to generate the load of each trial.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weigh_engine::generator::TrialObserver;
-use weigh_engine::job::Failure;
+use weigh_engine::job::{Failure, Job};
 use weigh_engine::outcome::{Outcome, ShardOutcome};
 use weigh_engine::send_lags::SendLags;
 use weigh_fleet::{
-    Authority, BusOptions, Fleet, FleetError, FleetOptions, FleetOutcome, HostPart, Member, Order,
-    Secrets, Target,
+    Attempt, Authority, BusOptions, Fleet, FleetError, FleetOptions, FleetOutcome, HostPart,
+    Member, Order, Secrets, Target,
 };
 use weigh_model::fleet::{FleetHost, FleetPlaced, FleetRan, HostRan};
 use weigh_model::{Load, Trial, tls};
 
 use crate::case::Case;
+use crate::case::lanes::is_secret;
 use crate::exit::{Exit, Stop};
 use crate::fleet::request::{BusChoice, FleetRequest};
 use crate::fleet::work::{Generated, Work};
@@ -29,6 +30,8 @@ pub struct Hosts {
     fleet: Fleet,
     request: FleetRequest,
     version: String,
+    /// What agents found in the trial that is being taken over.
+    found: Mutex<Option<FleetOutcome>>,
 }
 
 impl Hosts {
@@ -50,7 +53,7 @@ impl Hosts {
             version: version.clone(),
         };
         let fleet = Fleet::gather(&options, &|text| watcher.say(text)).map_err(stop)?;
-        Ok(Hosts { fleet, request: request.clone(), version })
+        Ok(Hosts { fleet, request: request.clone(), version, found: Mutex::default() })
     }
 
     /// Number of repetitions of a trial in which an agent was lost.
@@ -87,10 +90,12 @@ impl Hosts {
             let settings = &case.lane.settings;
             case.lane.credentials().is_some()
                 || (tls::is_on(settings) && !settings.text("tls_key").is_empty())
+                || settings.0.iter().any(|(key, value)| is_given_secret(key, value))
         };
         match cases.iter().find(has_secrets) {
             Some(case) if !self.fleet.bus().is_private() => Err(Stop::usage(format!(
-                "--fleet: {} has a password or a key, which others could read on the bus\nhelp: \
+                "--fleet: {} has a password, a key or a secret setting, which others could read on \
+                 the bus\nhelp: \
                  give the bus TLS and type --fleet tls://HOST:PORT --fleet-ca FILE",
                 case.title()
             ))),
@@ -129,8 +134,8 @@ impl Hosts {
     /// Lets the agents generate the load of a trial.
     ///
     /// # Errors
-    /// The first failure of a shard; [`Failure::Ourselves`] if an agent was lost or refuses its
-    /// part.
+    /// The first failure of a shard; [`Failure::Lost`] if an agent was lost or is missing;
+    /// [`Failure::Ourselves`] if one refuses its part.
     pub fn generate(
         &self,
         work: &Work<'_>,
@@ -142,14 +147,34 @@ impl Hosts {
         let mut arm = |stop: Box<dyn Fn() + Send + Sync>| work.interrupts.arm(stop);
         let done = self.fleet.run(&order, secrets.as_ref(), work.epoch_ns, observer, &mut arm);
         work.interrupts.disarm();
-        let FleetOutcome { shards, hosts, start_skew_bound_ns } = done?;
-        let records: Vec<Part> = hosts.iter().map(|host| Part::of(host, &shards)).collect();
-        let (load, confirms) = (job.load(), job.dial.confirms);
-        let outcome = Outcome::merge(shards, load, confirms, job.composer.is_marked());
-        let hosts = hosts.iter().zip(records).map(|(host, part)| ran(host, &part, &outcome, load));
-        let hosts = hosts.collect();
-        let ran = FleetRan { trial: job.trial.id.clone(), start_skew_bound_ns, hosts };
-        Ok(Generated { outcome, hosts: Some(ran) })
+        Ok(generated(done?, job))
+    }
+
+    /// Takes over what agents stored in an attempt at a trial of a program that was killed, which
+    /// they have finished; the attempt by its number, and the number of shards. The caller knows
+    /// that the target outlived that program.
+    ///
+    /// # Errors
+    /// What is missing: then the trial is to be repeated, and nothing of the attempt is left.
+    pub fn take_over(&self, run: &str, trial: &str, at: (u32, u32)) -> Result<(), String> {
+        let outcome = self.fleet.take_over(&attempt(run, trial, at.0), at.1)?;
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        Ok(())
+    }
+
+    /// Removes what agents stored in an attempt at a trial of a program that was killed.
+    pub fn discard(&self, run: &str, trial: &str, at: (u32, u32)) {
+        self.fleet.discard(&attempt(run, trial, at.0), at.1);
+    }
+
+    /// The load of the trial that was taken over last.
+    ///
+    /// # Errors
+    /// [`Failure::Ourselves`] if none was.
+    pub fn taken_over(&self, work: &Work<'_>) -> Result<Generated, Failure> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let none = || Failure::Ourselves("no trial was taken over".to_owned());
+        Ok(generated(found.ok_or_else(none)?, work.job))
     }
 
     /// The trial as agents get it: without secrets, its files by hash.
@@ -161,6 +186,7 @@ impl Hosts {
         let endpoint = job.trial.endpoint.as_ref();
         let endpoint = endpoint.ok_or_else(|| Failure::Ourselves("no endpoint".to_owned()))?;
         let mut trial = job.trial.clone();
+        trial.settings.0.retain(|key, value| !is_given_secret(key, value));
         if work.authority.is_some() && trial.settings.text("tls_name").is_empty() {
             // The name in certificates that are made for a run.
             trial.settings.0.insert("tls_name".to_owned(), "localhost".to_owned());
@@ -184,6 +210,22 @@ impl Hosts {
             trial,
         })
     }
+}
+
+fn attempt(run: &str, trial: &str, number: u32) -> Attempt {
+    Attempt { run: run.to_owned(), trial: trial.to_owned(), number }
+}
+
+/// What all shards found, as one.
+fn generated(found: FleetOutcome, job: &Job) -> Generated {
+    let FleetOutcome { shards, hosts, start_skew_bound_ns } = found;
+    let records: Vec<Part> = hosts.iter().map(|host| Part::of(host, &shards)).collect();
+    let (load, confirms) = (job.load(), job.dial.confirms);
+    let outcome = Outcome::merge(shards, load, confirms, job.composer.is_marked());
+    let hosts = hosts.iter().zip(records).map(|(host, part)| ran(host, &part, &outcome, load));
+    let hosts = hosts.collect();
+    let ran = FleetRan { trial: job.trial.id.clone(), start_skew_bound_ns, hosts };
+    Generated { outcome, hosts: Some(ran) }
 }
 
 /// The options of the bus for the crate that speaks to it.
@@ -239,7 +281,14 @@ fn secrets(trial: &Trial) -> Result<Option<Secrets>, Failure> {
         secrets.certificate_pem = read(Path::new(certificate))?;
         secrets.key_pem = read(Path::new(settings.text("tls_key")))?;
     }
+    let own = settings.0.iter().filter(|(key, value)| is_given_secret(key, value));
+    secrets.settings = own.map(|(key, value)| (key.clone(), value.clone())).collect();
     Ok((secrets != Secrets::default()).then_some(secrets))
+}
+
+/// True for a secret setting that has a value.
+fn is_given_secret(key: &str, value: &str) -> bool {
+    !value.is_empty() && is_secret(key, value)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -305,3 +354,33 @@ const DEFAULT_NAME: &str = "default";
 
 /// Fewest messages that have a 99 % quantile.
 const LAGS_MIN: u64 = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_fleet_lacks_has_the_code_of_a_generator() {
+        let text = || "agent a is of version 2, this is 1".to_owned();
+        for error in
+            [FleetError::Agents(text()), FleetError::Bus(text()), FleetError::Store(text())]
+        {
+            assert_eq!(stop(error).exit(), Exit::Generator);
+        }
+        assert_eq!(stop(FleetError::Options(text())).exit(), Exit::Usage);
+        assert_eq!(stop(FleetError::Stopped).exit(), Exit::Interrupted);
+    }
+
+    #[test]
+    fn only_secrets_with_a_value_are_sent_apart() {
+        for (key, value, is_apart) in [
+            ("broker_password", "", false),
+            ("broker_password", "x", true),
+            ("secret_headers", "X-Token: x", true),
+            ("headers", "Accept: x", false),
+            ("headers", "Authorization: Bearer x", true),
+        ] {
+            assert_eq!(is_given_secret(key, value), is_apart, "{key}={value}");
+        }
+    }
+}

@@ -78,4 +78,25 @@ impl Hosts {
     ) -> Result<Generated, Failure> {
         match *self {}
     }
+
+    /// Never called: there are no agents.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn take_over(&self, _run: &str, _trial: &str, _at: (u32, u32)) -> Result<(), String> {
+        match *self {}
+    }
+
+    /// Never called: there are no agents.
+    pub fn discard(&self, _run: &str, _trial: &str, _at: (u32, u32)) {
+        match *self {}
+    }
+
+    /// Never called: there are no agents.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn taken_over(&self, _work: &Work<'_>) -> Result<Generated, Failure> {
+        match *self {}
+    }
 }

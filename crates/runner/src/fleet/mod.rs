@@ -6,7 +6,6 @@ pub mod agent;
 pub mod fitness;
 #[cfg_attr(not(feature = "fleet"), path = "hosts_unbuilt.rs")]
 pub mod hosts;
-pub mod lost;
 pub mod request;
 pub mod verdict;
 pub mod work;

@@ -11,14 +11,18 @@ use weigh_model::{Load, Topology, Warning};
 use weigh_report::summary::lateness::LATEST_HOST;
 
 /// Adds start skew and clock bound, withholds times below that bound, and names the host that was
-/// the limit.
-pub fn add(finished: &mut TrialFinished, ran: &FleetRan, load: &Load) {
+/// the limit. In a trial that was taken over from a program that was killed, the clock bound is
+/// not known, and no time carries one.
+pub fn add(finished: &mut TrialFinished, ran: &FleetRan, load: &Load, is_taken_over: bool) {
     let skew = ran.start_skew_bound_ns as f64;
     finished.metrics.insert("start_skew_bound_ns".to_owned(), skew);
+    if is_taken_over {
+        finished.warnings.push(Warning::TakenOver(ran.hosts.len() as u64).record());
+    }
     if let Some(worst) = worst_pair(ran, load) {
-        let bound = worst.bound_ns as f64;
-        finished.metrics.insert("clock_bound_ns".to_owned(), bound);
-        let warning = withhold(below(finished, bound), finished, &worst);
+        let bound = (!is_taken_over).then_some(worst.bound_ns as f64);
+        finished.metrics.extend(bound.map(|bound| ("clock_bound_ns".to_owned(), bound)));
+        let warning = withhold(below(finished, bound), finished, &worst, bound);
         finished.warnings.extend(warning);
     }
     name_the_limit(finished, ran);
@@ -58,9 +62,9 @@ fn shards(host: &HostRan) -> Range<u32> {
     host.first_shard..host.first_shard + host.shards
 }
 
-/// Recorded times of messages that span two hosts and whose median is below the bound, with that
-/// median if it is known.
-fn below(finished: &TrialFinished, bound_ns: f64) -> Vec<(&'static str, Option<f64>)> {
+/// Recorded times of messages that span two hosts and whose median is below the bound, or all if
+/// there is none, with that median if it is known.
+fn below(finished: &TrialFinished, bound_ns: Option<f64>) -> Vec<(&'static str, Option<f64>)> {
     let median = |name: &str| {
         let of = |part: &str| finished.metrics.get(&format!("{name}.{part}")).copied();
         of("p50").or(of("mean"))
@@ -71,7 +75,8 @@ fn below(finished: &TrialFinished, bound_ns: f64) -> Vec<(&'static str, Option<f
     };
     let known = SPANNING.into_iter().filter(|name| has(name));
     let known = known.map(|name| (name, median(name)));
-    known.filter(|(_, median)| median.is_none_or(|own| own < bound_ns)).collect()
+    let is_below = |own: Option<f64>| bound_ns.zip(own).is_none_or(|(bound, own)| own < bound);
+    known.filter(|(_, median)| is_below(*median)).collect()
 }
 
 /// Removes times from the record; returns the warning if there are any.
@@ -79,6 +84,7 @@ fn withhold(
     times: Vec<(&'static str, Option<f64>)>,
     finished: &mut TrialFinished,
     worst: &Pair<'_>,
+    bound_ns: Option<f64>,
 ) -> Option<WarningRecord> {
     if times.is_empty() {
         return None;
@@ -99,11 +105,12 @@ fn withhold(
     };
     let names: Vec<String> = times.iter().map(words).collect();
     let [producer, consumer] = worst.hosts.map(HostRan::words);
-    let what = format!(
-        "{} below {}, the clock error between {producer} and {consumer}",
-        names.join(", "),
-        time(worst.bound_ns as f64, false)
-    );
+    let between = format!("the clock error between {producer} and {consumer}");
+    let names = names.join(", ");
+    let what = match bound_ns {
+        Some(bound) => format!("{names} below {}, {between}", time(bound, false)),
+        None => format!("{names}: {between} is unknown"),
+    };
     Some(Warning::BelowClockBound(what).record())
 }
 
@@ -168,7 +175,7 @@ mod tests {
     #[test]
     fn a_time_below_the_bound_of_two_clocks_is_withheld_with_a_warning() {
         let mut finished = finished(99_999.0);
-        add(&mut finished, &ran(), &load(Topology::FanIn, 4, 1));
+        add(&mut finished, &ran(), &load(Topology::FanIn, 4, 1), false);
         let names: Vec<&str> = finished.metrics.keys().map(String::as_str).collect();
         assert_eq!(names, ["clock_bound_ns", "response_time_ns.p50", "start_skew_bound_ns"]);
         assert_eq!(finished.metrics["clock_bound_ns"], 100_000.0);
@@ -183,10 +190,24 @@ mod tests {
     #[test]
     fn a_time_above_the_bound_carries_it() {
         let mut finished = finished(100_001.0);
-        add(&mut finished, &ran(), &load(Topology::FanIn, 4, 1));
+        add(&mut finished, &ran(), &load(Topology::FanIn, 4, 1), false);
         assert_eq!(finished.metrics["clock_bound_ns"], 100_000.0);
         assert_eq!(finished.metrics["delivery_time_ns.p50"], 100_001.0);
         assert_eq!(finished.warnings.len(), 1);
+    }
+
+    /// Whatever the clocks did after the coordinator was killed, no time between two of them is
+    /// reported.
+    #[test]
+    fn a_trial_that_was_taken_over_has_no_times_between_hosts() {
+        let mut finished = finished(1e9);
+        add(&mut finished, &ran(), &load(Topology::FanIn, 4, 1), true);
+        let names: Vec<&str> = finished.metrics.keys().map(String::as_str).collect();
+        assert_eq!(names, ["response_time_ns.p50", "start_skew_bound_ns"]);
+        let codes: Vec<&str> = finished.warnings.iter().map(|own| own.code.as_str()).collect();
+        assert_eq!(codes, ["generator-limited", "taken-over", "L20"]);
+        let text = &finished.warnings[2].text;
+        assert!(text.ends_with("between agent 1 (h1) and agent 0 (h0) is unknown"), "{text}");
     }
 
     /// Pairs are in one shard, one client is on one host, and no message goes between two hosts.
@@ -194,7 +215,7 @@ mod tests {
     fn messages_that_stay_on_one_host_need_no_bound() {
         for own in [load(Topology::Pairs, 4, 4), load(Topology::FanIn, 1, 1)] {
             let mut finished = finished(1.0);
-            add(&mut finished, &ran(), &own);
+            add(&mut finished, &ran(), &own, false);
             assert!(!finished.metrics.contains_key("clock_bound_ns"), "{own:?}");
             assert_eq!(finished.metrics["delivery_time_ns.p50"], 1.0, "{own:?}");
             assert_eq!(finished.metrics["start_skew_bound_ns"], 90_000.0);
@@ -204,7 +225,7 @@ mod tests {
     #[test]
     fn a_limit_of_the_generator_names_the_busiest_host() {
         let mut finished = finished(1e9);
-        add(&mut finished, &ran(), &load(Topology::Pairs, 4, 4));
+        add(&mut finished, &ran(), &load(Topology::Pairs, 4, 4), false);
         assert!(finished.warnings[0].text.ends_with("; busiest: agent 1 (h1)"));
         assert_eq!(finished.scene["fleet.latest"], "agent 0 (h0)");
     }

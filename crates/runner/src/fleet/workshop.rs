@@ -73,6 +73,8 @@ fn job(
     let endpoint = endpoint(order, secrets);
     let mut trial: Trial = order.trial.clone();
     files.name_in(&mut trial.settings);
+    let own = secrets.map(|own| own.settings.clone()).unwrap_or_default();
+    trial.settings.0.extend(own);
     trial.endpoint = Some(endpoint.clone());
     let protocol = weigh_protocols::find(&trial.protocol)?;
     let lane = Lane {

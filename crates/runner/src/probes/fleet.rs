@@ -13,7 +13,8 @@ pub struct Fleet;
 impl Probe for Fleet {
     fn amend(&mut self, trial: &mut TrialContext<'_>, finished: &mut TrialFinished) {
         let Some(ran) = trial.found.hosts.take() else { return };
-        verdict::add(finished, &ran, trial.load());
+        let is_taken_over = trial.options.fleet.is_some_and(|own| own.is_taken_over);
+        verdict::add(finished, &ran, trial.load(), is_taken_over);
         trial.found.events.push(Event::FleetRan(Box::new(ran)));
     }
 }

@@ -81,3 +81,7 @@ pub const PROBES: &[Entry] = &[
     entry("room",       fresh::<room::Room>,                     [0, 0, 6,  5, 0, 9, 0, 0, 0]),
     entry("fleet",      fresh::<fleet::Fleet>,                   [0, 0, 0,  0, 0, 0, 0, 0, 8]),
 ];
+
+/// Probes of a trial whose load was over before this process could observe it.
+pub const AFTERWARDS: &[Entry] =
+    &[entry("fleet", fresh::<fleet::Fleet>, [0, 0, 0, 0, 0, 0, 0, 0, 8])];

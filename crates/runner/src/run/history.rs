@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::scheduler::Sequence;
 use weigh_model::event::{Event, Interval};
+use weigh_model::{Nanos, Trial};
 use weigh_report::RecordError;
 
 use crate::exit::{Exit, Stop};
@@ -15,6 +16,8 @@ pub struct RunHistory {
     decided: Vec<Event>,
     /// Number of attempts by trial.
     attempts: HashMap<String, u32>,
+    /// The trial that has started and not ended.
+    open: Option<String>,
     /// The state after these events.
     pub sequence: Sequence,
 }
@@ -22,12 +25,12 @@ pub struct RunHistory {
 impl RunHistory {
     /// Starts with a record whose events are known to `sequence`.
     pub fn new(record: RunRecord, sequence: Sequence) -> RunHistory {
-        RunHistory { record, decided: Vec::new(), attempts: HashMap::new(), sequence }
+        RunHistory { record, decided: Vec::new(), attempts: HashMap::new(), open: None, sequence }
     }
 
     /// Counts the attempts in these events of an earlier session.
     pub fn after(mut self, events: &[Event]) -> RunHistory {
-        events.iter().for_each(|event| self.count_attempt(event));
+        events.iter().for_each(|event| self.follow(event));
         self
     }
 
@@ -36,9 +39,32 @@ impl RunHistory {
         self.attempts.get(trial).copied().unwrap_or(0)
     }
 
-    fn count_attempt(&mut self, event: &Event) {
-        if let Event::TrialStarted { trial, .. } = event {
-            *self.attempts.entry(trial.clone()).or_default() += 1;
+    /// The attempt of an earlier session at this trial that has no end in the record.
+    pub fn open_attempt(&self, trial: &str) -> Option<u32> {
+        self.open.as_ref().filter(|open| *open == trial).map(|_| self.attempt(trial))
+    }
+
+    /// The event that starts an attempt at a trial, at this moment of the run's clock. With a fleet
+    /// it names the attempt.
+    pub fn started(&self, trial: &Trial, at: Nanos, has_fleet: bool) -> Event {
+        Event::TrialStarted {
+            trial: trial.id.clone(),
+            point: trial.point.clone(),
+            repetition: trial.repetition,
+            at_ns: Some(at.0),
+            attempt: has_fleet.then(|| self.attempt(&trial.id) + 1),
+        }
+    }
+
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::TrialStarted { trial, attempt, .. } => {
+                let number = self.attempts.entry(trial.clone()).or_default();
+                *number = attempt.unwrap_or(*number + 1);
+                self.open = Some(trial.clone());
+            }
+            Event::TrialFinished(_) | Event::TrialFailed { .. } => self.open = None,
+            _ => {}
         }
     }
 
@@ -73,7 +99,7 @@ impl RunHistory {
     /// # Errors
     /// A record that cannot be written.
     pub fn put_down(&mut self, event: Event) -> Result<(), Stop> {
-        self.count_attempt(&event);
+        self.follow(&event);
         self.record.note(event)
     }
 

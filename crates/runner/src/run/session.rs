@@ -115,13 +115,13 @@ impl<'s> Session<'s> {
                 return Ok(());
             }
         }
+        if self.take_over((next.case, &name), &trial)? {
+            self.measured.insert(next.case);
+            return Ok(());
+        }
         let (id, point) = (trial.id.clone(), trial.point.clone());
-        self.chronicle.note(Event::TrialStarted {
-            trial: id.clone(),
-            point: point.clone(),
-            repetition: next.repetition,
-            at_ns: Some(began.0),
-        })?;
+        let started = self.chronicle.started(&trial, began, experiment.fleet.is_some());
+        self.chronicle.note(started)?;
         if let Some(error) = refusal {
             let error = format!("{NOT_TRIED}{error}");
             let is_repeated = false;
@@ -161,6 +161,44 @@ impl<'s> Session<'s> {
         self.first_failure.get_or_insert(stop);
         self.scales.display.trial_done();
         Ok(())
+    }
+
+    /// Takes over a trial that agents of a fleet have finished after the program that ran it was
+    /// killed. True if there is a result; false if the trial is to be run. The target must have
+    /// outlived that program: one that it had started ended with it.
+    fn take_over(&mut self, (place, name): (usize, &str), trial: &Trial) -> Result<bool, Stop> {
+        let experiment = self.scales.experiment;
+        let (Some(hosts), Some(attempt)) =
+            (&experiment.fleet, self.chronicle.open_attempt(&trial.id))
+        else {
+            return Ok(false);
+        };
+        let (run, at) = (self.scales.folder.id(), (attempt, experiment.shards));
+        let case = &experiment.cases[place];
+        if !case.lane.is_foreign() {
+            hosts.discard(run, &trial.id, at);
+            return Ok(false);
+        }
+        let display = self.scales.display;
+        if let Err(reason) = hosts.take_over(run, &trial.id, at) {
+            display.say(&format!("{name}: repeated, because it is not complete: {reason}"));
+            return Ok(false);
+        }
+        match self.scales.take_over(case, trial.clone(), &mut self.targets, attempt) {
+            Ok(taken) => {
+                taken.write(|event| self.chronicle.note(event))?;
+                display.say(&format!(
+                    "{name}: the agents finished it without this program; their result is taken"
+                ));
+                display.trial_done();
+                Ok(true)
+            }
+            Err(stop) if stop.exit() == Exit::Record => Err(stop),
+            Err(stop) => {
+                display.say(&format!("{name}: repeated, because it has no result: {stop}"));
+                Ok(false)
+            }
+        }
     }
 
     /// Name of a trial while it runs: its lane, and keys of its load that vary.

@@ -142,7 +142,7 @@ impl Sequence {
     /// A result that a signal cut short is ignored; a failed trial is done and not repeated.
     pub fn note(&mut self, event: &Event) -> Vec<Event> {
         match event {
-            Event::TrialStarted { trial, point, repetition, at_ns } => {
+            Event::TrialStarted { trial, point, repetition, at_ns, .. } => {
                 if let Some(case) = self.find(point) {
                     self.begun.insert(trial.clone(), (case, *repetition));
                     self.clock.started(case, Nanos(at_ns.unwrap_or(0)));

@@ -252,12 +252,9 @@ impl SearchSession<'_> {
         let id = trial.id.clone();
         self.announce(&case, kind.unit(), request);
         let at = self.before + Nanos(self.began.elapsed().as_nanos() as u64);
-        self.chronicle.put_down(Event::TrialStarted {
-            trial: id.clone(),
-            point: case.point.clone(),
-            repetition: trial.repetition,
-            at_ns: Some(at.0),
-        })?;
+        let has_fleet = self.scales.experiment.fleet.is_some();
+        let started = self.chronicle.started(&trial, at, has_fleet);
+        self.chronicle.put_down(started)?;
         self.targets.await_counters(worth_waiting(&lane.search, request));
         let weighed =
             self.scales.weigh((&case, at), trial, &mut self.targets, false, self.chronicle);

@@ -75,6 +75,8 @@ pub struct FleetPart<'s> {
     pub run: &'s str,
     /// Number of the attempt at the trial, from 1.
     pub attempt: u32,
+    /// True if the agents have generated its load already, and [`Hosts`] has taken it over.
+    pub is_taken_over: bool,
 }
 
 /// A trial as its probes see it.

@@ -19,6 +19,8 @@ pub enum LoadPlace<'p> {
     Here(Option<&'p Scene>),
     /// The agents of a fleet.
     Fleet(&'p Hosts),
+    /// The agents of a fleet, which have done it for a program that was killed.
+    TakenOver(&'p Hosts),
 }
 
 impl LoadPlace<'_> {
@@ -38,6 +40,7 @@ impl LoadPlace<'_> {
                 let outcome = here(job, (*scene, epoch), work.interrupts, observer)?;
                 Ok(Generated { outcome, hosts: None })
             }
+            LoadPlace::TakenOver(fleet) => fleet.taken_over(work),
             LoadPlace::Fleet(fleet) => fleet.generate(work, observer),
         }
     }

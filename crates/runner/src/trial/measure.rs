@@ -13,7 +13,7 @@ use weigh_engine::record::{self, Observations};
 use weigh_engine::rendezvous::one_process::OneProcess;
 use weigh_model::event::{Event, TrialFinished};
 use weigh_model::headroom::Observed;
-use weigh_model::{Arrival, Endpoint, Nanos, Trial, Warning};
+use weigh_model::{Arrival, Endpoint, Nanos, Topology, Trial, Warning};
 use weigh_report::RecordError;
 use weigh_testbed::link::urgency;
 use weigh_testbed::pinning::Pinning;
@@ -242,6 +242,7 @@ fn generate(
     let observer: Arc<dyn TrialObserver> = Arc::clone(watch) as Arc<dyn TrialObserver>;
     let fleet = trial.options.fleet;
     let place = match fleet {
+        Some(part) if part.is_taken_over => LoadPlace::TakenOver(part.hosts),
         Some(part) => LoadPlace::Fleet(part.hosts),
         None => LoadPlace::Here(trial.lease.target.scene.as_ref()),
     };
@@ -265,6 +266,9 @@ struct Watch {
     /// The generator has priority over other processes: it sleeps between messages, on a core that
     /// is not the target's.
     is_urgent: bool,
+    /// Response times of intervals end on another host than they begin, and their bound is not
+    /// known before the end of the trial.
+    has_two_clocks: bool,
     progress: Mutex<Sender<TrialNews>>,
     window: Mutex<Window>,
     probes: Arc<Probes>,
@@ -274,7 +278,11 @@ impl Watch {
     fn new(trial: &TrialContext<'_>, probes: &Arc<Probes>) -> Watch {
         let (options, arrival) = (trial.options, &trial.load().arrival);
         let sleeps = arrival.is_open() && *arrival != Arrival::Burst;
+        let is_delivery = trial.load().delivers() && !trial.observed.confirms;
+        let crosses = trial.load().topology != Topology::Pairs;
+        let has_hosts = options.fleet.is_some_and(|part| part.hosts.count() > 1);
         Watch {
+            has_two_clocks: is_delivery && crosses && has_hosts,
             pinning: options.pinning.clone(),
             is_urgent: sleeps && !options.pinning.shared,
             progress: Mutex::new(options.progress.clone()),
@@ -317,7 +325,12 @@ impl TrialObserver for Watch {
         self.reached(Edge::Ended, now);
     }
 
-    fn progress(&self, shard: u32, progress: Progress) {
+    fn progress(&self, shard: u32, mut progress: Progress) {
+        if let Progress::Interval(interval) = &mut progress
+            && self.has_two_clocks
+        {
+            interval.times.forget_response();
+        }
         if let Ok(sender) = self.progress.lock() {
             let _ = sender.send(TrialNews::Shard(shard, progress));
         }

@@ -13,8 +13,8 @@ use weigh_testbed::pinning::{CoreSet, Pinning};
 use crate::case::Case;
 use crate::exit::{Exit, Stop};
 use crate::fleet::hosts::Hosts;
-use crate::fleet::lost;
 use crate::interrupts::Interrupts;
+use crate::probes::AFTERWARDS;
 use crate::run::baseline::Bench;
 use crate::run::experiment::Experiment;
 use crate::run::history::{RunHistory, not_recorded};
@@ -23,6 +23,7 @@ use crate::targets::pool::Targets;
 use crate::trial::context::{FleetPart, TrialOptions};
 use crate::trial::live::{Heard, Live};
 use crate::trial::measure::{self, Weighed};
+use crate::trial::news::TrialNews;
 use crate::trial::series::Series;
 use crate::trial::ticks::Ticks;
 use crate::watcher::Watcher;
@@ -53,6 +54,15 @@ pub struct TrialOutcome {
     pub unwritten: Option<RecordError>,
     /// Use of limited resources at the end of the window.
     pub observed: Observed,
+}
+
+/// What is around a trial, and is not the same for all.
+struct Around<'t> {
+    pinning: &'t Pinning,
+    say: &'t (dyn Fn(&str) + Sync),
+    progress: mpsc::Sender<TrialNews>,
+    shows_session: bool,
+    fleet: Option<FleetPart<'t>>,
 }
 
 impl TrialOutcome {
@@ -93,25 +103,49 @@ impl TrialRunner<'_> {
             let done = self.attempt(case, trial.clone(), targets, shows_session, chronicle);
             let Err(stop) = &done else { return done };
             let is_over = retries == 0 || self.interrupts.exit().is_some();
-            if is_over || !lost::is_worth_repeating(stop) {
+            if is_over || !stop.is_generator_lost() {
                 return done;
             }
             retries -= 1;
             self.display.say(&format!("{}: {stop}; repeating the trial", case.title()));
-            let (id, point) = (trial.id.clone(), trial.point.clone());
             chronicle.put_down(Event::TrialFailed {
-                trial: id.clone(),
-                point: point.clone(),
+                trial: trial.id.clone(),
+                point: trial.point.clone(),
                 error: stop.to_string(),
                 is_repeated: true,
             })?;
-            chronicle.put_down(Event::TrialStarted {
-                trial: id,
-                point,
-                repetition: trial.repetition,
-                at_ns: Some(began.0 + clock.elapsed().as_nanos() as u64),
-            })?;
+            let at = began + Nanos(clock.elapsed().as_nanos() as u64);
+            let started = chronicle.started(&trial, at, true);
+            chronicle.put_down(started)?;
         }
+    }
+
+    /// Makes the result of a trial that agents of a fleet finished after the program was killed
+    /// that ran it: without figures of its target, which was not observed. Its events are left to
+    /// the caller.
+    ///
+    /// # Errors
+    /// A trial without a result.
+    pub fn take_over(
+        &self,
+        case: &Case,
+        trial: Trial,
+        targets: &mut Targets,
+        attempt: u32,
+    ) -> Result<TrialOutcome, Stop> {
+        let fleet = self.fleet(attempt, true);
+        // There are no shards that could report anything.
+        let (progress, _) = mpsc::channel();
+        let pinning = self.pinning(case)?;
+        let say = |text: &str| self.display.note(text);
+        let around = Around { pinning: &pinning, say: &say, progress, shows_session: false, fleet };
+        let options = self.options(case, &trial.id, around);
+        let (lane, material) = (&case.lane, &case.material);
+        let weighed = measure::run_with(AFTERWARDS, lane, trial, material, &options, targets)?;
+        let Weighed { mut finished, told, observed, .. } = weighed;
+        self.add_quantiles(&mut finished);
+        let (intervals, unwritten_interval, unwritten) = (Vec::new(), None, None);
+        Ok(TrialOutcome { intervals, unwritten_interval, told, finished, unwritten, observed })
     }
 
     fn attempt(
@@ -122,46 +156,21 @@ impl TrialRunner<'_> {
         shows_session: bool,
         chronicle: &mut RunHistory,
     ) -> Result<TrialOutcome, Stop> {
-        let observe = &self.experiment.plan.observe;
         let (progress, heard) = mpsc::channel();
         let id = trial.id.clone();
-        let messages =
-            observe.messages.then(|| exports::message_files::path(self.folder, &trial.id));
         let pinning = self.pinning(case)?;
-        let options = TrialOptions {
-            pinning: &pinning,
-            shards: self.experiment.shards,
-            every: observe.every,
-            interrupts: self.interrupts,
-            progress,
-            messages,
-            stage: Stage {
-                privileges: self.experiment.privileges.clone(),
-                path: case.path.clone(),
-                has_relay: case.has_relay,
-                offloads: case.offloads,
-                has_subscribers: case.load.delivers(),
-                is_heard: observe.wire || observe.pcap,
-                file: observe
-                    .pcap
-                    .then(|| self.folder.path().join("pcap").join(format!("{id}.pcapng"))),
-                share: case.share,
-                shows_session,
-            },
-            metering: &self.experiment.metering,
-            lookouts: &self.experiment.lookouts,
-            say: &|text| self.display.note(text),
-            emulate: &observe.emulate,
-            background: case.background.clone(),
-            fleet: self.fleet(chronicle.attempt(&id)),
-        };
+        let fleet = self.fleet(chronicle.attempt(&id), false);
+        let say = |text: &str| self.display.note(text);
+        let around = Around { pinning: &pinning, say: &say, progress, shows_session, fleet };
+        let options = self.options(case, &id, around);
+        let every = self.experiment.plan.observe.every;
         let mut sink = |interval| chronicle.note_interval(interval);
         let live = Live {
             trial: id,
             watcher: self.display,
             sink: &mut sink,
             ticks: Ticks::new(self.experiment.shards),
-            series: Series::new(&trial.load, observe.every),
+            series: Series::new(&trial.load, every),
         };
         let (result, followed) = std::thread::scope(|scope| {
             let follower = scope.spawn(move || live.follow(&heard));
@@ -174,19 +183,58 @@ impl TrialRunner<'_> {
         });
         let Weighed { mut finished, mut told, unwritten, observed, .. } = result?;
         told.extend(self.baseline(case, &mut finished));
-        let plan = &self.experiment.plan;
-        let until = plan.repeat.until.iter().map(|own| format!("{} > +0%", own.metric));
-        let until: Vec<Condition> = until.filter_map(|text| text.parse().ok()).collect();
-        let asked = plan.thresholds.iter().chain(plan.stop.values().flatten()).chain(&until);
-        quantiles::add(&mut finished, asked);
+        self.add_quantiles(&mut finished);
         let Heard { intervals, unwritten: unwritten_interval } = followed?;
         Ok(TrialOutcome { intervals, unwritten_interval, told, finished, unwritten, observed })
     }
 
+    /// Options of a trial of this id.
+    fn options<'t>(&'t self, case: &Case, id: &str, around: Around<'t>) -> TrialOptions<'t> {
+        let Around { pinning, say, progress, shows_session, fleet } = around;
+        let Experiment { plan, shards, privileges, metering, lookouts, .. } = self.experiment;
+        let observe = &plan.observe;
+        let file = || self.folder.path().join("pcap").join(format!("{id}.pcapng"));
+        TrialOptions {
+            pinning,
+            shards: *shards,
+            every: observe.every,
+            interrupts: self.interrupts,
+            progress,
+            messages: observe.messages.then(|| exports::message_files::path(self.folder, id)),
+            stage: Stage {
+                privileges: privileges.clone(),
+                path: case.path.clone(),
+                has_relay: case.has_relay,
+                offloads: case.offloads,
+                has_subscribers: case.load.delivers(),
+                is_heard: observe.wire || observe.pcap,
+                file: observe.pcap.then(file),
+                share: case.share,
+                shows_session,
+            },
+            metering,
+            lookouts,
+            say,
+            emulate: &observe.emulate,
+            background: case.background.clone(),
+            fleet,
+        }
+    }
+
     /// The part of the fleet in an attempt of this number.
-    fn fleet(&self, attempt: u32) -> Option<FleetPart<'_>> {
+    fn fleet(&self, attempt: u32, is_taken_over: bool) -> Option<FleetPart<'_>> {
         let hosts = self.experiment.fleet.as_ref()?;
-        Some(FleetPart { hosts, run: self.folder.id(), attempt: attempt.max(1) })
+        let (run, attempt) = (self.folder.id(), attempt.max(1));
+        Some(FleetPart { hosts, run, attempt, is_taken_over })
+    }
+
+    /// Adds quantiles that conditions of the plan name.
+    fn add_quantiles(&self, finished: &mut TrialFinished) {
+        let plan = &self.experiment.plan;
+        let until = plan.repeat.until.iter().map(|own| format!("{} > +0%", own.metric));
+        let until: Vec<Condition> = until.filter_map(|text| text.parse().ok()).collect();
+        let asked = plan.thresholds.iter().chain(plan.stop.values().flatten()).chain(&until);
+        quantiles::add(finished, asked);
     }
 
     /// Compares a result with its baseline; a baseline that was measured again is an event.

@@ -21,6 +21,9 @@ pub fn unreached(error: Failure, lane: &Lane, hindrance: Option<&str>) -> Stop {
 
 /// Returns why a trial failed, and what to type.
 pub fn failure(failure: Failure, lane: &Lane) -> Stop {
+    if let Failure::Lost(_) = &failure {
+        return Stop::generator_lost(failure);
+    }
     let is_secured = tls::is_on(&lane.settings);
     let (exit, fix) = match &failure {
         // A closed port refuses; a server that resets or closes the connection listens, perhaps
@@ -38,7 +41,7 @@ pub fn failure(failure: Failure, lane: &Lane) -> Stop {
         Failure::Session { .. } => {
             (Exit::Target, "; check protocol, port and credentials (--user NAME, WEIGH_PASSWORD)")
         }
-        Failure::Ourselves(_) => (Exit::Internal, ""),
+        Failure::Ourselves(_) | Failure::Lost(_) => (Exit::Internal, ""),
     };
     // The server may wait for a greeting of another protocol.
     let why = match &failure {

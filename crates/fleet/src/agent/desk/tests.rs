@@ -120,21 +120,28 @@ fn a_part_that_comes_twice_runs_once() {
     assert!(is_refused(&office.take("a", part(1)).0, PAST));
 }
 
+fn start(turn: u64) -> Start {
+    Start { turn, start_ns: 3_600_000_000_000 }
+}
+
+fn confirm(turn: u64) -> Confirm {
+    Confirm { start: start(turn), clock: crate::stored_part::KnownClock::default() }
+}
+
 #[test]
 fn a_start_is_kept_for_the_trial_it_is_of() {
     let office = Office::new(true);
     office.ask("a", hire(60_000));
     let run = office.take("a", part(1)).1.unwrap();
-    let start = |turn| Start { turn, start_ns: 3_600_000_000_000 };
     assert!(is_refused(&office.ask("a", What::Name(start(2))), PAST));
     for _ in 0..2 {
         let answer = office.ask("a", What::Name(start(1)));
         assert!(matches!(answer, Answer::Slack { ns } if ns > 3_000_000_000_000), "{answer:?}");
         assert!(!run.meeting.has_start());
     }
-    assert!(is_refused(&office.ask("a", What::Confirm(start(2))), PAST));
+    assert!(is_refused(&office.ask("a", What::Confirm(confirm(2))), PAST));
     for _ in 0..2 {
-        assert_eq!(office.ask("a", What::Confirm(start(1))), Answer::Done);
+        assert_eq!(office.ask("a", What::Confirm(confirm(1))), Answer::Done);
     }
     assert!(run.meeting.has_start());
     assert_eq!(office.ask("a", What::End { turn: 7 }), Answer::Done, "an unknown one is over");

@@ -39,11 +39,17 @@ impl Sums {
             return false;
         }
         let awaited = |state: &State| {
-            (state.counts, state.stop_level, state.has_failed, state.is_held, state.is_over)
+            let ends = (state.has_failed, state.is_alone, state.is_over);
+            (state.counts, state.stop_level, state.is_held, ends)
         };
         let is_news = awaited(known) != awaited(&state);
         *known = state;
         is_news
+    }
+
+    /// Number of the trial in its session.
+    pub fn turn(&self) -> u64 {
+        self.turn
     }
 
     /// The last state of each agent, by rank.
