@@ -103,18 +103,19 @@ pub struct LaneOptions {
     observe: Vec<String>,
     /// Read the server's own message counters, to explain losses
     ///
-    /// Sources: $SYS of a broker, and the status page of nginx. For a server given by URL: auto
-    /// reads a broker's counters after each trial with losses, on after each trial (a server
-    /// without counters is an error), off never. For a server that weigh starts: auto and on read
-    /// them after each trial, off only after losses.
+    /// The counters are $SYS of a broker or the status page of nginx.
+    ///
+    ///   auto  read them after each trial; of a server given by URL, only after losses
+    ///   on    read them after each trial; a server without counters is an error
+    ///   off   never read those of a server given by URL, of others only after losses
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     sys: SysChoice,
     /// Energy meter: auto, none, rapl, ina226, battery, pmic or csv:FILE
     ///
     /// `weigh energy meters` lists the meters of this machine. If it has two chips of one kind, add
     /// the folder of the right one: ina226:hwmon3. csv:FILE reads the log of an external meter. If
-    /// the log has only currents, add the supply's voltage: csv:FILE@5V. [default: the best meter
-    /// of this machine; idle power is not measured]
+    /// the log has only currents, add the supply's voltage: csv:FILE@5V. Without this option the
+    /// best meter of this machine is used, but idle power (--idle) is not measured.
     #[arg(long, value_name = "METER")]
     meter: Option<MeterChoice>,
     /// Measure idle power for this time before and after each trial [default: 60s with --meter]

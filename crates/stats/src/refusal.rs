@@ -10,8 +10,7 @@ pub enum Refusal {
     FewValues,
     /// The right mean is not significantly different from 0, so the ratio has no bounds.
     #[error(
-        "too noisy for a ratio, because the 95 % interval of the divisor includes 0; repeat more \
-             often"
+        "too noisy for a ratio: with these repetitions it has no upper bound; repeat more often"
     )]
     UnboundedRatio,
     /// A sample is empty or holds a value that is not finite.

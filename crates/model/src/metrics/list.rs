@@ -25,12 +25,14 @@ pub const METRICS: &[Metric] = metrics! {
          error."
         ("sent - due, waits for a full window included; in every result");
     "response_time_lag_ns.{part}" Neither
-        "The part of the response time that is the generator's own lateness: the statistic from \
-         the due time minus the same without it. Waits for the window are excluded."
+        "The part of the response time that is generator lag, because the generator sent late: \
+         the statistic from the due time minus the same without it. Waits for the window are \
+         excluded."
         ("section 5");
     "delivery_time_lag_ns.{part}" Neither
-        "The part of the delivery time that is the generator's own lateness: the statistic from \
-         the due time minus the same without it. Waits for the window are excluded."
+        "The part of the delivery time that is generator lag, because the generator sent late: \
+         the statistic from the due time minus the same without it. Waits for the window are \
+         excluded."
         ("section 5");
     "connect_time_ns.{part}" Lower
         "From the start of connecting until ready to send."
@@ -88,8 +90,8 @@ pub const METRICS: &[Metric] = metrics! {
         ("unique deliveries in the window / window_s; with ten subscribers ten times the rate of \
           messages handed over");
     "goodput_bytes_per_s" Higher
-        "Bytes of the bodies of different deliveries within the measured window, divided by its \
-         length."
+        "Bytes of the bodies delivered within the measured window, without duplicates, divided by \
+         its length."
         ("throughput_out_per_s times the mean size of the bodies");
     "drained_after_s" Lower
         "Open loops: from the end of the measured window to the last arrival; 0 if nothing came \
@@ -100,8 +102,9 @@ pub const METRICS: &[Metric] = metrics! {
          the server answers producers, messages without an answer count too."
         ("a message that never arrived at a subscriber is in the ledger");
     "settled_messages" Neither
-        "Messages that arrived, in time or late, after the measured window began. If arrivals are \
-         not seen: messages sent. CPU time and energy are divided by it."
+        "Messages that arrived, in time or late, after the measured window began; if the \
+         generator cannot see arrivals, messages sent. CPU time and energy per message are \
+         divided by this number."
         ("count");
     "answers_per_wakeup" Neither
         "Answers and arrivals that the generator found when it woke, on average."
@@ -110,7 +113,8 @@ pub const METRICS: &[Metric] = metrics! {
     "errors_ratio" Lower
         "Error answers and failed exchanges, divided by sent." ("errors / sent");
     "held_up_ratio" Lower
-        "Open loops: messages that became due while the window was full, divided by sent."
+        "Open loops: messages that became due while their connection had as many in flight as the \
+         load allows (window), divided by sent."
         ("their wait is part of their response time");
     "messages_per_write" Neither
         "Messages that left in one write to a socket, on average."

@@ -38,7 +38,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
             let _ = writeln!(text, "    at the lower bound {} arrived", rate(per_s));
         }
         if let Some(why) = goal.missed_by.as_ref().filter(|_| goal.outcome != "never-met") {
-            let _ = writeln!(text, "    upper bound missed the goal: {why}");
+            let _ = writeln!(text, "    at the upper bound the goal was missed: {why}");
         }
         if let Some(burst) = &goal.burst {
             let _ = writeln!(text, "    {}", burst.sentence);
@@ -235,7 +235,11 @@ fn chart(limit: &Limit, goal: usize, signs: &Signs) -> String {
         let _ = writeln!(text, "    {load:>10} {time:>7} s  {met}{missed}{bound}");
     }
     if left_out > 0 {
-        let _ = writeln!(text, "    and {left_out} loads farther away");
+        let _ = writeln!(
+            text,
+            "    and {left_out} {} farther away",
+            if left_out == 1 { "load" } else { "loads" }
+        );
     }
     text + &legend(&rows, signs)
 }

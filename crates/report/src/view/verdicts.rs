@@ -60,8 +60,8 @@ fn together(summary: &Summary, has_sign: bool) -> String {
     let mut text = format!("  {}", by_chance(of));
     if of.standing < of.called {
         let standing = count(of.standing.into());
-        let others = if has_sign { "; ? marks the others" } else { "" };
-        text += &format!(" Corrected for several comparisons, {standing} stay significant{others}");
+        let sign = if has_sign { "; ? marks a verdict that does not" } else { "" };
+        text += &format!(" {standing} stay significant when corrected for all comparisons{sign}");
     }
     text
 }
