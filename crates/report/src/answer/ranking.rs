@@ -118,14 +118,14 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
             let mut names: Vec<String> =
                 several.iter().map(|group| group.guarantee.to_string()).collect();
             names.dedup();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let within = format!("cases with the same guarantee ({})", names.join(", "));
             if decided.is_empty() {
-                return Some(format!("{title}: too close to call within {}", listed(&names)));
+                return Some(format!("{title}: too close to call among {within}"));
             }
-            parts.push(format!("Too close to call within {}", listed(&names)));
+            parts.push(format!("Too close to call among {within}"));
         }
     }
-    Some(fitting(title, &parts, "other group"))
+    Some(fitting(title, &parts, "other comparison group"))
 }
 
 impl Group<'_> {
