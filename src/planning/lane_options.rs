@@ -103,12 +103,7 @@ pub struct LaneOptions {
     observe: Vec<String>,
     /// Read the server's own message counters, to explain losses
     ///
-    /// The counters are $SYS of a broker or the status page of nginx.
-    ///
-    ///   auto  read them after each trial; of a server given by URL, only after losses
-    ///   on    read them after each trial; a server without counters is an error
-    ///   off   never read those of a server given by URL, of others only after losses
-    #[arg(long, value_name = "auto|on|off", default_value = "auto")]
+    #[arg(long, value_name = "auto|on|off", default_value = "auto", long_help = SYS)]
     sys: SysChoice,
     /// Energy meter: auto, none, rapl, ina226, battery, pmic or csv:FILE
     ///
@@ -329,3 +324,12 @@ fn qos(text: &str) -> Result<u8, String> {
 pub fn run_name(text: &str) -> Result<String, String> {
     check_name(text).map(|()| text.to_owned())
 }
+
+const SYS: &str = "\
+Read the server's own message counters, to explain losses
+
+The counters are $SYS of a broker or the status page of nginx.
+
+  auto  after each trial; of a server given by URL, only after losses
+  on    after each trial; a server without counters is an error
+  off   never for a server given by URL; for others, only after losses";

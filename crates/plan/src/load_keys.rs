@@ -270,7 +270,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
             ("periodic", "each client evenly, from its own random start"),
             (
                 "each-second",
-                "at each full second every client begins to send its share, one after the other",
+                "at each full second all clients start; each sends its share, one by one",
             ),
             ("burst", "all at once"),
             ("ramp:10s", "closed loop; the clients join over 10 s"),

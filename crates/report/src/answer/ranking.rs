@@ -125,7 +125,7 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
             parts.push(format!("Too close to call among {within}"));
         }
     }
-    Some(fitting(title, &parts, "other comparison group"))
+    Some(fitting(title, &parts, "more result"))
 }
 
 impl Group<'_> {

@@ -217,7 +217,7 @@ fn a_refused_pair_says_why_and_what_to_type() {
     assert_eq!(text(&summary, AnswerKind::Cpu), "", "nothing was compared");
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Not compared: deliver with request, which do different work (type --pattern publish); too \
+        "Not compared: pairs of the patterns deliver and request, which do different work (type --pattern publish); too \
          few repetitions (type --reps 5); b and c: an own reason."
     );
     let compared =

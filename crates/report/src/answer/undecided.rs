@@ -88,8 +88,7 @@ impl Reason {
             own if own.starts_with("patterns differ: ") => {
                 let patterns = own.trim_start_matches("patterns differ: ");
                 let patterns = patterns.split(" (").next().unwrap_or_default();
-                let text =
-                    format!("{}, which do different work", patterns.replace(" and ", " with "));
+                let text = format!("pairs of the patterns {patterns}, which do different work");
                 // Where some cases publish already, the others were asked for too.
                 let has_published = patterns.split(' ').any(|word| word == "publish");
                 let fix = if has_published { "" } else { "type --pattern publish" };

@@ -46,7 +46,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
         if let Some(ended) = &goal.ended_by {
             let _ = writeln!(text, "    first limit: {}", ended.sentence);
             if ended.is_ours {
-                let _ = writeln!(text, "    so this is not a limit of the target");
+                let _ = writeln!(text, "    so the target may carry more");
             }
         }
         let is_open = goal.lower.is_none() && limit.stop == "invalid";
@@ -64,7 +64,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
     }
     let _ = writeln!(
         text,
-        "  {} trials, {} in all; {}",
+        "  {} trials, {} with starts and warm-ups; {}",
         limit.trials.len(),
         seconds(tenths(limit.time_used_s)),
         limit.stopped

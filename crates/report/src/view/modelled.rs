@@ -40,7 +40,8 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
     lines.push(
         "  no pause, battery life: the device sends as the trial did, until the battery is empty. \
-         Time counts from its first packet to its last, not over the window as rates do"
+         A message takes the trial's time from the first packet to the last, divided by its \
+         messages"
             .to_owned(),
     );
     lines.push(format!(

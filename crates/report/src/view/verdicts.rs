@@ -70,8 +70,8 @@ fn together(summary: &Summary, has_sign: bool) -> String {
 pub(crate) fn by_chance(of: &Multiplicity) -> String {
     let [compared, called] = [of.compared, of.called].map(|number| count(number.into()));
     format!(
-        "{compared} comparisons, {called} significant. Without any real difference, about {} of \
-         {compared} comparisons would look significant.",
+        "{compared} comparisons, {called} significant. Even without any real difference, some are \
+         significant by chance: here about {}.",
         exact((of.expected_by_chance * 10.0).round() / 10.0),
     )
 }
