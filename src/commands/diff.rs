@@ -17,8 +17,10 @@ use weigh_runner::exit::{Exit, Stop};
 pub struct Diff {
     /// Run to compare with: an ID, latest, latest~1, a folder, summary.json or journal.jsonl;
     /// several separated by commas
+    #[arg(value_name = "BEFORE")]
     a: String,
-    /// Run to compare
+    /// Run to compare, named in the same ways
+    #[arg(value_name = "AFTER")]
     b: String,
     /// End with exit code 99 if this is true of a case, and with 98 if it is undecided: "p99 >
     /// +5%", "loss > 0" (docs/guide/conditions.md)

@@ -52,7 +52,7 @@ pub struct RunOptions {
     yes: bool,
     /// Number of generator threads [default: as many as the connections need]
     ///
-    /// The limit of open files applies to each thread, so more threads allow more connections.
+    /// Each thread has a file table of its own, so more threads allow more connections.
     #[arg(long, value_name = "N", value_parser = counts(1..=64_u32))]
     shards: Option<u32>,
     /// Print summary.json instead of the table

@@ -103,18 +103,14 @@ pub struct LaneOptions {
     observe: Vec<String>,
     /// Read the server's own message counters, to explain losses
     ///
-    /// Sources: $SYS of a broker, and the status page of nginx. For a server given by URL: auto
-    /// reads a broker's counters after each trial with losses, on after each trial (a server
-    /// without counters is an error), off never. For a server that weigh starts: auto and on read
-    /// them after each trial, off only after losses.
-    #[arg(long, value_name = "auto|on|off", default_value = "auto")]
+    #[arg(long, value_name = "auto|on|off", default_value = "auto", long_help = SYS)]
     sys: SysChoice,
     /// Energy meter: auto, none, rapl, ina226, battery, pmic or csv:FILE
     ///
     /// `weigh energy meters` lists the meters of this machine. If it has two chips of one kind, add
     /// the folder of the right one: ina226:hwmon3. csv:FILE reads the log of an external meter. If
-    /// the log has only currents, add the supply's voltage: csv:FILE@5V. [default: the best meter
-    /// of this machine; idle power is not measured]
+    /// the log has only currents, add the supply's voltage: csv:FILE@5V. Without this option the
+    /// best meter of this machine is used, but idle power (--idle) is not measured.
     #[arg(long, value_name = "METER")]
     meter: Option<MeterChoice>,
     /// Measure idle power for this time before and after each trial [default: 60s with --meter]
@@ -328,3 +324,12 @@ fn qos(text: &str) -> Result<u8, String> {
 pub fn run_name(text: &str) -> Result<String, String> {
     check_name(text).map(|()| text.to_owned())
 }
+
+const SYS: &str = "\
+Read the server's own message counters, to explain losses
+
+The counters are $SYS of a broker or the status page of nginx.
+
+  auto  after each trial; of a server given by URL, only after losses
+  on    after each trial; a server without counters is an error
+  off   never for a server given by URL; for others, only after losses";

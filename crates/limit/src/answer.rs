@@ -48,7 +48,7 @@ impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stop::Running => f.write_str("not ended yet"),
-            Stop::Complete => f.write_str("the search is complete for every goal"),
+            Stop::Complete => f.write_str("the search is complete"),
             Stop::Budget => f.write_str("the time budget was used up: --budget gives more"),
             Stop::Invalid(why) => write!(f, "stopped by an invalid trial: {why}"),
             Stop::TooManyTrials(most) => write!(f, "stopped after {most} trials"),

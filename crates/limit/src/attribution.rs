@@ -224,7 +224,7 @@ fn generator(evidence: &Evidence) -> Finding {
         (None, Some((lag, time))) => Finding::Ended {
             class: OURS,
             strength: (lag.0 as f64 / time.0.max(1) as f64).min(1.0),
-            evidence: format!("{lag} of a response time of {time} is the generator's own lateness"),
+            evidence: format!("{lag} of a response time of {time} is generator lag"),
         },
         (None, None) if evidence.generator_cpu_percent.is_none() => Finding::NotObserved,
         (None, None) => Finding::HadRoom,

@@ -251,7 +251,7 @@ impl Goal {
                     true => Nanos(figure as u64).to_string(),
                     false => three_digits(figure),
                 };
-                return Ok(Some(format!("{condition}: it is {shown}")));
+                return Ok(Some(format!("{condition} does not hold: it is {shown}")));
             }
         }
         Ok(None)

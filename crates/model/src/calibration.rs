@@ -51,8 +51,8 @@ impl Calibration {
             false => String::new(),
         };
         format!(
-            "baseline: the generator can send {} to the built-in server ({load}, {} connections, \
-             {} of its CPU time each; {by}measured {day}){disturbed}",
+            "baseline: {} to the built-in server ({load}, closed loop over {} connections, {} of \
+             the generator's CPU time each; {by}measured {day}){disturbed}",
             rate(*per_s),
             count(u64::from(*connections)),
             time(generator_us * 1e3, false),

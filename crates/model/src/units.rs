@@ -278,7 +278,9 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 pub fn parse_rate(text: &str) -> Result<Rate, String> {
     let text = text.trim();
     if parse_count(text).is_some() {
-        return Err(format!("{text:?} has no unit: type {text}/s, or {text}/s/client for each"));
+        return Err(format!(
+            "{text:?} has no unit: type {text}/s in total, or {text}/s/client for each client"
+        ));
     }
     let wrong = || format!("{text:?} is not a rate: type for example 1000/s, 5k/s or 1/s/client");
     let (shared, per_client) = match text.strip_suffix("/client") {

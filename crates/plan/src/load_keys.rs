@@ -217,8 +217,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "topology",
         kind: Kind::Topology,
-        default: "fan-in with one subscriber; pairs with as many subscribers as publishers \
-                  (fan-out for poll); fan-out with any other number",
+        default: "one subscriber: fan-in; as many subscribers as publishers: pairs (with poll: \
+                  fan-out); any other number: fan-out",
         definition: "Who receives from whom, for the patterns deliver, poll and transfer",
         values: &[
             ("fan-in", "all publishers to one subscriber"),
@@ -264,13 +264,13 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         default: "closed; constant with a rate",
         definition: "When messages are due",
         values: &[
-            ("closed", "when the client has the answer to one in flight"),
+            ("closed", "as soon as an earlier message of the client is answered"),
             ("constant", "evenly, at the rate"),
             ("poisson", "at random times, at the rate on average"),
             ("periodic", "each client evenly, from its own random start"),
             (
                 "each-second",
-                "each second, every client sends its share of the rate in a closed loop",
+                "at each full second all clients start; each sends its share, one by one",
             ),
             ("burst", "all at once"),
             ("ramp:10s", "closed loop; the clients join over 10 s"),
@@ -467,8 +467,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "timeout",
         unit: "s",
         default: "5s; 60s for the pattern transfer; two periods for poll, if that is more; the \
-                  stall plus 20s with stalled subscribers; on slow paths 10 times the time of a \
-                  message's round trips, if that is more",
+                  stall plus 20s with stalled subscribers; on a slow path 10 times as long as a \
+                  message takes without load, if that is more",
         definition: "A message counts as late if it arrives this long after its due time, or later",
         flag: Flag::long("timeout"),
         source: "decisions/0042-slow-paths-and-radios.md",

@@ -9,10 +9,7 @@ pub enum Refusal {
     #[error("fewer than {INTERVAL_VALUES_MIN} repetitions: no interval, so no verdict")]
     FewValues,
     /// The right mean is not significantly different from 0, so the ratio has no bounds.
-    #[error(
-        "too noisy for a ratio, because the 95 % interval of the divisor includes 0; repeat more \
-             often"
-    )]
+    #[error("too noisy for a ratio: it has no upper bound yet; repeat more often")]
     UnboundedRatio,
     /// A sample is empty or holds a value that is not finite.
     #[error("there are no finite values on one side")]

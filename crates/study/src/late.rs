@@ -21,7 +21,7 @@ impl Late {
     pub(crate) fn of(cell: &Cell, metric: &str) -> Option<Late> {
         let lag_ns = Lateness::of(cell, metric).said_ns();
         let said = time(lag_ns, false);
-        let words = format!("up to {said} of {metric} is the generator's lateness");
+        let words = format!("up to {said} of {metric} is generator lag");
         (lag_ns > 0.0).then_some(Late { lag_ns, words })
     }
 

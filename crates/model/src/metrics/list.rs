@@ -25,12 +25,14 @@ pub const METRICS: &[Metric] = metrics! {
          error."
         ("sent - due, waits for a full window included; in every result");
     "response_time_lag_ns.{part}" Neither
-        "The part of the response time that is the generator's own lateness: the statistic from \
-         the due time minus the same without it. Waits for the window are excluded."
+        "The part of the response time that is generator lag, because the generator sent late: \
+         the statistic from the due time minus the same without it. Waits for the window are \
+         excluded."
         ("section 5");
     "delivery_time_lag_ns.{part}" Neither
-        "The part of the delivery time that is the generator's own lateness: the statistic from \
-         the due time minus the same without it. Waits for the window are excluded."
+        "The part of the delivery time that is generator lag, because the generator sent late: \
+         the statistic from the due time minus the same without it. Waits for the window are \
+         excluded."
         ("section 5");
     "connect_time_ns.{part}" Lower
         "From the start of connecting until ready to send."
@@ -88,8 +90,8 @@ pub const METRICS: &[Metric] = metrics! {
         ("unique deliveries in the window / window_s; with ten subscribers ten times the rate of \
           messages handed over");
     "goodput_bytes_per_s" Higher
-        "Bytes of the bodies of different deliveries within the measured window, divided by its \
-         length."
+        "Bytes of the bodies delivered within the measured window, without duplicates, divided by \
+         its length."
         ("throughput_out_per_s times the mean size of the bodies");
     "drained_after_s" Lower
         "Open loops: from the end of the measured window to the last arrival; 0 if nothing came \
@@ -97,11 +99,12 @@ pub const METRICS: &[Metric] = metrics! {
         ("last arrival - end of the window");
     "backlog_messages" Lower
         "Open loops: messages that were sent within the measured window and arrived after it. If \
-         the server answers producers, messages without an answer count too."
+         the server confirms messages, those not yet confirmed at its end count too."
         ("a message that never arrived at a subscriber is in the ledger");
     "settled_messages" Neither
-        "Messages that arrived, in time or late, after the measured window began. If arrivals are \
-         not seen: messages sent. CPU time and energy are divided by it."
+        "All messages that arrived after the measurement began, late ones included. Where arrivals \
+         cannot be seen: all messages sent. CPU time and energy per message are divided by this \
+         number."
         ("count");
     "answers_per_wakeup" Neither
         "Answers and arrivals that the generator found when it woke, on average."
@@ -110,7 +113,8 @@ pub const METRICS: &[Metric] = metrics! {
     "errors_ratio" Lower
         "Error answers and failed exchanges, divided by sent." ("errors / sent");
     "held_up_ratio" Lower
-        "Open loops: messages that became due while the window was full, divided by sent."
+        "Open loops: messages that became due while their connection already had as many in flight \
+         as load.window allows, divided by sent."
         ("their wait is part of their response time");
     "messages_per_write" Neither
         "Messages that left in one write to a socket, on average."
@@ -139,7 +143,7 @@ pub const METRICS: &[Metric] = metrics! {
         "Processor time of the target over the window, in percent of the cores it was given."
         ("all processes and threads of the target: /proc/PID/stat (proc(5)) or its control group");
     "target_cpu_us_per_message" Lower ["target\nµs/msg"]
-        "Processor time of the target, its kernel time included, divided by delivered messages."
+        "Processor time of the target, its kernel time included, divided by settled_messages."
         ("from the beginning of the window until all is settled / settled_messages");
     "target_memory_bytes.{mean|max}" Lower ["target\nmemory"]
         "Memory that the target holds."

@@ -64,7 +64,12 @@ warnings! {
          the target"
         "methodology.md#5-when-a-result-is-invalid";
     FewRepetitions(n: u32) "L13" Warning
-        ["{} repetition{}: intervals are wide or missing", n, if *n == 1 { "" } else { "s" }]
+        [
+            "{} repetition{}: {}",
+            n,
+            if *n == 1 { "" } else { "s" },
+            if *n < 3 { "too few for intervals" } else { "intervals are wide" }
+        ]
         "differences that matter may stay too close to call"
         "repeat more often (--reps N; in a plan repeat.at_least)"
         "methodology.md#7-repetition";
@@ -77,7 +82,7 @@ warnings! {
             lower_ones(quantile)
         ]
         "a quantile beyond the data depends on a few messages"
-        "send more messages (-n; in a plan load.messages); lower percentiles need fewer"
+        "send more messages (-n; in a plan load.messages)"
         "methodology.md#6-the-rules-l01-to-l20";
     BelowClockBound(what: String) "L20" Warning
         ["{}", what]
@@ -305,7 +310,7 @@ warnings! {
     PathBent(what: String) "path-bent" Warning
         ["the path did not keep its settings: {}", what]
         "packets were later, or more of them were lost, than the path's settings say"
-        "lower the rate, or keep a core free for the forwarder, and repeat"
+        "keep a core free for the process that emulates the path, or send less, and repeat"
         "guide/paths.md";
     PathGone(what: String) "path-gone" Invalid
         ["the path ended during the trial: {}", what]

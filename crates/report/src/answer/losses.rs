@@ -61,7 +61,11 @@ fn none(cells: &[Cell]) -> String {
         all if all == cells.len() => "Arrivals were not observed, so losses are unknown".to_owned(),
         some => {
             let of = counted(some, "case");
-            format!("No message was lost of {} sent; unknown in {of}", count(sent))
+            let seen = counted(cells.len() - some, "case");
+            format!(
+                "No message was lost of {} sent in {seen}; of {of} losses are unknown",
+                count(sent)
+            )
         }
     }
 }

@@ -3,7 +3,7 @@
 use weigh_model::Guarantee;
 
 use super::contests::{Contest, Standing, contests};
-use super::words::{fitting, less, listed, sentence_start, short};
+use super::words::{fitting, less, listed, sentence_start, short, told_apart};
 use crate::figures::{three_digits, time};
 use crate::summary::{AnswerKind, Cell, Summary};
 use crate::view::meeting::{Lanes, everywhere};
@@ -118,14 +118,14 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
             let mut names: Vec<String> =
                 several.iter().map(|group| group.guarantee.to_string()).collect();
             names.dedup();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let within = format!("cases with the same guarantee ({})", names.join(", "));
             if decided.is_empty() {
-                return Some(format!("{title}: too close to call within {}", listed(&names)));
+                return Some(format!("{title}: too close to call among {within}"));
             }
-            parts.push(format!("Too close to call within {}", listed(&names)));
+            parts.push(format!("Too close to call among {within}"));
         }
     }
-    Some(fitting(title, &parts, "other group"))
+    Some(fitting(title, &parts, "more result"))
 }
 
 impl Group<'_> {
@@ -159,7 +159,7 @@ impl Group<'_> {
                 Standing::Equal(cells)
                 | Standing::TooClose { cells, .. }
                 | Standing::Incomplete(cells) => {
-                    open.extend(cells.iter().map(|cell| short(lanes.name(cell))));
+                    open.extend(cells.iter().map(|cell| lanes.name(cell)));
                 }
             }
         }
@@ -169,7 +169,7 @@ impl Group<'_> {
             [] => {
                 open.sort_unstable();
                 open.dedup();
-                format!("too close to call {}{}", between(&open), everywhere(all))
+                format!("too close to call {}{}", between(&told_apart(&open)), everywhere(all))
             }
             [(lane, places)] if places.len() == all => {
                 let ratios: Vec<f64> = places.iter().map(|(_, ratio)| *ratio).collect();
@@ -195,14 +195,15 @@ impl Group<'_> {
 
     fn at_one_place(&self, result: &Standing, summary: &Summary, lanes: &Lanes) -> String {
         let names = |cells: &[&str]| -> Vec<String> {
-            cells.iter().map(|cell| short(lanes.name(cell)).to_owned()).collect()
+            told_apart(&cells.iter().map(|cell| lanes.name(cell)).collect::<Vec<_>>())
         };
         match result {
             Standing::Lowest { cell, next, ratio } => {
                 let own = summary.cells.iter().find(|own| own.name == *cell);
                 let value = own.and_then(|own| own.metrics.get(&self.metric)?.value);
                 let value = value.map_or(String::new(), |value| figure(&self.metric, value) + ", ");
-                let (lane, next) = (short(lanes.name(cell)), short(lanes.name(next)));
+                let told = names(&[cell, next]);
+                let (lane, next) = (&told[0], &told[1]);
                 format!("{lane} ({value}{} less than {next})", less(&[*ratio]))
             }
             Standing::Equal(cells) => format!("{} are practically equal", few(&names(cells))),

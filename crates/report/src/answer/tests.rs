@@ -121,7 +121,7 @@ fn a_clear_winner_is_named_with_its_figure_and_the_next() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Too close to call: 1 of 3 comparisons; --reps 10 may decide."
+        "Too close to call: 1 of 3 comparisons in CPU, bytes and time; --reps 10 may decide."
     );
     // The same from the other side of every pair.
     let turned = with(
@@ -197,8 +197,8 @@ fn guarantees_are_answered_one_by_one_and_never_together() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Too close to call: 1 of 2 comparisons; --reps 10 may decide. Not compared: cases with \
-         different guarantees."
+        "Too close to call: 1 of 2 comparisons in CPU, bytes and time; --reps 10 may decide. Not \
+         compared: cases with different guarantees."
     );
 }
 
@@ -217,7 +217,7 @@ fn a_refused_pair_says_why_and_what_to_type() {
     assert_eq!(text(&summary, AnswerKind::Cpu), "", "nothing was compared");
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Not compared: deliver with request, which do different work (type --pattern publish); too \
+        "Not compared: pairs of the patterns deliver and request, which do different work (type --pattern publish); too \
          few repetitions (type --reps 5); b and c: an own reason."
     );
     let compared =

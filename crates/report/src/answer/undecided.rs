@@ -30,7 +30,7 @@ fn close(summary: &Summary, all: &[&Comparison]) -> Option<String> {
     let most = summary.cells.iter().map(|cell| cell.repetitions).max().unwrap_or(1);
     (open > 0).then(|| {
         format!(
-            "Too close to call: {open} of {}; --reps {} may decide",
+            "Too close to call: {open} of {} in CPU, bytes and time; --reps {} may decide",
             counted(compared, "comparison"),
             2 * most
         )
@@ -88,8 +88,7 @@ impl Reason {
             own if own.starts_with("patterns differ: ") => {
                 let patterns = own.trim_start_matches("patterns differ: ");
                 let patterns = patterns.split(" (").next().unwrap_or_default();
-                let text =
-                    format!("{}, which do different work", patterns.replace(" and ", " with "));
+                let text = format!("pairs of the patterns {patterns}, which do different work");
                 // Where some cases publish already, the others were asked for too.
                 let has_published = patterns.split(' ').any(|word| word == "publish");
                 let fix = if has_published { "" } else { "type --pattern publish" };
@@ -107,8 +106,8 @@ impl Reason {
             own if own.starts_with("too noisy for a ratio") => {
                 known("pairs too noisy for a ratio", "")
             }
-            own if own.contains("generator's lateness") => {
-                known("times that are mostly the generator's lateness", "lower the rate with -R")
+            own if own.contains("is generator lag in") => {
+                known("times that are mostly generator lag", "lower the rate with -R")
             }
             own => Reason { text: own.to_owned(), fix: "", is_general: false },
         }

@@ -16,6 +16,16 @@ pub(super) fn short(name: &str) -> &str {
     name.strip_suffix(" on reference").unwrap_or(name)
 }
 
+/// Names of lanes, each [`short`], unless one would then begin another as `a` begins `a on b`.
+pub(super) fn told_apart(names: &[&str]) -> Vec<String> {
+    let is_double = |name: &&str| {
+        let begin = format!("{} on ", short(name));
+        names.iter().any(|other| other != name && other.starts_with(&begin))
+    };
+    let length = |name: &&str| if is_double(name) { name.len() } else { short(name).len() };
+    names.iter().map(|name| name[..length(name)].to_owned()).collect()
+}
+
 /// `text` with a capital letter and a full stop; a name with a digit keeps its letters.
 pub(super) fn sentence(text: &str) -> String {
     let is_name = text.split(' ').next().is_some_and(|word| word.chars().any(|c| c.is_numeric()));
@@ -88,6 +98,12 @@ mod tests {
         ] {
             assert_eq!(less(ratios), text);
         }
+    }
+
+    #[test]
+    fn a_lane_of_the_built_in_server_keeps_its_place_beside_the_same_lane_elsewhere() {
+        let twins = told_apart(&["mqtt on reference", "mqtt on mosquitto", "tcp on reference"]);
+        assert_eq!(twins, ["mqtt on reference", "mqtt on mosquitto", "tcp"]);
     }
 
     #[test]

@@ -85,8 +85,7 @@ fn further_results(limit: &Limit) -> Vec<String> {
     let ours = limit.goals.iter().any(|goal| goal.ended_by.as_ref().is_some_and(|by| by.is_ours));
     if ours {
         said.push(
-            "the limiting resource is not the target's, so this is not a limit of the target"
-                .to_owned(),
+            "the limiting resource is not the target's, so the target may carry more".to_owned(),
         );
     }
     said

@@ -28,11 +28,11 @@ pub(crate) fn table(summary: &Summary) -> String {
     }
     html + "<p class=\"note\">Rows are sorted within each delivery \
             guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
-            confirmed. <b>s</b> service time, if the generator was too late to measure from the \
-            due time. <b>∞</b> too many messages were lost: this percentile has no finite time. \
-            <b>generator lag</b> up to this much of the time is the generator's delay, so the true \
-            time may be shorter by as much; shown if it is more than 5 % of the time and more than \
-            half the width of the interval. <b>–</b> not measured.</p>\n"
+            confirmed. <b>s</b> service time (from sending, not from the due time), because \
+            the generator sent too late. <b>∞</b> too many messages were lost: this percentile has no finite time. \
+            <b>generator lag</b> the generator sent late, so the true time may be shorter by up to \
+            this much; shown if the lag is more than 5 % of the time and more than the ± (half \
+            the interval's width). <b>–</b> not measured.</p>\n"
 }
 
 /// One table with these columns.
@@ -125,12 +125,15 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
 fn together(multiplicity: &Multiplicity) -> String {
     format!(
         "<p>The left case divided by the right one, with the 95 % interval of that ratio \
-         (Fieller). A verdict is given if the interval excludes 1. <i>p</i>: if both cases were \
+         (Fieller). The verdict is a difference if the interval excludes 1, otherwise <i>too close to \
+         call</i>. A <code>?</code> marks a difference that is not significant when corrected for \
+         all comparisons; it counts as too close to call. \
+         <i>p</i>: if both cases were \
          equal, a difference at least this large would occur with this probability (Student's t \
          test). <i>p of ranks</i>: the same probability, from the order of the values only \
          (Mann-Whitney test). Only cases that differ in one factor are compared.</p>\n<p>{} \
-         Corrected for several comparisons (Benjamini and Hochberg at 5 %), {} stay significant. \
-         <code>?</code> marks a verdict that is not significant after this correction.</p>\n",
+         {} stay significant when corrected for all comparisons (Benjamini and Hochberg at \
+         5 %).</p>\n",
         by_chance(multiplicity),
         multiplicity.standing,
     )

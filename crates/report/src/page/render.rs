@@ -247,6 +247,6 @@ const SINGLE: [Kind; 3] = [Kind::Flow, Kind::OverTime, Kind::Histogram];
 const WITHOUT_SCRIPTS: &str = "Without scripts other metrics and other cases cannot be chosen; \
     summary.json and cells.csv hold all figures.";
 
-const INTERVALS: &str = "Each repetition gives one value; the figure is their mean. These figures \
-    never pool messages of different repetitions, because runs differ (T. Kalibera and R. Jones, \
-    2013). Percentile curves and histograms do.";
+const INTERVALS: &str = "Each repetition gives one value; the figure is their mean. Messages \
+    of different repetitions are pooled only in percentile curves and histograms, because runs \
+    differ (T. Kalibera and R. Jones, 2013).";

@@ -82,7 +82,7 @@ fn note(ledger: &Ledger) -> String {
             text += &format!(" {} {what}.", count(number));
         }
     }
-    text + " Counted by identity, summed over the repetitions."
+    text + " Each message is counted once, by its identity; sums over the repetitions."
 }
 
 #[derive(Default)]

@@ -45,7 +45,7 @@ impl Way {
 
     fn title(self) -> &'static str {
         match self {
-            Way::Weighed => "Modelled energy of a message as measured",
+            Way::Weighed => "Modelled energy of a message, no pause",
             Way::Duty => "Modelled energy of a message after a pause, without idling",
         }
     }

@@ -153,7 +153,7 @@ pub(crate) fn on_lag(
     (Verdict::from(weighed.verdict) != verdict).then(|| OnLag {
         p: weighed.p,
         reason: format!(
-            "up to {} of {} is the generator's lateness: without it there is no significant \
+            "up to {} of {} is generator lag: without it there is no significant \
              difference",
             time(lag, false),
             cells[higher].name
@@ -176,7 +176,7 @@ fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String
     for cell in [left, right] {
         if is_withheld(cell, metric) {
             let name = &cell.name;
-            return Some(format!("more than half of it is the generator's lateness in {name}"));
+            return Some(format!("more than half of this time is generator lag in {name}"));
         }
         if let Some(warning) = cell.invalidated_by(metric) {
             return Some(format!("{} is invalid ({}): see its warnings", cell.name, warning.code));

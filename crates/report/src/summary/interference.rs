@@ -130,7 +130,7 @@ pub(crate) fn weigh(
     comparison.p = weighed.p;
     if hangs {
         let reason =
-            "without the generator's lateness in the higher one there is no significant difference";
+            "without the generator lag in the higher one there is no significant difference";
         (comparison.verdict, comparison.reason) = (Verdict::TooClose, Some(reason.to_owned()));
     }
 }

@@ -46,9 +46,11 @@ fn interval(table: &str) -> Option<String> {
     let has_two = table.contains("/-");
     let sign = match (has_one, has_two) {
         (false, false) => return None,
-        (true, false) => "±  95 % interval of the mean (the longer of its sides)",
-        (false, true) => "+a/-b  95 % interval of the mean (both sides)",
-        (true, true) => "±  95 % interval of the mean (the longer of its sides); +a/-b: both sides",
+        (true, false) => "±  from the mean to the farther end of its 95 % interval",
+        (false, true) => "+a/-b  from the mean to both ends of its 95 % interval",
+        (true, true) => {
+            "±  from the mean to the farther end of its 95 % interval; +a/-b  to both ends"
+        }
     };
     Some(format!("{sign}; the methods are in summary.json and report.html"))
 }
@@ -93,8 +95,8 @@ mod tests {
             (" mqtt  1.23 ± 0.04 µs o  2\n", "o  one-way time"),
             (" mqtt  ∞\n", "∞  too many messages were lost"),
             (" mqtt  0 (≤ 0.3 %)\n", "0 (≤ x)  none of n lost"),
-            (" mqtt  1.23 ± 0.04 ms\n", "±  95 % interval of the mean"),
-            (" mqtt  1.23 +0.37/-0.12 ms\n", "+a/-b  95 % interval of the mean"),
+            (" mqtt  1.23 ± 0.04 ms\n", "±  from the mean to the farther end"),
+            (" mqtt  1.23 +0.37/-0.12 ms\n", "+a/-b  from the mean to both ends"),
         ] {
             let lines = of(sign, Style::plain(80));
             assert!(lines.iter().any(|own| own.starts_with(line)), "{sign}: {lines:?}");
@@ -104,7 +106,7 @@ mod tests {
         let only = "at least once, reference\n mqtt  1.23 ms\n";
         assert_eq!(of(only, Style::plain(80)), [""; 0]);
         let both = of("1.0 ± 0.1 ms  1.0 +0.2/-0.1 ms", Style::plain(80));
-        assert!(both[0].contains("+a/-b: both sides"), "{both:?}");
+        assert!(both[0].contains("+a/-b  to both ends"), "{both:?}");
         let ascii = Style { is_ascii: true, ..Style::plain(80) };
         assert!(of(" mqtt   inf  0 (<= 0.3 %)\n", ascii).len() == 2);
     }

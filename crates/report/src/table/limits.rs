@@ -38,7 +38,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
             let _ = writeln!(text, "    at the lower bound {} arrived", rate(per_s));
         }
         if let Some(why) = goal.missed_by.as_ref().filter(|_| goal.outcome != "never-met") {
-            let _ = writeln!(text, "    upper bound missed the goal: {why}");
+            let _ = writeln!(text, "    at the upper bound the goal was missed: {why}");
         }
         if let Some(burst) = &goal.burst {
             let _ = writeln!(text, "    {}", burst.sentence);
@@ -46,7 +46,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
         if let Some(ended) = &goal.ended_by {
             let _ = writeln!(text, "    first limit: {}", ended.sentence);
             if ended.is_ours {
-                let _ = writeln!(text, "    so this is not a limit of the target");
+                let _ = writeln!(text, "    so the target may carry more");
             }
         }
         let is_open = goal.lower.is_none() && limit.stop == "invalid";
@@ -64,7 +64,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
     }
     let _ = writeln!(
         text,
-        "  {} trials, {} in all; {}",
+        "  {} trials, {} with starts and warm-ups; {}",
         limit.trials.len(),
         seconds(tenths(limit.time_used_s)),
         limit.stopped
@@ -235,7 +235,11 @@ fn chart(limit: &Limit, goal: usize, signs: &Signs) -> String {
         let _ = writeln!(text, "    {load:>10} {time:>7} s  {met}{missed}{bound}");
     }
     if left_out > 0 {
-        let _ = writeln!(text, "    and {left_out} loads farther away");
+        let _ = writeln!(
+            text,
+            "    and {left_out} {} farther away",
+            if left_out == 1 { "load" } else { "loads" }
+        );
     }
     text + &legend(&rows, signs)
 }

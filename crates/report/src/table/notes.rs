@@ -68,7 +68,9 @@ fn legend(table: &str, summary: &Summary, style: Style) -> Vec<String> {
         lines.extend(lateness(cells, style));
     }
     if cells.iter().any(|cell| cell.repetitions > 1) {
-        lines.push("times and rates are means over repetitions, messages are sums".to_owned());
+        lines.push(
+            "times and rates: means of the repetitions; numbers of messages: sums".to_owned(),
+        );
     }
     lines
 }
@@ -189,10 +191,11 @@ fn differences(summary: &Summary) -> Vec<String> {
         return lines;
     }
     let interval = match lines.iter().any(|own| own.contains('±')) {
-        true => ", ± that ratio's 95 % interval over repetitions",
+        true => ", ± its 95 % interval over repetitions",
         false => "",
     };
-    let mut block = vec![format!("compared by the ratio of two means{interval}:")];
+    let mut block =
+        vec![format!("compared by the ratio of the first mean to the second{interval}:")];
     block.extend(lines);
     block
 }
@@ -396,8 +399,8 @@ fn titled(title: &str, lines: Vec<String>) -> Vec<String> {
 
 /// Headings of figures of the wire.
 const WIRE_WORDS: [&str; 4] = [
-    "wire: all bytes at the clients' interfaces from Ethernet up, both directions; per message, \
-     with its share of set-up and tear-down",
+    "wire: all bytes at the clients' interfaces in both directions, Ethernet headers included; per \
+     message, so connecting and closing are included",
     "content: bodies and what the protocol adds to them, without TCP, TLS and below",
     "session: one connection",
     "packets again: retransmissions per repetition",

@@ -110,10 +110,11 @@ fn key_table(summary: &Summary, style: Style) -> String {
     });
     let bound = loss_bound(summary, style).map_or(String::new(), |(bound, sent)| {
         let of = count(sent);
-        let in_each = if summary.cells.len() > 1 { " or more in each case" } else { "" };
-        format!(
-            "lost 0: of {of} messages{in_each}; with 95 % confidence the loss rate is {bound}\n"
-        )
+        let of = match summary.cells.len() {
+            0 | 1 => format!("{of} messages"),
+            _ => format!("at least {of} messages in each case"),
+        };
+        format!("lost 0 of {of}: with 95 % confidence the loss rate is {bound}\n")
     });
     let more = format!("all columns: weigh report {} --wide\n", summary.run.id);
     colour(&(parts.join("\n") + &bound + &more), style)

@@ -40,7 +40,8 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
     lines.push(
         "  no pause, battery life: the device sends as the trial did, until the battery is empty. \
-         Time counts from its first packet to its last, not over the window as rates do"
+         A message takes the trial's time from the first packet to the last, divided by its \
+         messages"
             .to_owned(),
     );
     lines.push(format!(
@@ -52,7 +53,7 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     lines.push(format!(
         "  \u{b1}: 95 % interval from {} random draws of the model's coefficients (seed {}) and \
          the differences between repetitions. Both sides of a ratio share the model's errors, so \
-         it is more certain. Effects missing from the model are not covered. For the \
+         the ratio is more certain than either. Effects missing from the model are not covered. For the \
          sources type weigh energy devices",
         crate::figures::count(modelled.draws),
         modelled.seed
@@ -65,15 +66,19 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
             .map(contribution)
             .collect();
         (!first.is_empty())
-            .then(|| format!("  {cell}, {title}: sources of uncertainty: {}", first.join(", ")))
+            .then(|| format!("  {cell}, {title}: the uncertainty comes from {}", first.join(", ")))
     };
     for cell in &modelled.cells {
         lines.extend(cell.keep_alives.iter().map(|text| format!("  {}: {text}", cell.cell)));
         if let Some(reason) = &cell.absent {
             lines.push(format!("  {}: not modelled: {reason}", cell.cell));
         }
-        lines.extend(budget("as measured", &cell.cell, &cell.weighed_budget));
-        lines.extend(budget("a message after a pause", &cell.cell, &cell.duty_budget));
+        lines.extend(budget("no pause", &cell.cell, &cell.weighed_budget));
+        lines.extend(budget(
+            &format!("every {}", span(modelled.every_s)),
+            &cell.cell,
+            &cell.duty_budget,
+        ));
     }
     let headings = columns(modelled);
     let shown = modelled.comparisons.iter().take(LINES_MAX).map(|own| ratio(own, &headings));
@@ -94,7 +99,7 @@ fn ratio(own: &ModelledRatio, headings: &[(String, &str)]) -> String {
     match (verdict, ratio.low.zip(ratio.high)) {
         (_, None) => format!("  {what}: {left} and {right}: fewer than 3 repetitions, no ratio"),
         (Verdict::Lower | Verdict::Higher, Some((low, high))) => format!(
-            "  {what}: {left} has {:.2} times ({low:.2} to {high:.2}) that of {right}",
+            "  {what}: {left} has {:.2} times ({low:.2} to {high:.2}) the value of {right}",
             ratio.value
         ),
         (_, Some((low, high))) => format!(

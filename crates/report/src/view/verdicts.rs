@@ -60,8 +60,8 @@ fn together(summary: &Summary, has_sign: bool) -> String {
     let mut text = format!("  {}", by_chance(of));
     if of.standing < of.called {
         let standing = count(of.standing.into());
-        let others = if has_sign { "; ? marks the others" } else { "" };
-        text += &format!(" Corrected for several comparisons, {standing} stay significant{others}");
+        let sign = if has_sign { "; ? marks a verdict that does not" } else { "" };
+        text += &format!(" {standing} stay significant when corrected for all comparisons{sign}");
     }
     text
 }
@@ -70,8 +70,8 @@ fn together(summary: &Summary, has_sign: bool) -> String {
 pub(crate) fn by_chance(of: &Multiplicity) -> String {
     let [compared, called] = [of.compared, of.called].map(|number| count(number.into()));
     format!(
-        "{compared} comparisons, {called} significant. Without any real difference, about {} of \
-         {compared} comparisons would look significant.",
+        "{compared} comparisons, {called} significant. Even without any real difference, some are \
+         significant by chance: here about {}.",
         exact((of.expected_by_chance * 10.0).round() / 10.0),
     )
 }

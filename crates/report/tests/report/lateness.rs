@@ -109,7 +109,7 @@ fn a_time_that_is_partly_lateness_stands_with_its_share() {
     assert!((figure.lag - 46e3).abs() < 100.0, "{figure:?}");
     let found = verdict_on(&summary, "response_time_ns.p99").unwrap();
     assert_eq!(found.verdict, Verdict::TooClose, "{found:#?}");
-    assert!(found.reason.as_deref().unwrap().contains("the generator's lateness"));
+    assert!(found.reason.as_deref().unwrap().contains("is generator lag"));
     assert!(!found.stands && found.ratio.unwrap().low.unwrap() > 1.0);
     let text = render(&summary, Style::plain(160));
     assert!(text.contains(" µs l "), "{text}");

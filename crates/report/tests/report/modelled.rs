@@ -133,7 +133,7 @@ fn lanes_that_the_model_cannot_tell_apart_get_no_ratio() {
     assert!(text.contains(said), "{text}");
     assert!(!text.contains("1.0000"), "{text}");
     let told = "mAh/session, no pause: http1 on reference has 0.69 times (";
-    assert!(text.contains(told) && text.contains(") that of tcp on reference"), "{text}");
+    assert!(text.contains(told) && text.contains(") the value of tcp on"), "{text}");
     assert!(text.contains("no pause, battery life: the device sends as the trial did"), "{text}");
 }
 
