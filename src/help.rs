@@ -117,7 +117,7 @@ const HEADINGS: [(&str, &str); 9] = [
     ),
     (
         "Target",
-        "qos method header secret-header status topic set overload user password-file target-cores \
+        "qos method header secret-header status topic durability set overload user password-file target-cores \
          target-memory keep-target abilities sys data",
     ),
     ("Network", "path relay wire offload pcap"),
