@@ -198,7 +198,7 @@ impl Serve {
 /// is known to be stored.
 fn end_without_store(said: &str) {
     eprintln!("weigh serve: {said}");
-    std::process::exit(Exit::Target.code().into());
+    std::process::exit(TARGET_FAILED);
 }
 
 /// Prints the counts of the server at its end.
@@ -228,6 +228,9 @@ fn obey(count: impl Fn() -> Result<String, String>) {
         }
     }
 }
+
+/// [`Exit::Target`] as a number.
+const TARGET_FAILED: i32 = 3;
 
 /// Folder of stored messages, if none is given.
 const STORE: &str = "weigh-store";

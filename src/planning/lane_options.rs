@@ -216,10 +216,7 @@ impl LaneOptions {
     ///
     /// # Errors
     /// If there is none.
-    fn check_durability<'l>(
-        &self,
-        mut lanes: impl Iterator<Item = &'l Lane>,
-    ) -> Result<(), Stop> {
+    fn check_durability<'l>(&self, mut lanes: impl Iterator<Item = &'l Lane>) -> Result<(), Stop> {
         if self.durability.is_empty()
             || lanes.any(|lane| lane.takes_durability() && lane.is_confirmed())
         {

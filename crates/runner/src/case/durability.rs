@@ -94,8 +94,7 @@ pub fn check_statements<'l>(lanes: impl Iterator<Item = &'l Lane>) -> Result<(),
         let first = *stated.entry(url.clone()).or_insert(own);
         if first != own {
             let words = |own: Option<Durability>| own.unwrap_or(Durability::Unknown).to_string();
-            let problem =
-                format!("{url} cannot be both {} and {}", words(first), words(own));
+            let problem = format!("{url} cannot be both {} and {}", words(first), words(own));
             let fix = "a server given by URL has one durability: state it once";
             return Err(Invalid::new(DURABILITY, problem, fix));
         }

@@ -245,7 +245,8 @@ fn serve_arguments(lane: &Lane, shards: u32) -> Vec<OsString> {
 
 /// The durability that a reference server of this lane needs a store for.
 fn stored(lane: &Lane) -> Option<Durability> {
-    lane.durability.filter(|own| matches!(lane.against, Against::Reference) && own.is_more_than_memory())
+    lane.durability
+        .filter(|own| matches!(lane.against, Against::Reference) && own.is_more_than_memory())
 }
 
 /// Folder of a reference server's store, in its own folder.
