@@ -18,7 +18,7 @@ use crate::terminal::{Extent, Style};
 
 /// Cells that promise the same: one guarantee, one durability, reference servers or real ones.
 pub(crate) struct CellGroup<'s> {
-    /// `at least once, reference`, or `at least once, fsync of each, real` if durability matters.
+    /// `at least once, reference`, or `at least once, fsync, real` if durability matters.
     pub(crate) title: String,
     pub(crate) cells: Vec<&'s Cell>,
 }
@@ -42,11 +42,13 @@ pub(crate) fn title(cell: &Cell, shows_durability: bool) -> String {
     format!("{}, {kind}", promise(cell, shows_durability))
 }
 
-/// What a cell promises: `at least once`, or `at least once, fsync of each`.
+/// What a cell promises: `at least once`, or `at least once, fsync`.
 pub(crate) fn promise(cell: &Cell, shows_durability: bool) -> String {
     let durability = cell.durability.filter(|own| *own != Durability::Nothing);
     match durability.filter(|_| shows_durability) {
-        Some(own) => format!("{}, {}", cell.guarantee, own.words()),
+        Some(Durability::Unknown) => format!("{}, durability unknown", cell.guarantee),
+        // As it is typed, which is short: a title must not widen the table.
+        Some(own) => format!("{}, {own}", cell.guarantee),
         None => cell.guarantee.to_string(),
     }
 }
