@@ -224,8 +224,8 @@ impl LaneOptions {
         }
         Err(Stop::usage(
             "--durability: it applies to reference servers and URLs that confirm messages, and \
-             none is measured\nhelp: leave it out; a server that weigh starts has the durability of \
-             its profile, such as artemis@memory",
+             none is measured\nhelp: leave it out; a server that weigh starts has the \
+             durability of its profile, such as artemis@memory",
         ))
     }
 

@@ -1,6 +1,6 @@
 //! What a confirmation means on the server: what happens to a confirmed message if the server's
 //! process, its machine or its disk is lost. The guarantee says how often a message may arrive;
-//! this says where it is when its sender is told that it is safe.
+//! this says where it is when its sender gets the confirmation.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::units::{Nanos, parse_duration};
 /// | `fsync=T` | a power cut, except for messages of the last T: synced every T |
 /// | `fsync` | a power cut: fdatasync(2) or fsync(2) returned before the confirmation |
 /// | `replicated=N` | the loss of N - 1 servers; what each of the N does with it is not said |
-/// | `unknown` | unknown: nobody has said it and it cannot be asked |
+/// | `unknown` | unknown: it is not stated anywhere |
 ///
 /// Sources: write(2) ("A successful return from write() does not make any guarantee that data has
 /// been committed to disk") and fsync(2) of the Linux manual pages.

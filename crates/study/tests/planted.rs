@@ -1,5 +1,5 @@
-//! A clean, complete table raises nothing; twenty-one changes of it, each of which plants the fault of
-//! one rule, raise exactly that rule.
+//! A clean, complete table raises nothing; twenty-one changes of it, each of which plants the fault
+//! of one rule, raise exactly that rule.
 
 use weigh_model::Rule;
 use weigh_model::warnings::Severity;

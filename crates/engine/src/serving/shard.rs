@@ -1,5 +1,6 @@
 //! One shard of a server: what is read goes to the server, what it stages is sent when the whole
-//! batch has been read and what is confirmed is stored. It runs on whatever [`Io`] it is stepped with.
+//! batch has been read and what is confirmed is stored. It runs on whatever [`Io`] it is stepped
+//! with.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

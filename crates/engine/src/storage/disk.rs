@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::{StorePolicy, StoreSpec};
+use super::spec::{StorePolicy, StoreSpec};
 
 /// An append-only file, as far as a store needs it.
 pub trait Disk: Send {

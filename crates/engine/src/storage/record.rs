@@ -60,8 +60,8 @@ impl<'f> Records<'f> {
     /// If the file does not begin as a store's file does.
     pub fn of(file: &'f [u8]) -> Result<Records<'f>, String> {
         let rest = file.strip_prefix(FILE_HEAD);
-        let rest = rest.ok_or_else(
-            || "it does not begin with \"weighst1\": this is not a file of weigh serve --store",
+        let rest = rest.ok_or(
+            "it does not begin with \"weighst1\": this is not a file of weigh serve --store",
         )?;
         Ok(Records { rest })
     }
@@ -145,6 +145,7 @@ const END: u8 = 4;
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
@@ -164,7 +165,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_file_cut_anywhere_holds_every_record_before_the_cut(
-            bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..8),
+            bodies in vec(vec(any::<u8>(), 0..40), 0..8),
             cut in 0_usize..400,
         ) {
             let whole = file(&bodies);
@@ -178,7 +179,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_make_it_panic(bytes in vec(any::<u8>(), 0..200)) {
             let mut file = FILE_HEAD.to_vec();
             file.extend(bytes);
             let _ = read(&file);

@@ -3,6 +3,10 @@
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex};
 
+use weigh_model::Nanos;
+use weigh_model::server::Record;
+
+use super::store::UNWRITTEN_BYTES_MAX;
 use super::*;
 
 /// What was done to a disk, and what it does next.

@@ -123,7 +123,8 @@ fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
     }
 }
 
-/// Counters of a reference server's store: calls of write(2) and fdatasync(2), and the time in them.
+/// Counters of a reference server's store: calls of write(2) and fdatasync(2), and the time in
+/// them.
 fn counters_of(store: StoreCounts) -> BTreeMap<String, f64> {
     let counters = [
         ("store_records", store.records),

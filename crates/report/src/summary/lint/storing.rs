@@ -6,8 +6,7 @@ use weigh_model::trial::Point;
 use weigh_model::warnings::WarningRecord;
 use weigh_model::{Durability, Rule, Warning};
 
-use super::asked::Asked;
-use super::pair::are_alike;
+use super::asked::{Asked, are_alike};
 use crate::summary::Cell;
 
 /// Why two cells must not be compared: different durabilities are known of them, and that is not
