@@ -158,7 +158,7 @@ fn a_case_comes_before_what_stands_above_it() {
         load.messages = 100
         load.duration = "1s"
     "#;
-    let wrong = crate::world::resolve(text).unwrap_err();
+    let wrong = resolve(text).unwrap_err();
     assert!(wrong.iter().next().unwrap().text.contains("not both"), "{wrong:?}");
     let text =
         text.replace("        duration = \"1s\"\n", "").replace("load.duration = \"1s\"", "");
