@@ -37,7 +37,7 @@ pub struct Audit {
     /// TOML file with known facts about the figures (docs/guide/auditing-figures.md)
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
-    /// Check only this rule, L01 to L20; may be repeated
+    /// Check only this rule, L01 to L21; may be repeated
     #[arg(long = "rule", value_name = "RULE")]
     rules: Vec<Rule>,
     /// Print the findings as JSON

@@ -3,14 +3,16 @@
 use std::io::BufRead;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use weigh_engine::relay::Relaying;
 use weigh_engine::serving::{Serving, listen_fix};
+use weigh_engine::storage::{StorePolicy, StoreSpec};
 use weigh_model::trial::Settings;
-use weigh_model::{Endpoint, tls, websocket};
+use weigh_model::{Durability, Endpoint, tls, websocket};
 use weigh_protocols as registry;
 use weigh_testbed::serve_lines::{listening_line, report_line};
 
@@ -42,6 +44,14 @@ pub struct Serve {
     /// disconnect:N
     #[arg(long, value_name = "POLICY")]
     overload: Option<String>,
+    /// Store each message before it is confirmed: memory (store nothing), page-cache (written),
+    /// fsync (synced; one sync for what arrived together) or fsync=100ms (written, synced every
+    /// 100 ms)
+    #[arg(long, value_name = "DURABILITY", default_value = "memory")]
+    durability: Durability,
+    /// Folder of the stored messages, which stay there [default: weigh-store]
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
     /// Set a key of the protocol, such as mqtt.broker_receive_maximum=10
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -101,13 +111,14 @@ impl Serve {
         let host = protocol.host(&settings)?;
         let folder = self.certificates.as_deref();
         let host = layers::host(host, protocol.properties().websocket, &settings, folder)?;
+        let store = self.store_spec()?;
         // Raised before threads copy the table of descriptors. If that fails, the server reports
         // how often it had to pause.
         let _ = weigh_engine::io::descriptors::raise();
         // The parent of a controlled server ends it by its stdin, or by a signal that kills. In the
         // foreground, a signal asks for the counts.
         let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;
-        let serving = Serving::start(&host, self.listen, self.shards)
+        let serving = Serving::start_storing(&host, self.listen, self.shards, store.as_ref())
             .map_err(|error| Stop::new(Exit::Target, error))?;
         let scheme = protocol.scheme_in(tls::is_on(&settings), websocket::is_on(&settings));
         let endpoint = Endpoint::at(scheme, serving.address());
@@ -122,6 +133,29 @@ impl Serve {
         Ok(Exit::Done)
     }
 
+    /// How messages are stored; `None` for the durability `memory`.
+    ///
+    /// # Errors
+    /// A durability that a reference server does not have, and a folder without one.
+    fn store_spec(&self) -> Result<Option<StoreSpec>, Stop> {
+        let policy = StorePolicy::of(self.durability).map_err(|said| {
+            let (problem, fix) = said.split_once(": ").unwrap_or((&said, ""));
+            Stop::usage(format!("--durability {problem}\nhelp: {fix}"))
+        })?;
+        match (policy, &self.store) {
+            (None, None) => Ok(None),
+            (None, Some(folder)) => Err(Stop::usage(format!(
+                "--store {}: nothing is stored in memory\nhelp: add --durability page-cache or \
+                 fsync, or leave --store out",
+                folder.display()
+            ))),
+            (Some(policy), folder) => {
+                let folder = folder.clone().unwrap_or_else(|| STORE.into());
+                Ok(Some(StoreSpec { folder, policy, on_failure: Arc::new(end_without_store) }))
+            }
+        }
+    }
+
     /// Relays until SIGINT, SIGTERM or, when controlled, the end of stdin.
     fn relay(self) -> Result<Exit, Stop> {
         let to = self.to.ok_or_else(|| {
@@ -132,6 +166,8 @@ impl Serve {
             ("--overload", self.overload.is_some()),
             ("--shards", self.shards > 1),
             ("--certificates", self.certificates.is_some()),
+            ("--durability", self.durability != Durability::Memory),
+            ("--store", self.store.is_some()),
         ];
         if let Some((flag, _)) = of_servers.iter().find(|(_, is_given)| *is_given) {
             return Err(Stop::usage(format!(
@@ -156,6 +192,13 @@ impl Serve {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Ends the program: nothing that is not stored may be confirmed, and after a failed sync nothing
+/// is known to be stored.
+fn end_without_store(said: &str) {
+    eprintln!("weigh serve: {said}");
+    std::process::exit(TARGET_FAILED);
 }
 
 /// Prints the counts of the server at its end.
@@ -185,6 +228,12 @@ fn obey(count: impl Fn() -> Result<String, String>) {
         }
     }
 }
+
+/// [`Exit::Target`] as a number.
+const TARGET_FAILED: i32 = 3;
+
+/// Folder of stored messages, if none is given.
+const STORE: &str = "weigh-store";
 
 /// Word for a relay in the place of a protocol.
 const RELAY: &str = "relay";

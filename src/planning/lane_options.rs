@@ -8,7 +8,7 @@ use weigh_model::endpoint::Credentials;
 use weigh_model::lookout::Lookout;
 use weigh_model::plan::{Observe, Plan, Repeat, check_name};
 use weigh_model::units::{Bytes, parse_duration, parse_size, parse_whole};
-use weigh_model::{Load, MeterChoice, Nanos};
+use weigh_model::{Durability, Load, MeterChoice, Nanos};
 use weigh_plan::case::{Offload, Share};
 use weigh_plan::{Case, World, background, matrix};
 use weigh_testbed::catalogue::Catalogue;
@@ -46,6 +46,14 @@ pub struct LaneOptions {
     /// disconnects the subscriber and drops all of them.
     #[arg(long, value_name = "POLICY")]
     overload: Option<String>,
+    /// What a confirmation means: memory, page-cache, fsync or fsync=100ms; several with commas
+    ///
+    /// A reference server stores each message accordingly before it confirms it; several values
+    /// measure each. Of a server given by URL it states what is known of it: a value above, or
+    /// replicated=3. A server that weigh starts has the durability of its profile. [default: memory
+    /// for reference servers, unknown for URLs]
+    #[arg(long, value_name = "DURABILITY", value_delimiter = ',')]
+    durability: Vec<Durability>,
     /// Set a key of a protocol, such as mqtt.version=5 or http1.keep_alive=false
     ///
     /// `weigh targets list --settings` lists the keys.
@@ -174,7 +182,47 @@ impl LaneOptions {
             Some("on") => &[Some(Offload::On)],
             Some(_) => &[Some(Offload::Off)],
         };
-        Ok(states.iter().map(|offload| Case { offload: *offload, ..draft.clone() }).collect())
+        let stated = self.durabilities(lane)?;
+        let drafts = stated.into_iter().flat_map(|durability| {
+            let draft = Case { durability, ..draft.clone() };
+            states.iter().map(move |offload| Case { offload: *offload, ..draft.clone() })
+        });
+        Ok(drafts.collect())
+    }
+
+    /// Returns what is set or stated of a lane's durability, for each of its cases.
+    ///
+    /// # Errors
+    /// If several are stated of a URL.
+    fn durabilities(&self, lane: &Lane) -> Result<Vec<Option<Durability>>, Stop> {
+        let applies = lane.takes_durability() && lane.is_confirmed();
+        match &self.durability[..] {
+            [] => Ok(vec![None]),
+            _ if !applies => Ok(vec![None]),
+            [_, _, ..] if lane.is_foreign() => Err(Stop::usage(format!(
+                "--durability: {} has one durability, and several were given\nhelp: state one, or \
+                 write a plan with a [[case]] for each target",
+                lane.against.name()
+            ))),
+            several => Ok(several.iter().map(|own| Some(*own)).collect()),
+        }
+    }
+
+    /// Refuses a durability that no lane takes.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn check_durability<'l>(&self, mut lanes: impl Iterator<Item = &'l Lane>) -> Result<(), Stop> {
+        if self.durability.is_empty()
+            || lanes.any(|lane| lane.takes_durability() && lane.is_confirmed())
+        {
+            return Ok(());
+        }
+        Err(Stop::usage(
+            "--durability: it applies to reference servers and URLs that confirm messages, and \
+             none is measured\nhelp: leave it out; a server that weigh starts has the \
+             durability of its profile, such as artemis@memory",
+        ))
     }
 
     /// Returns the case of a lane with one state of the offloads.
@@ -182,8 +230,13 @@ impl LaneOptions {
     /// # Errors
     /// If both states are given.
     pub fn draft(&self, lane: &Lane, load: &Load) -> Result<Case, Stop> {
-        let both = "--offload both: a search finds the limit of one state: type --offload off or \
-                    --offload on";
+        let both = match self.durability.len() {
+            0 | 1 => {
+                "--offload both: a search finds the limit of one state: type --offload off or \
+                 --offload on"
+            }
+            _ => "--durability: a search finds the limit of one: type one value",
+        };
         let one = <[Case; 1]>::try_from(self.drafts(lane, load)?);
         one.map(|[draft]| draft).map_err(|_| Stop::usage(both))
     }
@@ -234,15 +287,16 @@ impl LaneOptions {
         })
     }
 
-    /// Refuses a given key that no lane takes, under the name it was given by.
+    /// Refuses a given key or durability that no lane takes, under the name it was given by.
     ///
     /// # Errors
     /// If there is such a key.
     pub fn check_used<'l>(
         &self,
         given: &Given,
-        lanes: impl Iterator<Item = &'l Lane>,
+        lanes: impl Iterator<Item = &'l Lane> + Clone,
     ) -> Result<(), Stop> {
+        self.check_durability(lanes.clone())?;
         let Some(key) = given.unused(lanes) else { return Ok(()) };
         let flag = match key {
             "mqtt.qos" if self.qos.is_some() => "-q",

@@ -49,7 +49,7 @@ fn what_cannot_be_audited_ends_with_2() {
         .saying(&["nowhere.csv", "there is no such file, and no such run below runs"]);
     place.write("letter.txt", "Dear reader,\n");
     place.weigh(&["audit", "letter.txt"]).with(2).saying(&["Dear reader", "autocannon"]);
-    place.weigh(&["audit", "letter.txt", "--rule", "L21"]).with(2).saying(&["L01 to L20"]);
+    place.weigh(&["audit", "letter.txt", "--rule", "L21"]).with(2).saying(&["L01 to L21"]);
 }
 
 #[test]

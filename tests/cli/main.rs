@@ -7,6 +7,7 @@ mod brokers;
 mod clocks;
 mod commands;
 mod diff;
+mod durability;
 mod endings;
 mod energy;
 mod exports;

@@ -1,4 +1,4 @@
-//! The rules L01 to L20 on our own runs: a hundred clean ones raise none, and a fault planted in
+//! The rules L01 to L21 on our own runs: a hundred clean ones raise none, and a fault planted in
 //! the record of a clean one is caught by its own rule. (The same for foreign tables, with all
 //! twenty rules: `crates/study/tests/planted.rs`.)
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use weigh_engine::io::{Close, Io, IoEvent, Token};
 use weigh_model::Nanos;
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 
 /// Says when the answer to a message leaves: gets the time of arrival and the message's bytes.
 pub type Policy = Box<dyn FnMut(Nanos, &[u8]) -> Nanos + Send>;
@@ -167,6 +167,12 @@ impl Outboxes for Desk {
     fn abort(&mut self, _which: ConnectionId) {}
 
     fn notify_shard(&mut self, _shard: u16) {}
+
+    fn store(&mut self, _record: Record<'_>) {}
+
+    fn stores(&self) -> bool {
+        false
+    }
 }
 
 /// Four bytes of length, then the kind; kinds 1 to 3 are messages.

@@ -165,6 +165,7 @@ fn told(lane: &str, repetition: u32, value: f64) -> TrialFinished {
         repetition,
         seed: 1,
         guarantee: Guarantee::AtLeastOnce,
+        durability: None,
         target: "told".to_owned(),
         metrics: BTreeMap::from([(METRIC.to_owned(), value)]),
         samples: BTreeMap::from([("response_time_ns".to_owned(), 1_000)]),

@@ -30,6 +30,7 @@ pub mod serving;
 pub mod shard;
 pub mod socket_host;
 pub mod span;
+pub mod storage;
 pub mod times;
 pub mod trace;
 pub mod window;

@@ -7,7 +7,7 @@ use weigh_model::ledger::Cause;
 use weigh_model::metrics::QUANTILES;
 use weigh_model::protocol::Guarantee;
 use weigh_model::server::{RECEIVE_QUEUE_FULL, ServerReport};
-use weigh_model::{Pattern, Protocol, Trial, Warning};
+use weigh_model::{Durability, Pattern, Protocol, Trial, Warning};
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile;
 
@@ -23,6 +23,8 @@ use crate::trace::Piece;
 pub struct Observations {
     /// Guarantee of the protocol under the trial's settings.
     pub guarantee: Guarantee,
+    /// What a confirmation means on the target, if it is recorded.
+    pub durability: Option<Durability>,
     /// Name and version of the target.
     pub target: String,
     /// False if operations bring the server no message that it could count.
@@ -58,6 +60,7 @@ impl Observations {
     pub fn unwatched(guarantee: Guarantee, target: &str) -> Observations {
         Observations {
             guarantee,
+            durability: None,
             target: target.to_owned(),
             carries: true,
             confirms: true,
@@ -156,6 +159,7 @@ pub fn put_together(
         repetition: trial.repetition,
         seed: trial.seed,
         guarantee: observed.guarantee,
+        durability: observed.durability,
         target: observed.target,
         metrics,
         samples,

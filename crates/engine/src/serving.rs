@@ -22,6 +22,7 @@ pub use simulated::SimulatedServing;
 use crate::io::epoll::EpollIo;
 use crate::io::wake_fd::WakeFd;
 use crate::io::{Io, IoFault, Waker, descriptors};
+use crate::storage::{FileDisk, Store, StoreError, StoreSpec};
 use report::ServingReport;
 
 /// A running reference server. Dropping it stops it.
@@ -49,6 +50,9 @@ pub enum ServeError {
         /// Cause in words.
         reason: String,
     },
+    /// The server cannot store what it would confirm.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Returns the reason and what to type if an address cannot be listened on.
@@ -78,6 +82,19 @@ impl Serving {
     /// [`ServeError::Listen`] if the address cannot be listened on, and [`ServeError::Shard`] if a
     /// thread or its descriptors are missing. Shards that already run are stopped.
     pub fn start(host: &Host, on: SocketAddr, shards: u16) -> Result<Serving, ServeError> {
+        Serving::start_storing(host, on, shards, None)
+    }
+
+    /// Starts as [`Serving::start`] does, with a store for each shard, if one is given.
+    ///
+    /// # Errors
+    /// As of [`Serving::start`], and [`ServeError::Store`] if a store cannot be made.
+    pub fn start_storing(
+        host: &Host,
+        on: SocketAddr,
+        shards: u16,
+        store: Option<&StoreSpec>,
+    ) -> Result<Serving, ServeError> {
         let shards = shards.max(1);
         let wake_fds = wake_fds(shards)?;
         let mut serving = Serving { address: on, shards: Vec::new() };
@@ -90,6 +107,7 @@ impl Serving {
                 wake_fds: wake_fds.clone(),
                 on: serving.address,
                 epoch,
+                store: store.cloned(),
             };
             let running = start.spawn()?;
             serving.address = running.1;
@@ -175,6 +193,7 @@ struct Start {
     wake_fds: Vec<WakeFd>,
     on: SocketAddr,
     epoch: Instant,
+    store: Option<StoreSpec>,
 }
 
 impl Start {
@@ -228,10 +247,14 @@ impl Start {
         };
         let address = listening.map_err(|fault| ServeError::Listen { on: self.on, fault })?;
         let wakers: Vec<Waker> = self.wake_fds.iter().map(WakeFd::waker).collect();
-        Ok((
-            Loop { io, shard: ServerShard::new(self.server, self.transport, wakers), own_table },
-            address,
-        ))
+        let mut shard_loop = ServerShard::new(self.server, self.transport, wakers);
+        if let Some(spec) = &self.store {
+            // In the descriptor table of this thread, as the sockets are.
+            let disk = FileDisk::create(spec, shard)?;
+            let store = Store::new(Box::new(disk), spec.policy);
+            shard_loop = shard_loop.storing(store, spec.on_failure.clone());
+        }
+        Ok((Loop { io, shard: shard_loop, own_table }, address))
     }
 }
 
@@ -253,8 +276,10 @@ impl Loop {
                         let _ = answer.send(self.report());
                     }
                     Command::Stop => {
-                        let report = self.report();
+                        let mut report = self.report();
                         self.shard.shut(&mut self.io);
+                        // What was sent and synced at the end counts.
+                        report.server.store = self.shard.report().server.store;
                         return report;
                     }
                 }

@@ -9,6 +9,7 @@ use crate::background::BackgroundRan;
 use crate::calibration::Calibration;
 use crate::condition::{LOSS_RATIO, LOST, resolve};
 use crate::connections::Connections;
+use crate::durability::Durability;
 use crate::energy::{EnergyMeasured, LoadPulses, LogAligned, MeterChosen};
 use crate::fleet::{FleetPlaced, FleetRan};
 use crate::ledger::Ledger;
@@ -410,6 +411,9 @@ pub struct TrialFinished {
     pub seed: u64,
     /// Guarantee of the protocol at this point.
     pub guarantee: Guarantee,
+    /// What a confirmation means on the target; absent in journals before this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Durability>,
     /// Name and version of the target: `Mosquitto 2.0.11`, `weigh 0.1.0 reference mqtt`.
     pub target: String,
     /// Values by metric name (`response_time_ns.p99`); what was not measured is absent. A quantile

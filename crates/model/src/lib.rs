@@ -12,6 +12,7 @@ pub mod connection;
 pub mod connections;
 pub mod content;
 pub mod counters;
+pub mod durability;
 pub mod emulation;
 pub mod endpoint;
 pub mod energy;
@@ -55,6 +56,7 @@ pub mod websocket;
 
 pub use arrival::Arrival;
 pub use condition::Condition;
+pub use durability::Durability;
 pub use emulation::Emulation;
 pub use endpoint::Endpoint;
 pub use join::Join;

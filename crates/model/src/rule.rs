@@ -1,4 +1,4 @@
-//! The rules L01 to L20: arithmetic and look-ups that any result, published or of Weighbridge, can
+//! The rules L01 to L21: arithmetic and look-ups that any result, published or of Weighbridge, can
 //! be tested against. Each was written because a published comparison broke it;
 //! `docs/methodology.md` lists them.
 
@@ -17,7 +17,7 @@ use crate::severity::Severity;
 /// use weigh_model::Rule;
 ///
 /// assert_eq!("L01".parse(), Ok(Rule::L01));
-/// assert_eq!(Rule::ALL.len(), 20);
+/// assert_eq!(Rule::ALL.len(), 21);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -62,11 +62,13 @@ pub enum Rule {
     L19,
     /// Two clocks without a bound.
     L20,
+    /// Confirmations that mean different things on the server.
+    L21,
 }
 
 impl Rule {
     /// All rules, in their order.
-    pub const ALL: [Rule; 20] = [
+    pub const ALL: [Rule; 21] = [
         Rule::L01,
         Rule::L02,
         Rule::L03,
@@ -87,13 +89,14 @@ impl Rule {
         Rule::L18,
         Rule::L19,
         Rule::L20,
+        Rule::L21,
     ];
 
     /// `L01` to `L20`.
     pub fn code(self) -> &'static str {
-        const CODES: [&str; 20] = [
+        const CODES: [&str; 21] = [
             "L01", "L02", "L03", "L04", "L05", "L06", "L07", "L08", "L09", "L10", "L11", "L12",
-            "L13", "L14", "L15", "L16", "L17", "L18", "L19", "L20",
+            "L13", "L14", "L15", "L16", "L17", "L18", "L19", "L20", "L21",
         ];
         CODES[self as usize]
     }
@@ -140,15 +143,15 @@ impl FromStr for Rule {
     /// Reads `L05`, `l5` or `5`.
     fn from_str(text: &str) -> Result<Rule, String> {
         let digits = text.trim_start_matches(['l', 'L']);
-        let number = digits.parse::<usize>().ok().filter(|number| (1..=20).contains(number));
+        let number = digits.parse::<usize>().ok().filter(|number| (1..=21).contains(number));
         let number = number.ok_or_else(|| {
-            format!("unknown rule {text:?}: type L01 to L20, as docs/methodology.md lists them")
+            format!("unknown rule {text:?}: type L01 to L21, as docs/methodology.md lists them")
         })?;
         Ok(Rule::ALL[number - 1])
     }
 }
 
-const ENTRIES: [(&str, &str, &str); 20] = [
+const ENTRIES: [(&str, &str, &str); 21] = [
     (
         "Little's law does not hold",
         "in a steady closed loop throughput x (latency + think time) is the number in flight; one \
@@ -255,6 +258,12 @@ const ENTRIES: [(&str, &str, &str); 20] = [
         "a time from one machine to another is off by the difference of their clocks",
         "bound the offset by two-way exchanges, print it, and refuse effects below it",
     ),
+    (
+        "confirmations that mean different things",
+        "one server confirms what is in its memory and another what is on its disk: the difference \
+         is that of the work, not of the protocols or servers",
+        "compare at equal durability, and print it; to see what it costs, change nothing else",
+    ),
 ];
 
 #[cfg(test)]
@@ -269,7 +278,7 @@ mod tests {
             assert_eq!(serde_json::to_value(rule).unwrap(), rule.code());
             assert_eq!(format!("l{}", index + 1).parse(), Ok(rule));
         }
-        for text in ["", "L", "L00", "L21", "closed-loop"] {
+        for text in ["", "L", "L00", "L22", "closed-loop"] {
             assert!(text.parse::<Rule>().is_err(), "{text}");
         }
     }

@@ -45,6 +45,40 @@ pub trait Outboxes {
 
     /// Makes another shard call [`Server::notified`].
     fn notify_shard(&mut self, shard: u16);
+
+    /// Stores a message, or a part of one, before anything that is staged in this turn is sent.
+    /// Call it for each message that is confirmed; the confirmation may be staged at once. Without
+    /// a store (durability `memory`) it has no effect.
+    fn store(&mut self, record: Record<'_>);
+
+    /// True if [`Outboxes::store`] has an effect, so that copies for it are worth making.
+    fn stores(&self) -> bool;
+}
+
+/// What a server stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A whole message.
+    Message {
+        /// Its topic, path or method; at most 65,535 bytes are stored.
+        name: &'a [u8],
+        /// Its body.
+        body: &'a [u8],
+    },
+    /// The next part of a message that is never in memory as a whole.
+    Piece {
+        /// The connection that sends it. A message of another connection may be in between.
+        of: ConnectionId,
+        /// True for the first part. Earlier parts of the connection without an end are void.
+        is_first: bool,
+        /// The part.
+        body: &'a [u8],
+    },
+    /// The pieces of this connection so far are one whole message.
+    End {
+        /// The connection.
+        of: ConnectionId,
+    },
 }
 
 /// All server connections of one shard. [`Server::closed`] follows every accept exactly once.
@@ -121,6 +155,40 @@ pub struct ServerReport {
     pub queued: u64,
     /// Bytes of memory held for messages in queues now.
     pub queued_bytes: u64,
+    /// What was stored; absent without a store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreCounts>,
+}
+
+/// Counts of a server's store, an append-only file for each shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreCounts {
+    /// Records appended: messages, and parts of large ones.
+    pub records: u64,
+    /// Bytes appended, with the heads of the records.
+    pub bytes: u64,
+    /// Calls of write(2).
+    pub writes: u64,
+    /// Calls of fdatasync(2) that succeeded.
+    pub syncs: u64,
+    /// Time in write(2), nanoseconds.
+    pub write_ns: u64,
+    /// Time in fdatasync(2), nanoseconds.
+    pub sync_ns: u64,
+}
+
+impl StoreCounts {
+    /// Applies `both` to each count of this one and of another.
+    fn with(self, other: StoreCounts, both: impl Fn(u64, u64) -> u64) -> StoreCounts {
+        StoreCounts {
+            records: both(self.records, other.records),
+            bytes: both(self.bytes, other.bytes),
+            writes: both(self.writes, other.writes),
+            syncs: both(self.syncs, other.syncs),
+            write_ns: both(self.write_ns, other.write_ns),
+            sync_ns: both(self.sync_ns, other.sync_ns),
+        }
+    }
 }
 
 impl ServerReport {
@@ -140,6 +208,9 @@ impl ServerReport {
         self.disconnects += other.disconnects;
         self.queued += other.queued;
         self.queued_bytes += other.queued_bytes;
+        if let Some(other) = other.store {
+            self.store = Some(self.store.unwrap_or_default().with(other, |own, other| own + other));
+        }
     }
 
     /// Returns what was counted after `before`, an earlier report of the same server. Queues are as
@@ -162,6 +233,9 @@ impl ServerReport {
             disconnects: self.disconnects.saturating_sub(before.disconnects),
             queued: self.queued,
             queued_bytes: self.queued_bytes,
+            store: self
+                .store
+                .map(|own| own.with(before.store.unwrap_or_default(), u64::saturating_sub)),
         }
     }
 }
@@ -177,6 +251,7 @@ mod tests {
             unique: 4,
             dropped: [("queue_full".to_owned(), 2), ("other".to_owned(), 1)].into(),
             queued: 3,
+            store: Some(StoreCounts { records: 3, syncs: 2, ..StoreCounts::default() }),
             ..ServerReport::default()
         };
         let mut after = before.clone();
@@ -184,11 +259,14 @@ mod tests {
             received: 7,
             unique: 7,
             dropped: [("queue_full".to_owned(), 4)].into(),
+            store: Some(StoreCounts { records: 4, syncs: 1, ..StoreCounts::default() }),
             ..ServerReport::default()
         });
         let since = after.since(&before);
         assert_eq!((since.received, since.unique, since.queued), (7, 7, 3));
         assert_eq!(since.dropped, [("queue_full".to_owned(), 4)].into());
+        let stored = StoreCounts { records: 4, syncs: 1, ..StoreCounts::default() };
+        assert_eq!(since.store, Some(stored));
         assert_eq!(after.since(&ServerReport::default()), after);
     }
 }

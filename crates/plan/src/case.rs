@@ -7,7 +7,7 @@ use weigh_model::background::Background;
 use weigh_model::protocol::{Invalid, Setting, SettingKind};
 use weigh_model::trial::Point;
 use weigh_model::units::Bytes;
-use weigh_model::{Load, Nanos, Pattern};
+use weigh_model::{Durability, Load, Nanos, Pattern};
 
 /// A resolved case of a plan. Except for the load and the background, it is written as it is read:
 /// by plan keys with dots.
@@ -32,6 +32,10 @@ pub struct Case {
     /// True if a relay is between generator and target.
     #[serde(rename = "target.relay", default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<bool>,
+    /// What a confirmation means on a reference server, or is said to mean on a target given by
+    /// URL.
+    #[serde(rename = "target.durability", default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Durability>,
     /// Segmentation offloads, if the case sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offload: Option<Offload>,
@@ -64,6 +68,7 @@ impl Case {
             protocol: protocol.into(),
             target: target.into(),
             relay: None,
+            durability: None,
             offload: None,
             abilities: None,
             share: Share::default(),

@@ -330,6 +330,14 @@ const OWN: &[(&str, Kind, &str)] = &[
          drop-oldest:N or disconnect:N.",
     ),
     (
+        DURABILITY,
+        Kind::Durability,
+        "What a confirmation means on the server: memory, page-cache, fsync or fsync=100ms sets it \
+         for a reference server (memory if left out), and states it for a target given by URL \
+         (unknown if left out), which may also be replicated=3 or none. A server that weigh starts \
+         has that of its profile.",
+    ),
+    (
         "target.relay",
         Kind::Flag,
         "Whether a relay between generator and target copies bytes: control for a second hop.",
@@ -504,6 +512,9 @@ pub const OF_BROKER: [&str; 1] = ["target.broker"];
 
 /// The key of the emulated tools.
 pub(crate) const EMULATE: &str = "observe.emulate";
+
+/// The key of what a confirmation means on the server.
+pub const DURABILITY: &str = "target.durability";
 
 /// The key of the relay between generator and target.
 pub const RELAY: &str = "target.relay";

@@ -12,7 +12,7 @@ use weigh_model::path::{
 use weigh_model::plan::{Precision, TargetLife};
 use weigh_model::protocol::SettingKind;
 use weigh_model::units::{Bytes, parse_duration, parse_rate, parse_size, parse_whole};
-use weigh_model::{Arrival, Join, MeterChoice, Nanos, Pattern, Rate, Split, Topology};
+use weigh_model::{Arrival, Durability, Join, MeterChoice, Nanos, Pattern, Rate, Split, Topology};
 
 use crate::metrics;
 pub use crate::wrong::Wrong;
@@ -59,6 +59,8 @@ pub enum Kind {
     Precision,
     /// What `repeat.target` takes.
     TargetLife,
+    /// What `target.durability` takes.
+    Durability,
     /// The name of a path: a preset, or a file ending in `.toml`.
     Path,
     /// A share of packets, in percent.
@@ -152,6 +154,7 @@ impl Kind {
                 Err(error) => Err(metrics::misnamed(text).unwrap_or_else(|| said(error))),
             },
             Kind::TargetLife => target_life(text),
+            Kind::Durability => text.parse().map(|own: Durability| own.to_string()).map_err(said),
             Kind::Path if text.ends_with(".toml") => Ok(text.to_owned()),
             Kind::Path => match path::preset(text) {
                 Ok(_) => Ok(text.to_owned()),

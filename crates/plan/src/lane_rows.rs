@@ -9,7 +9,7 @@ use weigh_model::Protocol;
 
 use crate::background_keys::STATE;
 use crate::document::{Axis, Document};
-use crate::keys::{ABILITIES, Keys, OFFLOAD, PIPELINE as PIPELINE_KEYS, RELAY, SHARE};
+use crate::keys::{ABILITIES, DURABILITY, Keys, OFFLOAD, PIPELINE as PIPELINE_KEYS, RELAY, SHARE};
 use crate::kind::nearest;
 use crate::problem::{Problem, Problems};
 use crate::row::{Row, spelt};
@@ -65,6 +65,10 @@ impl LaneRows {
         }
         if key == RELAY || key == ABILITIES {
             return Some(key.to_owned());
+        }
+        if key == DURABILITY {
+            // The profile of a server that Weighbridge starts has its own.
+            return (target == REFERENCE || target.contains("://")).then(|| key.to_owned());
         }
         if SHARE.contains(&key) {
             // Weighbridge cannot limit an external server.
@@ -252,6 +256,12 @@ impl Choice<'_> {
                 let (text, fix) = if key == OVERLOAD {
                     let text = "no reference server in this plan has an overload policy";
                     (text.to_owned(), "leave it out, or add a reference broker".to_owned())
+                } else if key == DURABILITY {
+                    let text = "no target in this plan is a reference server or a URL, and others \
+                                have the durability of their profile";
+                    let fix = "leave it out, choose another profile such as artemis@memory, or \
+                               add a reference server";
+                    (text.to_owned(), fix.to_owned())
                 } else if SHARE.contains(&key.as_str()) {
                     let text = "no target in this plan is started by weigh, and no other can be \
                                 given a share of the machine";

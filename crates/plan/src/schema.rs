@@ -154,6 +154,9 @@ fn one(kind: Kind) -> Value {
         Kind::Topology => json!({ "enum": ["fan-in", "fan-out", "pairs", "shared"] }),
         Kind::Split => json!({ "enum": ["exact", "ceil"] }),
         Kind::TargetLife => json!({ "enum": ["fresh", "kept"] }),
+        Kind::Durability => {
+            text(r"^(unknown|none|memory|page-cache|fsync(=[0-9.]+[a-zµ]+)?|replicated=[0-9]+)$")
+        }
         Kind::Path => {
             let mut presets: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
             presets.push(r".+\.toml");

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use weigh_model::mark::Reading;
 use weigh_model::pieces::BodyReader;
-use weigh_model::server::{ConnectionId, Outboxes};
+use weigh_model::server::{ConnectionId, Outboxes, Record};
 
 /// A body beyond this is never whole in a server's memory.
 pub const WHOLE_BYTES_MAX: u64 = 16 << 20;
@@ -34,6 +34,8 @@ struct Passage<T> {
     left: u64,
     to: Vec<ConnectionId>,
     is_held: bool,
+    /// True once a part of it has arrived.
+    is_begun: bool,
 }
 
 /// A message that has passed.
@@ -74,7 +76,8 @@ impl<T> PassThroughs<T> {
             self.listeners.insert(*listener, (from, Vec::new()));
         }
         let reader = BodyReader::default();
-        self.passages.insert(from, Passage { about, reader, left: bytes, to, is_held: false });
+        let (is_held, is_begun) = (false, false);
+        self.passages.insert(from, Passage { about, reader, left: bytes, to, is_held, is_begun });
     }
 
     /// `from` has to wait: those who would listen to its message are busy with another.
@@ -92,6 +95,8 @@ impl<T> PassThroughs<T> {
         let piece = &input[..here];
         passage.reader.take(piece);
         passage.left -= here as u64;
+        let is_first = !std::mem::replace(&mut passage.is_begun, true);
+        out.store(Record::Piece { of: from, is_first, body: piece });
         for listener in &passage.to {
             out.stage(*listener).extend_from_slice(piece);
             if out.pending_bytes(*listener) > PENDING_BYTES_MAX {
@@ -109,6 +114,7 @@ impl<T> PassThroughs<T> {
     pub fn finish(&mut self, from: ConnectionId, out: &mut dyn Outboxes) -> Option<Passed<T>> {
         self.passages.get(&from).filter(|passage| passage.left == 0)?;
         let passage = self.passages.remove(&from)?;
+        out.store(Record::End { of: from });
         if passage.is_held {
             out.release(from);
         }
@@ -218,6 +224,14 @@ impl<T> Outboxes for PassThroughOutboxes<'_, T> {
 
     fn notify_shard(&mut self, shard: u16) {
         self.out.notify_shard(shard);
+    }
+
+    fn store(&mut self, record: Record<'_>) {
+        self.out.store(record);
+    }
+
+    fn stores(&self) -> bool {
+        self.out.stores()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use weigh_model::connection::{Connection, Op, Outbox, Ticket};
 use weigh_model::protocol::{Protocol, Role, Seat};
-use weigh_model::server::{ConnectionId, Outboxes};
+use weigh_model::server::{ConnectionId, Outboxes, Record};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::{Load, Nanos, Pattern, Topology};
 use weigh_protocols::mqtt::Mqtt;
@@ -59,6 +59,12 @@ impl Outboxes for Void {
     fn close(&mut self, _which: ConnectionId) {}
     fn abort(&mut self, _which: ConnectionId) {}
     fn notify_shard(&mut self, _shard: u16) {}
+
+    fn store(&mut self, _record: Record<'_>) {}
+
+    fn stores(&self) -> bool {
+        false
+    }
 }
 
 fn trial(version: &str) -> Trial {

@@ -210,6 +210,7 @@ impl Told {
             repetition: self.repetition,
             seed: 7,
             guarantee: Guarantee::AtLeastOnce,
+            durability: None,
             target: format!("weigh reference {}", PROTOCOLS[self.protocol()].0),
             metrics,
             samples,

@@ -124,6 +124,7 @@ impl Run {
             repetition: next.repetition,
             seed: 0,
             guarantee: Guarantee::AtLeastOnce,
+            durability: None,
             target: "paper".to_owned(),
             metrics,
             samples: BTreeMap::new(),

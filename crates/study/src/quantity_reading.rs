@@ -266,7 +266,7 @@ fn ledger(name: &str) -> Result<String, Slip> {
 fn finding_of(written: &FindingFile, around: &Around<'_>) -> Result<Quantity, Slip> {
     let FindingFile { finding, series } = written;
     let rule: Rule = finding.parse().map_err(|_| {
-        (format!("{finding:?} is not a rule of the audit"), "type one of L01 to L20".to_owned())
+        (format!("{finding:?} is not a rule of the audit"), "type one of L01 to L21".to_owned())
     })?;
     let cells = &around.published.cells;
     if !cells.iter().any(|cell| has_words(&cell.table, series) || has_words(&cell.series, series)) {

@@ -1,5 +1,5 @@
-//! A clean, complete table raises nothing; twenty changes of it, each of which plants the fault of
-//! one rule, raise exactly that rule.
+//! A clean, complete table raises nothing; twenty-one changes of it, each of which plants the fault
+//! of one rule, raise exactly that rule.
 
 use weigh_model::Rule;
 use weigh_model::warnings::Severity;
@@ -51,7 +51,7 @@ fn a_filter_leaves_one_rule() {
 }
 
 /// The rule, what stands in the clean table, and what takes its place.
-fn plants() -> [(Rule, &'static str, &'static str); 20] {
+fn plants() -> [(Rule, &'static str, &'static str); 21] {
     [
         (Rule::L01, "9990,1/s", "4990,1/s"),
         (Rule::L02, "clients=1;stat", "stat"),
@@ -68,11 +68,16 @@ fn plants() -> [(Rule, &'static str, &'static str); 20] {
         (Rule::L13, "repetitions,,,10,runs", "repetitions,,,1,runs"),
         (Rule::L14, "28912,B", "1552,B"),
         (Rule::L15, "10,connections", "59000,connections"),
-        (Rule::L16, "protocol=HTTP;complete=confirmed;in_flight=1", HTTP_WITH_MORE_IN_FLIGHT),
+        (
+            Rule::L16,
+            "protocol=HTTP;complete=confirmed;durability=memory;in_flight=1",
+            HTTP_WITH_MORE_IN_FLIGHT,
+        ),
         (Rule::L17, "60000,samples", "300,samples"),
         (Rule::L18, "protocol=relay", "protocol=other"),
         (Rule::L19, "generator=30%;trials=5", "trials=5"),
         (Rule::L20, "clock_bound=10us;", ""),
+        (Rule::L21, "MQTT;complete=confirmed;durability=memory", MQTT_ON_DISK),
     ]
 }
 
@@ -81,7 +86,10 @@ fn audited(table: &str) -> Audit {
     audit(&[source], &[]).unwrap()
 }
 
-const HTTP_WITH_MORE_IN_FLIGHT: &str = "protocol=HTTP;complete=confirmed;in_flight=20";
+const MQTT_ON_DISK: &str = "MQTT;complete=confirmed;durability=fsync";
+
+const HTTP_WITH_MORE_IN_FLIGHT: &str =
+    "protocol=HTTP;complete=confirmed;durability=memory;in_flight=20";
 
 const CLEAN: &str = include_str!("samples/complete.csv");
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 use serde::Deserialize;
-use weigh_model::Nanos;
+use weigh_model::{Durability, Nanos};
 
 use crate::counter::Counter;
 use crate::package::File;
@@ -82,6 +82,9 @@ pub struct Target {
     /// it was not probed.
     #[serde(default)]
     pub abilities: Option<String>,
+    /// What a confirmation means, unless a profile says otherwise; absent if it is unknown.
+    #[serde(default)]
+    pub durability: Option<KnownDurability>,
     /// Its counters, if it has any.
     #[serde(default, rename = "counter")]
     pub counters: Vec<Counter>,
@@ -237,6 +240,16 @@ impl StopSignal {
     }
 }
 
+/// What a confirmation of a server means, and how that is known.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownDurability {
+    /// What it means.
+    pub value: Durability,
+    /// The reason: which setting, what the documentation says.
+    pub evidence: String,
+}
+
 /// One configuration of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -245,6 +258,9 @@ pub struct Profile {
     pub name: String,
     /// What it is, in one line.
     pub about: String,
+    /// What a confirmation means in this profile, if it differs from the target's.
+    #[serde(default)]
+    pub durability: Option<KnownDurability>,
     /// Values of `{placeholders}` in files and arguments.
     #[serde(default)]
     pub values: BTreeMap<String, String>,
@@ -324,6 +340,11 @@ impl Target {
         })
     }
 
+    /// Returns what a confirmation means in this profile; `None` if it is unknown.
+    pub fn durability(&self, profile: &Profile) -> Option<KnownDurability> {
+        profile.durability.clone().or_else(|| self.durability.clone())
+    }
+
     /// Returns the scheme of this protocol, or the first scheme for `None`.
     pub fn scheme(&self, protocol: Option<&str>) -> Option<&str> {
         let mut speaks = self.speaks.iter();
@@ -381,6 +402,12 @@ impl Target {
             return Err("`find.version` is missing: write how it reports its version".to_owned());
         }
         self.package.as_ref().map_or(Ok(()), Package::check)?;
+        let known = self.profiles.iter().filter_map(|profile| profile.durability.as_ref());
+        for known in known.chain(&self.durability) {
+            if known.evidence.trim().is_empty() {
+                return Err("`durability.evidence` is empty: write how it is known".to_owned());
+            }
+        }
         self.preparations.iter().try_for_each(|prepare| match prepare.run.is_empty() {
             true => Err("[[prepare]] has an empty `run`: name a program".to_owned()),
             false => Ok(()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::{Host, Transport};
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 
 use super::session::{Begin, Scratch, Session};
 
@@ -282,6 +282,14 @@ impl<S: Session> Outboxes for LayerOutboxes<'_, S> {
 
     fn notify_shard(&mut self, shard: u16) {
         self.out.notify_shard(shard);
+    }
+
+    fn store(&mut self, record: Record<'_>) {
+        self.out.store(record);
+    }
+
+    fn stores(&self) -> bool {
+        self.out.stores()
     }
 }
 

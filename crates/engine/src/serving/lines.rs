@@ -3,9 +3,10 @@
 
 use weigh_model::connection::{Frames, end_frame};
 use weigh_model::protocol::Transport;
-use weigh_model::server::{ConnectionId, Outboxes};
+use weigh_model::server::{ConnectionId, Outboxes, Record};
 
 use crate::io::{Close, Io, Token, Waker};
+use crate::storage::Store;
 
 /// All connections, by the number of their token.
 pub(super) struct Lines {
@@ -21,6 +22,8 @@ pub(super) struct Lines {
     /// Lines that are to be held (`true`) or released, in order.
     holds: Vec<(Token, bool)>,
     transport: Transport,
+    /// Keeps what the server confirms, if it is to.
+    pub(super) store: Option<Box<Store>>,
 }
 
 /// State of a line after a flush.
@@ -48,6 +51,7 @@ impl Lines {
             nowhere: Vec::new(),
             holds: Vec::new(),
             transport,
+            store: None,
         }
     }
 
@@ -322,6 +326,16 @@ impl Outboxes for Lines {
         if let Some(waker) = self.wakers.get(usize::from(shard)) {
             waker.wake();
         }
+    }
+
+    fn store(&mut self, record: Record<'_>) {
+        if let Some(store) = &mut self.store {
+            store.put(record);
+        }
+    }
+
+    fn stores(&self) -> bool {
+        self.store.is_some()
     }
 }
 

@@ -1,7 +1,9 @@
 //! One shard of a server: what is read goes to the server, what it stages is sent when the whole
-//! batch has been read. It runs on whatever [`Io`] it is stepped with.
+//! batch has been read and what is confirmed is stored. It runs on whatever [`Io`] it is stepped
+//! with.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use weigh_model::Nanos;
 use weigh_model::protocol::Transport;
@@ -10,6 +12,7 @@ use weigh_model::server::{ConnectionId, Server};
 use super::lines::{Flushed, Lines};
 use super::report::{REASONS_KEPT, ServingReport};
 use crate::io::{Close, Io, IoEvent, Token, Waker};
+use crate::storage::Store;
 
 /// A server and its connections; its sockets are in the `Io` with which it is stepped, always the
 /// same one. The owner of both makes the listening socket.
@@ -26,6 +29,8 @@ pub struct ServerShard {
     lingering: BTreeMap<Token, (Nanos, usize)>,
     /// Entries of the map in the order of time; entries that the map does not have are stale.
     lingering_until: VecDeque<(Nanos, Token)>,
+    /// Called when the store has failed.
+    on_failure: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 impl ServerShard {
@@ -42,7 +47,20 @@ impl ServerShard {
             round: Vec::new(),
             lingering: BTreeMap::new(),
             lingering_until: VecDeque::new(),
+            on_failure: Arc::new(|_| {}),
         }
+    }
+
+    /// Stores what the server confirms. After a failure of the store, `on_failure` is called once,
+    /// all connections are closed without what was staged, and new ones at once.
+    pub fn storing(
+        mut self,
+        store: Store,
+        on_failure: Arc<dyn Fn(&str) + Send + Sync>,
+    ) -> ServerShard {
+        self.lines.store = Some(Box::new(store));
+        self.on_failure = on_failure;
+        self
     }
 
     /// One turn: waits for something to happen, at the longest until `until` or the server's
@@ -50,7 +68,14 @@ impl ServerShard {
     pub fn step(&mut self, io: &mut dyn Io, until: Nanos) {
         self.wake(io);
         self.end_lingering(io.now());
+        self.sync_if_due(io.now());
         self.flush(io);
+        let until = self
+            .lines
+            .store
+            .as_ref()
+            .and_then(|store| store.next_due())
+            .map_or(until, |due| due.min(until));
         let until = self.wake_at.map_or(until, |wake| wake.min(until));
         let until = self.lingering_until.front().map_or(until, |(at, _)| until.min(*at));
         // A server that stages again whenever it is drained continues in the next turn.
@@ -69,8 +94,10 @@ impl ServerShard {
 
     /// Returns the counts so far, without the figures that only the `Io` has.
     pub fn report(&self) -> ServingReport {
+        let mut server = self.server.report();
+        server.store = self.lines.store.as_ref().map(|store| store.counts());
         ServingReport {
-            server: self.server.report(),
+            server,
             faults: self.faults,
             fault_reasons: self.fault_reasons.clone(),
             open_connections: self.lines.open(),
@@ -84,6 +111,29 @@ impl ServerShard {
         self.flush(io);
         self.lines.abort_all();
         self.flush(io);
+        let now = io.now();
+        if let Some(Err(said)) = self.lines.store.as_mut().map(|store| store.finish(now)) {
+            (self.on_failure)(&said);
+        }
+    }
+
+    /// Stores what the staged answers confirm; answers that are not stored are discarded with their
+    /// connections.
+    fn commit(&mut self, now: Nanos) {
+        let Some(store) = &mut self.lines.store else { return };
+        if let Err(said) = store.commit(now) {
+            (self.on_failure)(&said);
+        }
+        if self.lines.store.as_ref().is_some_and(|store| store.has_failed()) {
+            self.lines.abort_all();
+        }
+    }
+
+    fn sync_if_due(&mut self, now: Nanos) {
+        if let Some(Err(said)) = self.lines.store.as_mut().map(|store| store.sync_if_due(now)) {
+            (self.on_failure)(&said);
+            self.lines.abort_all();
+        }
     }
 
     fn wake(&mut self, io: &mut dyn Io) {
@@ -180,6 +230,7 @@ impl ServerShard {
                 return;
             }
             let now = io.now();
+            self.commit(now);
             let mut round = std::mem::take(&mut self.round);
             self.lines.begin_flush(&mut round);
             for token in round.drain(..) {

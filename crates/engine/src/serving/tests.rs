@@ -1,6 +1,8 @@
 //! Servers on real loopback sockets, clients on the standard library's; and one in the simulated
 //! world.
 
+mod storing;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::sync::Arc;

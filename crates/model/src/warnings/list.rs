@@ -64,12 +64,7 @@ warnings! {
          the target"
         "methodology.md#5-when-a-result-is-invalid";
     FewRepetitions(n: u32) "L13" Warning
-        [
-            "{} repetition{}: {}",
-            n,
-            if *n == 1 { "" } else { "s" },
-            if *n < 3 { "too few for intervals" } else { "intervals are wide" }
-        ]
+        ["{} repetition{}: too few for narrow intervals", n, if *n == 1 { "" } else { "s" }]
         "differences that matter may stay too close to call"
         "repeat more often (--reps N; in a plan repeat.at_least)"
         "methodology.md#7-repetition";
@@ -83,13 +78,13 @@ warnings! {
         ]
         "a quantile beyond the data depends on a few messages"
         "send more messages (-n; in a plan load.messages)"
-        "methodology.md#6-the-rules-l01-to-l20";
+        "methodology.md#6-the-rules-l01-to-l21";
     BelowClockBound(what: String) "L20" Warning
         ["{}", what]
         "such a time is mostly the difference of the clocks of two hosts: it is not reported"
         "keep each message on one host (--topology pairs, -y as many as -c), or use figures of one \
          clock: response and service time"
-        "methodology.md#6-the-rules-l01-to-l20";
+        "methodology.md#6-the-rules-l01-to-l21";
     TakenOver(agents: u64) "taken-over" Warning
         [
             "the program that ran this trial was killed, and {} agent{} finished it",
@@ -261,7 +256,7 @@ warnings! {
         ["Little's law is off by {}", percent(residual * 100.0)]
         "throughput, response time and messages in flight contradict each other"
         "measure longer (-d; in a plan load.duration): the window was not steady"
-        "methodology.md#6-the-rules-l01-to-l20";
+        "methodology.md#6-the-rules-l01-to-l21";
     NotSteady(course: &'static str, have: u32, of: u32) "not-steady" Warning
         [
             "the rate changed during the measurement, in {} of {} repetitions{}",
@@ -353,12 +348,12 @@ warnings! {
         "the measured energy is questionable or absent"
         "read the text of the warning: it names the meter and the phase"
         "guide/energy.md";
-    Broken(rule: Rule, seen: String) "L02 to L20" Warning
+    Broken(rule: Rule, seen: String) "L02 to L21" Warning
         ["{}", seen]
         "the result breaks one of the rules for published results; L02, L06, L07 and L14 make it \
          invalid"
         "read the rule's own line in the methodology"
-        "methodology.md#6-the-rules-l01-to-l20";
+        "methodology.md#6-the-rules-l01-to-l21";
 }
 
 /// The kept percentiles below `quantile`, which have enough messages; empty if there are none.

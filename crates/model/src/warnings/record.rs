@@ -33,7 +33,7 @@ pub struct WarningRecord {
 }
 
 impl WarningRecord {
-    /// The rule, if it is one of L01 to L20.
+    /// The rule, if it is one of L01 to L21.
     pub fn rule(&self) -> Option<Rule> {
         Rule::ALL.into_iter().find(|rule| rule.code() == self.code)
     }

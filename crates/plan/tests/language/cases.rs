@@ -3,7 +3,7 @@
 use weigh_model::{Nanos, Pattern};
 use weigh_plan::matrix;
 
-use crate::world::{TestWorld, lines, resolved};
+use crate::world::{TestWorld, lines, resolve, resolved};
 
 #[test]
 fn lists_are_multiplied_in_the_order_of_the_file() {
@@ -158,7 +158,7 @@ fn a_case_comes_before_what_stands_above_it() {
         load.messages = 100
         load.duration = "1s"
     "#;
-    let wrong = crate::world::resolve(text).unwrap_err();
+    let wrong = resolve(text).unwrap_err();
     assert!(wrong.iter().next().unwrap().text.contains("not both"), "{wrong:?}");
     let text =
         text.replace("        duration = \"1s\"\n", "").replace("load.duration = \"1s\"", "");
@@ -267,4 +267,26 @@ fn a_million_trials_are_counted_before_they_are_made() {
     assert_eq!((draft.cases(), draft.trials_max()), (1_000_000, 10_000_000));
     let problems = draft.resolve("x").unwrap_err();
     assert!(problems.iter().next().unwrap().text.contains("1000000 cases"), "{problems:?}");
+}
+
+#[test]
+fn a_durability_is_set_for_reference_servers_and_stated_for_urls_alone() {
+    let text = "protocol = \"mqtt\"\nmqtt.qos = 1\n[vary]\n\
+                target.name = [\"reference\", \"mosquitto\", \"mqtt://127.0.0.1:1883\"]\n\
+                target.durability = [\"memory\", \"fsync=100 ms\"]\n";
+    let cases = lines(text);
+    assert_eq!(cases.len(), 5, "{cases:#?}");
+    let having = |words: &str| cases.iter().filter(|line| line.contains(words)).count();
+    assert_eq!((having("durability=memory"), having("durability=fsync=100ms")), (2, 2));
+    assert!(!cases.iter().any(|line| line.contains("mosquitto") && line.contains("durability")));
+}
+
+#[test]
+fn a_durability_that_no_target_takes_is_refused() {
+    let text = "target.name = \"mosquitto\"\ntarget.durability = \"fsync\"\n";
+    let said = resolve(text).unwrap_err().render("plan", text, false);
+    assert!(said.contains("durability of their profile"), "{said}");
+    let text = "protocol = \"mqtt\"\ntarget.durability = \"disk\"\n";
+    let said = resolve(text).unwrap_err().render("plan", text, false);
+    assert!(said.contains("unknown durability") && said.contains("type memory"), "{said}");
 }

@@ -3,9 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 
 use crate::adapter::stream::{self, Stream, Transport, lock};
 use crate::adapter::tasks::{Pool, Soon, Tasks};
@@ -15,8 +16,40 @@ pub trait Service: Send {
     /// Serves one connection to its end.
     fn serve(&mut self, stream: Stream, tasks: &Tasks) -> Soon<Result<(), Fault>>;
 
+    /// Where it puts messages before it confirms them.
+    fn kept(&self) -> &Kept;
+
     /// Counts of this shard.
     fn report(&self) -> ServerReport;
+}
+
+/// Messages that a service of one shard confirms, until the loop stores them: before the
+/// confirmation leaves.
+#[derive(Clone, Debug, Default)]
+pub struct Kept(Arc<Mutex<Bodies>>);
+
+#[derive(Debug, Default)]
+struct Bodies {
+    /// False without a store: then nothing is kept.
+    is_stored: bool,
+    bodies: Vec<Bytes>,
+}
+
+impl Kept {
+    /// Keeps a message until it is stored.
+    pub fn put(&self, body: &Bytes) {
+        let mut own = lock(&self.0);
+        if own.is_stored {
+            own.bodies.push(body.clone());
+        }
+    }
+
+    fn store(&self, out: &mut dyn Outboxes) {
+        let mut own = lock(&self.0);
+        for body in own.bodies.drain(..) {
+            out.store(Record::Message { name: &[], body: &body });
+        }
+    }
 }
 
 /// A library's server as a server of the engine.
@@ -43,6 +76,7 @@ impl<S: Service> LibraryServer<S> {
         let line = self.lines.get_mut(of.0 as usize).and_then(Option::as_deref_mut);
         let Some(line) = line else { return Ok(()) };
         line.pool.run();
+        self.service.kept().store(out);
         line.transport.drain(out.stage(of));
         let ended = lock(&line.ended).take();
         match ended {
@@ -58,6 +92,7 @@ impl<S: Service> LibraryServer<S> {
 
 impl<S: Service> Server for LibraryServer<S> {
     fn accepted(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outboxes) {
+        lock(&self.service.kept().0).is_stored = out.stores();
         let (stream, transport) = stream::pair();
         let pool = Pool::new();
         let ended: Arc<Mutex<Option<Result<(), Fault>>>> = Arc::default();

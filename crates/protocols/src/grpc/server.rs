@@ -5,7 +5,7 @@ use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex};
 
 use crate::adapter::http2;
-use crate::adapter::server::Service;
+use crate::adapter::server::{Kept, Service};
 use crate::adapter::stream::{Stream, lock};
 use crate::adapter::tasks::{Soon, Tasks};
 use bytes::Bytes;
@@ -44,6 +44,7 @@ struct Store {
     rules: Arc<Rules>,
     /// Its connections are polled by one thread, so that no call ever waits for it.
     census: Arc<Mutex<ServerCounts>>,
+    kept: Kept,
 }
 
 impl Rules {
@@ -57,7 +58,7 @@ impl Rules {
 
 impl StoreService {
     pub(super) fn new(rules: Arc<Rules>) -> StoreService {
-        StoreService { store: Store { rules, census: Arc::default() } }
+        StoreService { store: Store { rules, census: Arc::default(), kept: Kept::default() } }
     }
 }
 
@@ -66,6 +67,10 @@ impl Service for StoreService {
         lock(&self.store.census).note_connection();
         let store = self.store.clone();
         http2::serve(stream, tasks, service_fn(move |request| answer(request, store.clone())))
+    }
+
+    fn kept(&self) -> &Kept {
+        &self.store.kept
     }
 
     fn report(&self) -> ServerReport {
@@ -165,6 +170,7 @@ impl UnaryService<CountRequest> for Count {
 impl Store {
     fn append(&self, reading: Bytes) {
         lock(&self.census).note(&reading);
+        self.kept.put(&reading);
         lock(&self.rules.shelf).put(&reading);
     }
 }

@@ -8,7 +8,7 @@ use weigh_model::connection::Fault;
 use weigh_model::mark::Reading;
 use weigh_model::pieces::BodyReader;
 use weigh_model::protocol::Invalid;
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_model::trial::Settings;
 
 use super::chunked::Chunked;
@@ -196,7 +196,7 @@ impl HttpServer {
         if let Route::Poll(query, wait) = intake.route {
             return self.answer_consumer(connection, intake, &query, wait, now, out);
         }
-        let is_taken = self.take_messages(intake.route, content, now, out);
+        let is_taken = self.take_messages(connection, intake.route, content, now, out);
         if intake.route.takes_messages() && is_taken {
             self.count.store(self.store.count(), Ordering::Relaxed);
             if intake.keeps_alive && intake.minor >= 1 {
@@ -245,6 +245,7 @@ impl HttpServer {
     /// Stores the messages of a request; false for an invalid batch, of which none is stored.
     fn take_messages(
         &mut self,
+        from: ConnectionId,
         route: Route,
         content: Content<'_>,
         now: Nanos,
@@ -252,22 +253,26 @@ impl HttpServer {
     ) -> bool {
         match (route, content) {
             (Route::Store, Content::Whole(body)) => {
+                out.store(Record::Message { name: b"", body });
                 self.census.note(body);
                 self.store.put(body);
             }
             (Route::Store, Content::Passed(reading)) => {
+                out.store(Record::End { of: from });
                 self.census.note_reading(reading);
                 self.store.pass_over();
             }
             (Route::Batch, Content::Whole(batch)) => {
                 let (census, store) = (&mut self.census, &mut self.store);
                 let read = list::each_of_batch(batch, |body| {
+                    out.store(Record::Message { name: b"", body });
                     census.note(body);
                     store.put(body);
                 });
                 return read.is_ok();
             }
             (Route::Keep(list), Content::Whole(body)) => {
+                out.store(Record::Message { name: &list.to_le_bytes(), body });
                 self.census.note(body);
                 let waiting = self.rules.readings.put(list, body);
                 for shard in waiting.into_iter().filter(|shard| *shard != self.shard) {
@@ -353,7 +358,7 @@ impl HttpServer {
     ) -> bool {
         let open = &mut self.connections[connection.0 as usize];
         let Some(passing) = &mut open.passing else { return false };
-        passing.take(piece);
+        passing.take(connection, piece, out);
         if left > 0 {
             open.phase = Phase::Passing(intake, left);
             return false;
@@ -388,12 +393,12 @@ impl HttpServer {
                 && (body.len() + piece.len()) as u64 > UNHEARD_BYTES_MAX
             {
                 let mut new = Box::new(Passing::default());
-                new.take(body);
+                new.take(connection, body, out);
                 *body = Vec::new();
                 *passing = Some(new);
             }
             match passing {
-                Some(passing) => passing.take(piece),
+                Some(passing) => passing.take(connection, piece, out),
                 None => body.extend_from_slice(piece),
             }
         });
@@ -430,7 +435,8 @@ impl Connection {
 }
 
 impl Passing {
-    fn take(&mut self, piece: &[u8]) {
+    fn take(&mut self, from: ConnectionId, piece: &[u8], out: &mut dyn Outboxes) {
+        out.store(Record::Piece { of: from, is_first: self.bytes == 0, body: piece });
         self.reader.take(piece);
         self.bytes += piece.len() as u64;
     }

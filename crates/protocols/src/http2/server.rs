@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::adapter::http2;
-use crate::adapter::server::Service;
+use crate::adapter::server::{Kept, Service};
 use crate::adapter::stream::Stream;
 use crate::adapter::tasks::{Soon, Tasks};
 use bytes::Bytes;
@@ -32,6 +32,7 @@ pub(super) struct Http2Service {
     rules: Arc<Rules>,
     /// One thread polls its connections, so that no request ever waits for it.
     census: Arc<Mutex<ServerCounts>>,
+    kept: Kept,
 }
 
 impl Rules {
@@ -44,7 +45,7 @@ impl Rules {
 
 impl Http2Service {
     pub(super) fn new(rules: Arc<Rules>) -> Http2Service {
-        Http2Service { rules, census: Arc::default() }
+        Http2Service { rules, census: Arc::default(), kept: Kept::default() }
     }
 }
 
@@ -52,9 +53,15 @@ impl Service for Http2Service {
     fn serve(&mut self, stream: Stream, tasks: &Tasks) -> Soon<Result<(), Fault>> {
         counting(&self.census, ServerCounts::note_connection);
         let (rules, census) = (Arc::clone(&self.rules), Arc::clone(&self.census));
-        let service =
-            service_fn(move |request| answer(request, Arc::clone(&rules), Arc::clone(&census)));
+        let kept = self.kept.clone();
+        let service = service_fn(move |request| {
+            answer(request, Arc::clone(&rules), Arc::clone(&census), kept.clone())
+        });
         http2::serve(stream, tasks, service)
+    }
+
+    fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     fn report(&self) -> ServerReport {
@@ -66,12 +73,15 @@ async fn answer(
     request: Request<Incoming>,
     rules: Arc<Rules>,
     census: Arc<Mutex<ServerCounts>>,
+    kept: Kept,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (status, text) = match (request.uri().path(), request.method()) {
         (path, &Method::POST) if path == rules.path => {
             match Limited::new(request.into_body(), rules.body_bytes_max).collect().await {
                 Ok(body) => {
-                    counting(&census, |census| census.note(&body.to_bytes()));
+                    let body = body.to_bytes();
+                    counting(&census, |census| census.note(&body));
+                    kept.put(&body);
                     (StatusCode::CREATED, "")
                 }
                 Err(error) if error.is::<LengthLimitError>() => {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weigh_model::Nanos;
 use weigh_model::connection;
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 
 use super::admission::{announce, refusal};
 use super::broker::{Broker, Connection, Stage};
@@ -218,6 +218,9 @@ impl Broker {
             }
         }
         hub.census.note(publish.body);
+        if publish.qos != Qos::AtMostOnce {
+            turn.out.store(Record::Message { name: name.as_bytes(), body: publish.body });
+        }
         self.forwarded.clear();
         let mut expires = Nanos::NEVER;
         if !publish.properties.is_empty() {

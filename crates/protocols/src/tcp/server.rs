@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 
 use super::codec::{self, EVERYONE, Frame, Head};
 use crate::pass_through::{PassThroughs, UNHEARD_BYTES_MAX, WHOLE_BYTES_MAX};
@@ -94,12 +94,14 @@ impl TcpServer {
             }
             codec::ASK => {
                 self.census.note(frame.body);
+                out.store(Record::Message { name: &[], body: frame.body });
                 let is_heard = self.publish(from, frame.body, out);
                 let answer = if is_heard { codec::ACKNOWLEDGED } else { codec::NO_SUBSCRIBER };
                 codec::write(out.stage(from), answer, frame.id, b"");
             }
             codec::ECHO => {
                 self.census.note(frame.body);
+                out.store(Record::Message { name: &[], body: frame.body });
                 self.publish(from, frame.body, out);
                 codec::write(out.stage(from), codec::ECHOED, frame.id, frame.body);
             }

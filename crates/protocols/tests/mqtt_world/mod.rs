@@ -5,7 +5,7 @@
 use weigh_model::connection::Signal;
 use weigh_model::endpoint::Endpoint;
 use weigh_model::protocol::{Dial, Protocol};
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::{Load, Nanos, Pattern};
 use weigh_protocols::mqtt::Mqtt;
@@ -86,6 +86,12 @@ impl Outboxes for Net {
 
     fn notify_shard(&mut self, shard: u16) {
         self.notified.push(shard);
+    }
+
+    fn store(&mut self, _record: Record<'_>) {}
+
+    fn stores(&self) -> bool {
+        false
     }
 }
 

@@ -7,7 +7,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Fault, Op, Outbox, Reply, Signal, Ticket};
 use weigh_model::load::{Load, Pattern, Topology};
 use weigh_model::protocol::{Invalid, Protocol, Role, Seat};
-use weigh_model::server::{ConnectionId, Outboxes, Server};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server};
 use weigh_model::trial::{Settings, Trial};
 
 /// A signal that owns its bytes.
@@ -155,6 +155,8 @@ pub struct Desk {
     pub staged: BTreeMap<u32, Vec<u8>>,
     pub closed: Vec<u32>,
     pub notified: Vec<u16>,
+    /// Bodies of the records that the server stored, pieces included.
+    pub stored: Vec<Vec<u8>>,
 }
 
 impl Outboxes for Desk {
@@ -184,6 +186,16 @@ impl Outboxes for Desk {
 
     fn notify_shard(&mut self, shard: u16) {
         self.notified.push(shard);
+    }
+
+    fn store(&mut self, record: Record<'_>) {
+        if let Record::Message { body, .. } | Record::Piece { body, .. } = record {
+            self.stored.push(body.to_vec());
+        }
+    }
+
+    fn stores(&self) -> bool {
+        true
     }
 }
 

@@ -45,6 +45,7 @@ fn cell(name: &str, figures: &[(&str, f64)]) -> Cell {
         name: name.to_owned(),
         point: BTreeMap::from([("protocol".to_owned(), json!(name))]),
         guarantee: Guarantee::AtLeastOnce,
+        durability: None,
         target: String::new(),
         repetitions: 5,
         valid: true,

@@ -85,6 +85,9 @@ impl Reason {
             own if own.starts_with("guarantees differ") => {
                 known("cases with different guarantees", "")
             }
+            own if own.starts_with("durability differs") => {
+                known("cases with different durability", "")
+            }
             own if own.starts_with("patterns differ: ") => {
                 let patterns = own.trim_start_matches("patterns differ: ");
                 let patterns = patterns.split(" (").next().unwrap_or_default();

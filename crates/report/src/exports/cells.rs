@@ -40,6 +40,7 @@ fn row(cell: &Cell, [keys, scenes, metrics]: [&BTreeSet<&String>; 3]) -> Vec<Str
         cell.repetitions.to_string(),
         cell.valid.to_string(),
         warnings.into_iter().collect::<Vec<_>>().join(" "),
+        cell.durability.map_or_else(String::new, |own| own.to_string()),
     ];
     row.extend(keys.iter().map(|key| cell.point.get(*key).map_or_else(String::new, text)));
     row.extend(scenes.iter().map(|key| cell.scene.get(*key).cloned().unwrap_or_default()));
@@ -62,7 +63,8 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-const FIXED: [&str; 6] = ["name", "guarantee", "target", "repetitions", "valid", "doubts"];
+const FIXED: [&str; 7] =
+    ["name", "guarantee", "target", "repetitions", "valid", "doubts", "durability"];
 
 /// Terms of the ledger, in the order of their columns.
 pub(crate) const LEDGER: [&str; 15] = [

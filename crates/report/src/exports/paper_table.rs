@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::summary::{Cell, Summary};
 use crate::terminal::Style;
 use crate::view::columns::{
-    INVALID_MARK, LAG_MARK, columns, figure_of, groups, heading_of, lag_shares, ledger_columns,
-    title,
+    CellGroup, INVALID_MARK, LAG_MARK, columns, figure_of, groups, heading_of, lag_shares,
+    ledger_columns,
 };
 use crate::view::signs;
 
@@ -53,8 +53,8 @@ impl PaperTable {
         };
         let groups: Vec<Group> = groups(summary)
             .into_iter()
-            .map(|(guarantee, is_reference, cells)| Group {
-                title: title(guarantee, is_reference),
+            .map(|CellGroup { title, cells }| Group {
+                title,
                 rows: cells.into_iter().map(row).collect(),
             })
             .collect();

@@ -122,6 +122,7 @@ impl<'r> Columns<'r> {
             trial.seed.to_string(),
             (cell.valid && !is_invalid).to_string(),
             warnings.into_iter().collect::<Vec<_>>().join(" "),
+            trial.durability.map_or_else(String::new, |own| own.to_string()),
         ];
         let of_point = |key: &&String| trial.point.get(*key).map_or_else(String::new, text);
         row.extend(self.keys.iter().map(of_point));
@@ -142,8 +143,17 @@ fn number(value: f64) -> String {
     text(&Value::from(rounded)).trim_end_matches(".0").to_owned()
 }
 
-const FIXED: [&str; 8] =
-    ["cell", "repetition", "trial", "guarantee", "target", "seed", "valid", "warnings"];
+const FIXED: [&str; 9] = [
+    "cell",
+    "repetition",
+    "trial",
+    "guarantee",
+    "target",
+    "seed",
+    "valid",
+    "warnings",
+    "durability",
+];
 
 #[cfg(test)]
 mod tests {

@@ -8,6 +8,7 @@ use crate::pictures::{Gallery, Kind};
 use crate::summary::figure_text::figure_text;
 use crate::summary::headlines::{headline_metric, metrics};
 use crate::summary::{Matrix, Metric, Summary};
+use crate::view::columns::{promise, shows_durability};
 use weigh_model::metrics::definition;
 
 /// The choice, the pictures and the table of the first metric.
@@ -43,6 +44,7 @@ fn table(summary: &Summary, matrix: &Matrix, name: &str) -> String {
                     <th scope=\"col\">interval at 95 %</th><th scope=\"col\">±</th>\
                     <th scope=\"col\">n</th></tr></thead><tbody>"
         .to_owned();
+    let shows = shows_durability(summary);
     for (cell, label) in summary.cells.iter().zip(&matrix.labels) {
         let Some(metric) = cell.shown(name) else { continue };
         let [mean, interval, side] = figures_of(metric, name);
@@ -52,7 +54,7 @@ fn table(summary: &Summary, matrix: &Matrix, name: &str) -> String {
             "<tr{class}><th scope=\"row\">{mark}{}</th><td class=\"text\">{}</td><td>{mean}</td>\
              <td>{interval}</td><td>{side}</td><td>{}</td></tr>",
             escape(label),
-            cell.guarantee,
+            promise(cell, shows),
             metric.n,
         );
     }

@@ -8,7 +8,7 @@ use crate::figures::{capital, three_digits};
 use crate::summary::pairs::{BACKGROUND, LANE};
 use crate::summary::{Cell, Comparison, Matrix, Multiplicity, Ratio, Summary, Verdict};
 use crate::terminal::Style;
-use crate::view::columns::{Column, INVALID_MARK, Part, columns, groups, title as group_title};
+use crate::view::columns::{CellGroup, Column, INVALID_MARK, Part, columns, groups};
 use crate::view::verdicts::by_chance;
 
 /// The figures of the terminal's table, sortable: in several tables, so that none is wider than a
@@ -47,8 +47,8 @@ fn part(summary: &Summary, title: &str, columns: &[&Column]) -> String {
     }
     html.push_str("</tr></thead>\n");
     let span = columns.len();
-    for (guarantee, is_reference, cells) in groups(summary) {
-        let title = escape(&group_title(guarantee, is_reference));
+    for CellGroup { title, cells } in groups(summary) {
+        let title = escape(&title);
         let _ = write!(
             html,
             "<tbody><tr class=\"group\"><th colspan=\"{span}\" scope=\"rowgroup\">{title}</th></tr>"

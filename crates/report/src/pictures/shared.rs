@@ -6,6 +6,7 @@ use super::picture::lean;
 use crate::figures::method_words;
 use crate::summary::matrix::{Axis, Line};
 use crate::summary::{Matrix, Metric, Summary};
+use crate::view::columns::{promise, shows_durability};
 use weigh_model::metrics::unit_of;
 
 /// `cells` (label, name, guarantee, colour, valid), `names` of all metrics, and `metrics`: for each
@@ -14,6 +15,7 @@ use weigh_model::metrics::unit_of;
 /// interval, [median, low, high]]`, shortened from its end if values are missing; `axes`: the lines
 /// along each.
 pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value {
+    let shows = shows_durability(summary);
     let cells: Vec<Value> = summary
         .cells
         .iter()
@@ -21,7 +23,7 @@ pub(crate) fn data(summary: &Summary, matrix: &Matrix, names: &[&str]) -> Value 
         .map(|(index, cell)| {
             json!({
                 "label": matrix.labels[index],
-                "guarantee": cell.guarantee.to_string(),
+                "guarantee": promise(cell, shows),
                 "colour": matrix.colours[index],
                 "valid": cell.valid,
             })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weigh_model::Durability;
 use weigh_model::ledger::Ledger;
 use weigh_model::protocol::Guarantee;
 use weigh_model::trial::Point;
@@ -34,6 +35,11 @@ pub struct Cell {
     /// What the protocol guarantees here.
     #[schemars(with = "GuaranteeShape")]
     pub guarantee: Guarantee,
+    /// What a confirmation means on the target: `none`, `memory`, `page-cache`, `fsync`,
+    /// `fsync=100ms`, `replicated=3` or `unknown`; absent if the run did not record it.
+    #[schemars(with = "Option<String>")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Durability>,
     /// How the target identified itself.
     pub target: String,
     /// Number of trials of the cell.

@@ -46,6 +46,10 @@ pub(crate) fn name(point: &Point, varied: &BTreeSet<&str>) -> String {
     for (key, value) in point {
         let is_head = ["protocol", "target", PATTERN].contains(&key.as_str());
         if !is_head && (key.starts_with(&own) || varied.contains(key.as_str())) {
+            if key == DURABILITY {
+                name += &format!(" {}", plain(value));
+                continue;
+            }
             let short = key.strip_prefix(&own).or(key.strip_prefix("load.")).unwrap_or(key);
             name += &format!(" {short}={}", plain(value));
         }
@@ -55,7 +59,8 @@ pub(crate) fn name(point: &Point, varied: &BTreeSet<&str>) -> String {
 
 const SUBSCRIBERS: &str = "load.subscribers";
 
-/// The key whose value is clear without its name.
+/// Keys whose values are clear without their names.
+const DURABILITY: &str = "target.durability";
 const PATTERN: &str = "load.pattern";
 
 /// A value of a point as it is typed.

@@ -81,6 +81,7 @@ pub(crate) fn cell(
         name,
         point: first.point.clone(),
         guarantee: first.guarantee,
+        durability: first.durability,
         target: first.target.clone(),
         repetitions: trials.len() as u32,
         valid: warnings.iter().all(|warning| warning.severity != Severity::Invalid),

@@ -206,6 +206,7 @@ mod tests {
             name: point.to_string(),
             point: serde_json::from_value(point).unwrap(),
             guarantee: Guarantee::AtLeastOnce,
+            durability: None,
             target: String::new(),
             repetitions: 5,
             valid: true,

@@ -82,6 +82,7 @@ mod tests {
             repetition: 0,
             seed: 1,
             guarantee: Guarantee::AtLeastOnce,
+            durability: None,
             target: String::new(),
             metrics: BTreeMap::from([("response_time_ns.mean".to_owned(), 1.0)]),
             samples: BTreeMap::from([("response_time_ns".to_owned(), answered)]),

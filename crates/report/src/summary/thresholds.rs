@@ -207,6 +207,7 @@ mod tests {
             name: name.to_owned(),
             point: BTreeMap::from([("protocol".to_owned(), json!(name))]),
             guarantee: Guarantee::AtLeastOnce,
+            durability: None,
             target: String::new(),
             repetitions: 5,
             valid: true,

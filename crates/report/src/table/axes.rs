@@ -10,13 +10,13 @@ use crate::summary::metric::ends;
 use crate::summary::{Cell, Matrix, Metric, Summary, cell_name};
 use crate::terminal::fold::shown_width;
 use crate::terminal::{Style, drawn, ruled};
-use crate::view::columns::{ELSEWHERE, INVALID_MARK, LAG_MARK, title};
+use crate::view::columns::{ELSEWHERE, INVALID_MARK, LAG_MARK, shows_durability, title};
 
 /// A table for each headline figure of the run, and for each guarantee; `None` if no axis has
 /// lines.
 pub(crate) fn tables(summary: &Summary, matrix: &Matrix, style: Style) -> Option<String> {
     let grid = Grid::of(summary, matrix)?;
-    let parts = grid.by_guarantee();
+    let parts = grid.by_promise(shows_durability(summary));
     let mut tables = Vec::new();
     for (name, figure) in FIGURES {
         for (group, part) in &parts {
@@ -75,11 +75,11 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// The lanes of one guarantee, of reference servers and of real ones separately.
-    fn by_guarantee(&self) -> Vec<(String, Grid<'a>)> {
+    /// The lanes that promise the same, of reference servers and of real ones separately.
+    fn by_promise(&self, shows_durability: bool) -> Vec<(String, Grid<'a>)> {
         let group = |lane: usize| {
             let first = self.rows.iter().find_map(|(_, cells)| cells[lane]);
-            first.map_or_else(String::new, |cell| title(cell.guarantee, is_reference(cell)))
+            first.map_or_else(String::new, |cell| title(cell, shows_durability))
         };
         let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
         for lane in 0..self.lanes.len() {

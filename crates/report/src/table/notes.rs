@@ -318,7 +318,7 @@ fn rules<'l>(lines: impl Iterator<Item = &'l String>) -> Vec<String> {
         |word: &str| word.len() == 3 && word.starts_with('L') && word.parse::<Rule>().is_ok();
     let mut words = lines.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()));
     match words.any(is_rule) {
-        true => vec![format!("L01 to L20: rules of sound measurement, in {RULES}")],
+        true => vec![format!("L01 to L21: rules of sound measurement, in {RULES}")],
         false => Vec::new(),
     }
 }

@@ -17,7 +17,7 @@ use crate::terminal::{
     BOLD, Extent, RED, RESET, Style, WIDTH_MAX, aligned, drawn, in_parts, ruled, to_ascii, wrap,
 };
 use crate::view::columns::{
-    Column, ELSEWHERE, INVALID_MARK, Part, columns, groups, key_columns, loss_bound, title,
+    CellGroup, Column, ELSEWHERE, INVALID_MARK, Part, columns, groups, key_columns, loss_bound,
 };
 
 /// The answer, the table and its notes: warnings with advice, loss by cause, failed trials, and the
@@ -203,13 +203,12 @@ fn shown_groups(summary: &Summary, style: Style) -> Vec<Group<'_>> {
     let patterns = if is_split { patterns } else { vec![None] };
     let mut all = Vec::new();
     for pattern in patterns {
-        for (guarantee, is_reference, cells) in groups(summary) {
+        for CellGroup { title, cells } in groups(summary) {
             let belongs = |cell: &&Cell| !is_split || pattern_of(cell) == pattern;
             let mut cells: Vec<&Cell> = cells.into_iter().filter(belongs).collect();
             let most = if style.is_markdown { cells.len() } else { ROWS_MAX.min(cells.len()) };
             let rest = cells.len() - most;
             cells.truncate(most);
-            let title = title(guarantee, is_reference);
             let pattern = pattern.as_ref().map_or(String::new(), |word| format!(" {word}"));
             if !cells.is_empty() {
                 all.push(Group { title, cells, pattern, rest });
@@ -224,7 +223,7 @@ fn colour(text: &str, style: Style) -> String {
         return text.to_owned();
     }
     let paint = |line: &str| match line {
-        line if line.contains("once, re") => {
+        line if line.contains(" once, ") => {
             format!("{BOLD}{line}{RESET}\n")
         }
         line if line.trim_start().starts_with(INVALID_MARK) => format!("{RED}{line}{RESET}\n"),

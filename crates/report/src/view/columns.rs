@@ -1,6 +1,8 @@
 //! The columns of the overview: every cell as a row, with one string for each column.
 
-use weigh_model::{Guarantee, metrics};
+use std::collections::{BTreeMap, BTreeSet};
+
+use weigh_model::{Durability, metrics};
 
 use super::late;
 use crate::figures::{
@@ -14,23 +16,49 @@ use crate::summary::metric::ends;
 use crate::summary::{Cell, Metric, Summary};
 use crate::terminal::{Extent, Style};
 
-/// The title of a group.
-pub(crate) fn title(guarantee: Guarantee, is_reference: bool) -> String {
-    format!("{guarantee}, {}", if is_reference { "reference" } else { "real" })
+/// Cells that promise the same: one guarantee, one durability, reference servers or real ones.
+pub(crate) struct CellGroup<'s> {
+    /// `at least once, reference`, or `at least once, fsync, real` if durability matters.
+    pub(crate) title: String,
+    pub(crate) cells: Vec<&'s Cell>,
 }
 
-pub(crate) fn groups(summary: &Summary) -> Vec<(Guarantee, bool, Vec<&Cell>)> {
-    let guarantees = [Guarantee::AtMostOnce, Guarantee::AtLeastOnce, Guarantee::ExactlyOnce];
-    let kinds =
-        guarantees.into_iter().flat_map(|guarantee| [(guarantee, true), (guarantee, false)]);
-    kinds
-        .map(|(guarantee, reference)| {
-            let belongs =
-                |cell: &&Cell| cell.guarantee == guarantee && is_reference(cell) == reference;
-            (guarantee, reference, summary.cells.iter().filter(belongs).collect::<Vec<_>>())
-        })
-        .filter(|(_, _, cells)| !cells.is_empty())
-        .collect()
+/// All cells of a summary by what they promise, the weakest first.
+pub(crate) fn groups(summary: &Summary) -> Vec<CellGroup<'_>> {
+    let is_shown = shows_durability(summary);
+    let mut groups: BTreeMap<_, Vec<&Cell>> = BTreeMap::new();
+    for cell in &summary.cells {
+        let durability = cell.durability.filter(|own| is_shown && *own != Durability::Nothing);
+        let key = (cell.guarantee, durability, !is_reference(cell));
+        groups.entry(key).or_default().push(cell);
+    }
+    let groups = groups.into_values();
+    groups.map(|cells| CellGroup { title: title(cells[0], is_shown), cells }).collect()
+}
+
+/// The title of a cell's group, with its durability if tables show it.
+pub(crate) fn title(cell: &Cell, shows_durability: bool) -> String {
+    let kind = if is_reference(cell) { "reference" } else { "real" };
+    format!("{}, {kind}", promise(cell, shows_durability))
+}
+
+/// What a cell promises: `at least once`, or `at least once, fsync`.
+pub(crate) fn promise(cell: &Cell, shows_durability: bool) -> String {
+    let durability = cell.durability.filter(|own| *own != Durability::Nothing);
+    match durability.filter(|_| shows_durability) {
+        Some(Durability::Unknown) => format!("{}, durability unknown", cell.guarantee),
+        // As it is typed, which is short: a title must not widen the table.
+        Some(own) => format!("{}, {own}", cell.guarantee),
+        None => cell.guarantee.to_string(),
+    }
+}
+
+/// True if tables say what a confirmation means: where it differs, and where it is more than
+/// memory.
+pub(crate) fn shows_durability(summary: &Summary) -> bool {
+    let known = summary.cells.iter().filter_map(|cell| cell.durability);
+    let confirmed: BTreeSet<Durability> = known.filter(|own| *own != Durability::Nothing).collect();
+    confirmed.len() > 1 || confirmed.iter().any(|own| own.is_more_than_memory())
 }
 
 /// The part of a column when the table is drawn in parts.

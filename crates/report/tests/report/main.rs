@@ -15,5 +15,6 @@ mod rendering;
 mod resuming;
 mod slow_paths;
 mod stages;
+mod storing;
 mod story;
 mod wire;

@@ -60,6 +60,7 @@ impl Told {
                 Some(2) => Guarantee::ExactlyOnce,
                 _ => Guarantee::AtLeastOnce,
             },
+            durability: None,
             target: format!("{} {}", self.target, self.protocol),
             metrics: self.metrics.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect(),
             samples: BTreeMap::from([("response_time_ns".to_owned(), 100)]),

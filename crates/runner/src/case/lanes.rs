@@ -8,7 +8,7 @@ use serde_json::json;
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::{Point, Settings};
-use weigh_model::{Endpoint, Load, Pattern, Protocol, tls, websocket};
+use weigh_model::{Durability, Endpoint, Load, Pattern, Protocol, tls, websocket};
 use weigh_plan::Case;
 use weigh_plan::case::{Stages, setting_value, word};
 use weigh_plan::keys::{self, PIPELINE as PIPELINE_KEYS};
@@ -115,6 +115,8 @@ pub struct Lane {
     pub given: BTreeMap<String, String>,
     /// All settings.
     pub settings: Settings,
+    /// Durability that is set for a reference server or stated for a URL.
+    pub durability: Option<Durability>,
 }
 
 /// Plan keys and values from `--set` and similar flags.
@@ -492,7 +494,7 @@ impl Lane {
                 }
             }
         }
-        Ok(Lane { protocol, against, given, settings })
+        Ok(Lane { protocol, against, given, settings, durability: None })
     }
 
     /// True if its target stores readings, and accepts nothing else.

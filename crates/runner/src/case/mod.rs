@@ -5,6 +5,7 @@ pub mod background;
 pub mod background_words;
 pub mod build;
 pub mod check;
+pub mod durability;
 pub mod fetched;
 pub mod known;
 pub mod lanes;
@@ -35,6 +36,7 @@ use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::hosts::Offloads;
 
 use crate::case::background::BackgroundCase;
+use crate::case::durability::check_statements;
 use crate::case::lanes::{Against, Lane};
 use crate::case::material::{Material, Shelf};
 use crate::case::paths::path_of;
@@ -88,7 +90,8 @@ pub struct Case {
 /// An unknown protocol, target or key; a file that cannot be read.
 pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<Vec<Case>, Invalid> {
     let mut shelf = Shelf::default();
-    plan.cases
+    let cases: Vec<Case> = plan
+        .cases
         .iter()
         .map(|point| {
             let asked = case_of(plan, point)?;
@@ -123,7 +126,9 @@ pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<V
                 background,
             })
         })
-        .collect()
+        .collect::<Result<_, Invalid>>()?;
+    check_statements(cases.iter().map(|case| &case.lane))?;
+    Ok(cases)
 }
 
 impl Case {
@@ -134,11 +139,12 @@ impl Case {
         let settings =
             if given.is_empty() { String::new() } else { format!(" {}", given.join(" ")) };
         let relay = if self.has_relay { " behind a relay" } else { "" };
+        let durability = self.lane.durability.map_or(String::new(), |own| format!(", {own}"));
         let (protocol, target) = (self.lane.protocol.name(), self.lane.against.name());
         let background = self.background.as_ref();
         let background =
             background.map_or(String::new(), |own| format!(" under {}", own.asked.words()));
-        format!("{protocol}{settings} ({target}{relay}){background}")
+        format!("{protocol}{settings} ({target}{durability}{relay}){background}")
     }
 }
 
@@ -201,5 +207,5 @@ fn lane(case: &PlanCase, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lan
             given.insert(key.to_owned(), value.clone());
         }
     }
-    Lane::new(protocol, against, given)
+    Lane::new(protocol, against, given)?.stating(case.durability)
 }

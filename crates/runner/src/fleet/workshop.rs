@@ -82,6 +82,7 @@ fn job(
         against: Against::Foreign(endpoint.clone()),
         given: Default::default(),
         settings: trial.settings.clone(),
+        durability: None,
     };
     let dial = protocol.dial(&trial)?;
     // Certificates that are made for a run are never made here.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weigh_engine::outcome::Outcome;
 use weigh_model::event::TrialFinished;
-use weigh_model::server::ServerReport;
+use weigh_model::server::{ServerReport, StoreCounts};
 use weigh_model::{Nanos, Trial, Warning};
 use weigh_testbed::reference::ReferenceServer;
 
@@ -97,6 +97,8 @@ fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
             let report = settled_report(running, trial.trial, outcome, &lease.before.report);
             let own = report.as_ref().filter(|_| !is_mixed);
             trial.observed.server = own.map(|report| report.since(&lease.before.report));
+            let store = trial.observed.server.as_ref().and_then(|server| server.store);
+            trial.observed.counters = store.map_or_else(BTreeMap::new, counters_of);
             report.map(|report| Counted { report, ..Counted::default() })
         }
         // Without losses nothing was dropped, so a search need not wait for the counters.
@@ -119,6 +121,20 @@ fn count(trial: &mut TrialContext<'_>, outcome: &Outcome) -> Option<Counted> {
             Some(Counted::default())
         }
     }
+}
+
+/// Counters of a reference server's store: calls of write(2) and fdatasync(2), and the time in
+/// them.
+fn counters_of(store: StoreCounts) -> BTreeMap<String, f64> {
+    let counters = [
+        ("store_records", store.records),
+        ("store_bytes", store.bytes),
+        ("store_writes", store.writes),
+        ("store_syncs", store.syncs),
+        ("store_write_ns", store.write_ns),
+        ("store_sync_ns", store.sync_ns),
+    ];
+    counters.into_iter().map(|(name, value)| (name.to_owned(), value as f64)).collect()
 }
 
 /// Counts that a broker must reach once the trial is in its counters, including those before the

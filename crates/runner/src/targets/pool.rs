@@ -22,7 +22,7 @@ use crate::targets::addresses;
 use crate::targets::external_counters::{Asking, Await, CountersRead, ExternalCounters};
 use crate::targets::hosts::{RELAY, Stage, TARGET};
 use crate::targets::relay::RunningRelay;
-use crate::targets::running::{READY_WITHIN, Running};
+use crate::targets::running::{READY_WITHIN, Running, store_of};
 use crate::targets::tls::CertificateFiles;
 
 /// Starts targets, and keeps those that the plan asks to keep. Dropping it stops them.
@@ -61,6 +61,8 @@ pub struct Started {
     pub enclosure: Option<Arc<ControlGroup>>,
     /// The network namespaces of generator and target, if they have any.
     pub scene: Option<Scene>,
+    /// Folder of its store, which is removed when it stops; often there is none.
+    store: PathBuf,
 }
 
 impl Started {
@@ -70,6 +72,8 @@ impl Started {
             relay.stop();
         }
         self.running.stop();
+        // Its counts are in the journal, and its files may be as large as everything it was sent.
+        let _ = std::fs::remove_dir_all(&self.store);
     }
 }
 
@@ -265,7 +269,7 @@ impl Targets {
             let site = Placement { cores: None, host, enclosure: None };
             relay = Some(RunningRelay::start(&self.program, to, &site, &folder)?);
         }
-        Ok(Started { running, relay, enclosure, scene })
+        Ok(Started { running, relay, enclosure, scene, store: store_of(&folder) })
     }
 
     /// A kept target with its present counts, so that late messages of an earlier trial do not

@@ -1,10 +1,10 @@
 //! The target of a trial while it runs: a reference server, a real server, or an external one.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weigh_model::{Endpoint, tls, websocket};
+use weigh_model::{Durability, Endpoint, tls, websocket};
 use weigh_protocols::fields;
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::managed::{Layers, ManagedServer, ServerError};
@@ -47,6 +47,10 @@ impl Running {
             Against::Reference => {
                 let mut arguments = serve_arguments(lane, shards);
                 arguments.extend(vault.serve_arguments(lane)?);
+                if let Some(durability) = stored(lane) {
+                    arguments.extend(["--durability".into(), durability.to_string().into()]);
+                    arguments.extend(["--store".into(), store_of(folder).into()]);
+                }
                 ReferenceServer::start_in(program, &arguments, folder, site, READY_WITHIN)
                     .map(Running::Reference)
                     .map_err(|error| {
@@ -96,7 +100,9 @@ impl Running {
         match &lane.against {
             Against::Reference => {
                 let words = serve_arguments(lane, shards).into_iter();
-                words.map(|word| format!(" {}", word.to_string_lossy())).collect()
+                let words: String =
+                    words.map(|word| format!(" {}", word.to_string_lossy())).collect();
+                words + &stored(lane).map_or(String::new(), |own| format!(" {own}"))
             }
             Against::Managed(name) => {
                 let settings = &lane.settings;
@@ -179,7 +185,12 @@ impl Running {
             Running::Managed(server) => {
                 format!("; the end of its log:\n{}", server.log_tail(12).trim_end())
             }
-            Running::Reference(_) | Running::Pipeline(_) | Running::Foreign(_) => String::new(),
+            // A store that failed is named there.
+            Running::Reference(server) => match server.log_tail(12).trim_end() {
+                "" => String::new(),
+                tail => format!("; the end of its log:\n{tail}"),
+            },
+            Running::Pipeline(_) | Running::Foreign(_) => String::new(),
         };
         let title = self.title(lane);
         Some(Stop::new(Exit::Target, format!("{title} ended with {how}{log}\nhelp: {want}")))
@@ -230,6 +241,17 @@ fn serve_arguments(lane: &Lane, shards: u32) -> Vec<OsString> {
         arguments.push(format!("{}.{key}={value}", lane.protocol.name()).into());
     }
     arguments
+}
+
+/// The durability that a reference server of this lane needs a store for.
+fn stored(lane: &Lane) -> Option<Durability> {
+    lane.durability
+        .filter(|own| matches!(lane.against, Against::Reference) && own.is_more_than_memory())
+}
+
+/// Folder of a reference server's store, in its own folder.
+pub fn store_of(folder: &Path) -> PathBuf {
+    folder.join("store")
 }
 
 /// Arguments of the pipeline's broker, with the lane's settings if the lane enters there.

@@ -113,6 +113,7 @@ fn context<'t>(
 ) -> Result<TrialContext<'t>, Stop> {
     let client = Client::of(lane, trial)?;
     let mut observed = Observations::unwatched(lane.protocol.guarantee(&lane.settings), "");
+    observed.durability = Some(lane.durability(targets.catalogue()));
     observed.carries = lane.protocol.carries(&lane.settings);
     observed.shared_cores = match options.fleet {
         // Agents on the target's machine run on any of its cores.

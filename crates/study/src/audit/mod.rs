@@ -1,5 +1,5 @@
 //! Audits foreign figures: published tables and the output of other tools go in, broken rules
-//! (L01 to L20 of `docs/methodology.md`) come out, each with its place and its arithmetic. Knows
+//! (L01 to L21 of `docs/methodology.md`) come out, each with its place and its arithmetic. Knows
 //! no study and no product by name: only what the figures say decides.
 
 mod circle;

@@ -11,6 +11,7 @@ mod loading;
 pub(crate) mod needed;
 mod omitting;
 mod spread;
+mod storing;
 mod timing;
 mod utilisation;
 mod wall_clock;
@@ -57,6 +58,7 @@ pub(crate) fn check(evidence: &Evidence) -> (Vec<Finding>, Vec<Rule>) {
     comparing::relays(&mut bench);
     omitting::generator(&mut bench);
     omitting::clocks(&mut bench);
+    storing::durability(&mut bench);
     let unasked = Rule::ALL.into_iter().filter(|rule| !bench.asked[*rule as usize]).collect();
     (bench.findings, unasked)
 }

@@ -209,6 +209,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("background_share", &["background_share", "background_coverage", "overlap"]),
     ("complete", &["complete", "completion"]),
     ("qos", &["qos"]),
+    ("durability", &["durability", "persistence", "fsync"]),
     ("connection", &["connection", "lifetime_of_connection", "keep_alive"]),
     ("relays", &["relays", "hops"]),
     ("mss", &["mss"]),

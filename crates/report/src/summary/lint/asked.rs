@@ -55,3 +55,13 @@ impl Asked {
         self.connections * self.window.unwrap_or(1)
     }
 }
+
+/// True if messages go the same way in both: to a consumer, by push or by poll; to the server,
+/// single or in batches.
+pub(super) fn are_alike(left: Pattern, right: Pattern) -> bool {
+    let both = [left, right];
+    let all_are = |kinds: [Pattern; 2]| both.iter().all(|pattern| kinds.contains(pattern));
+    left == right
+        || all_are([Pattern::Deliver, Pattern::Poll])
+        || all_are([Pattern::Publish, Pattern::Batch])
+}

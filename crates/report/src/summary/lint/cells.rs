@@ -11,6 +11,7 @@ use weigh_model::{Arrival, Condition, Rule, Warning};
 use super::asked::Asked;
 use super::saturation;
 use super::saturation::AxisPoint;
+use super::storing;
 use crate::summary::Cell;
 use crate::summary::matrix::{point_key, quantity};
 use crate::summary::thresholds::figure_of;
@@ -25,7 +26,8 @@ pub fn add(cells: &mut [Cell], plan: &Plan) {
     }
     let windows = unequal_windows(cells, &asked);
     let limits = limits(cells, plan);
-    for (index, warning) in windows.into_iter().chain(limits) {
+    let unknown = storing::unknown(cells, plan);
+    for (index, warning) in windows.into_iter().chain(limits).chain(unknown) {
         cells[index].warnings.push(warning);
     }
 }

@@ -3,7 +3,8 @@
 use weigh_model::plan::Plan;
 use weigh_model::{Pattern, Rule};
 
-use super::asked::Asked;
+use super::asked::{Asked, are_alike};
+use super::storing;
 use crate::figures::three_digits;
 use crate::summary::Cell;
 
@@ -23,6 +24,9 @@ pub(crate) fn refusal_of(
     if left.guarantee != right.guarantee {
         let reason = format!("guarantees differ: {} and {}", left.guarantee, right.guarantee);
         return because(Rule::L08, reason);
+    }
+    if let Some(reason) = storing::refusal(left, right) {
+        return because(Rule::L21, reason);
     }
     let [left_pattern, right_pattern] = [left_asked.pattern, right_asked.pattern];
     if !are_alike(left_pattern, right_pattern) {
@@ -96,16 +100,6 @@ fn unequal_shares(metric: &str, left: &Cell, right: &Cell) -> Option<String> {
     sides.sort_by(|one, other| one.0.name.cmp(&other.0.name));
     let [one, other] = sides.map(words);
     Some(format!("different shares did not arrive in time: {one}, {other}"))
-}
-
-/// True if messages go the same way in both: to a consumer, by push or by poll; to the server,
-/// single or in batches.
-fn are_alike(left: Pattern, right: Pattern) -> bool {
-    let both = [left, right];
-    let all_are = |kinds: [Pattern; 2]| both.iter().all(|pattern| kinds.contains(pattern));
-    left == right
-        || all_are([Pattern::Deliver, Pattern::Poll])
-        || all_are([Pattern::Publish, Pattern::Batch])
 }
 
 /// True if the offered rate was reached, and sent messages arrived during the load.

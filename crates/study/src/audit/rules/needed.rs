@@ -25,5 +25,6 @@ pub fn needs(rule: Rule) -> &'static str {
         Rule::L18 => "the relays on two paths (relays)",
         Rule::L19 => "a figure that is called a capacity, or a load as fast as possible",
         Rule::L20 => "one-way times",
+        Rule::L21 => "what a confirmation means on two sides (durability)",
     }
 }

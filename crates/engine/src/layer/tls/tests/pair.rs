@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Reply, Signal, Ticket};
 use weigh_model::protocol::{Dial, Host, Lifetime, Role, Seat, Transport};
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 
 use crate::layer::tls::{
     Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Tally, TlsError, Versions,
@@ -288,6 +288,12 @@ impl Outboxes for Staged {
     fn abort(&mut self, _which: ConnectionId) {}
 
     fn notify_shard(&mut self, _shard: u16) {}
+
+    fn store(&mut self, _record: Record<'_>) {}
+
+    fn stores(&self) -> bool {
+        false
+    }
 }
 
 fn plain_dial() -> Dial {
