@@ -180,6 +180,9 @@ pub struct Ready {
     pub log_line: Option<String>,
     /// Time limit until it is ready.
     pub within: Nanos,
+    /// True if its port takes datagrams and no connections.
+    #[serde(default)]
+    pub datagrams: bool,
 }
 
 /// How a server is stopped.
