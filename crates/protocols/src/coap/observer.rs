@@ -70,7 +70,9 @@ impl CoapObserver {
                     let reason = "it rejected the registration (RST)".to_owned();
                     return Err(Fault::Refused { code: super::client::RESET, reason });
                 }
-                if message.code == code::EMPTY || !is_own {
+                // Only the response to the registration comes in an acknowledgement.
+                let is_again = self.state != State::Registering;
+                if message.code == code::EMPTY || !is_own || is_again {
                     return Ok(0);
                 }
             }

@@ -1,6 +1,6 @@
 //! Observers of one shard (RFC 7641): clients that get a notification when a resource changes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use weigh_model::server::ConnectionId;
 
@@ -15,12 +15,10 @@ pub(super) struct Observer {
     pub(super) list: u32,
     /// Number of the last notification (section 4.4).
     pub(super) sequence: u32,
-    /// True if notifications are confirmable.
-    pub(super) is_confirmed: bool,
     /// Confirmable notifications that are not acknowledged.
     pub(super) in_progress: u32,
-    /// The newest state, which waits for an acknowledgement.
-    pub(super) waiting: Option<Vec<u8>>,
+    /// The newest states, which wait for an acknowledgement.
+    pub(super) waiting: VecDeque<Vec<u8>>,
 }
 
 /// All observers of one shard.

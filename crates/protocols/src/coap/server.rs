@@ -1,6 +1,6 @@
 //! The reference server: stores messages, answers them, and notifies observers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use weigh_model::Nanos;
@@ -29,6 +29,10 @@ pub(super) struct Rules {
     /// True if a confirmable request is acknowledged first and answered after that.
     is_separate: bool,
     body_bytes_max: usize,
+    /// True if notifications are confirmable.
+    notifies_confirmable: bool,
+    /// States that wait for an observer's acknowledgement.
+    notify_queue: usize,
     hub: Hub,
 }
 
@@ -71,6 +75,8 @@ impl Rules {
             store: Store(segments),
             is_separate: settings.text("response") == "separate",
             body_bytes_max: settings.integer("body_bytes_max") as usize,
+            notifies_confirmable: settings.text("type") != "non",
+            notify_queue: settings.integer("notify_queue").max(1) as usize,
             hub: Hub::default(),
         })
     }
@@ -239,9 +245,8 @@ impl CoapServer {
                     token: request.token,
                     list,
                     sequence: 1,
-                    is_confirmed: request.kind == Kind::Confirmable,
                     in_progress: 0,
-                    waiting: None,
+                    waiting: VecDeque::new(),
                 };
                 if self.observers.register(observer) {
                     self.rules.hub.came(&self.own);
@@ -317,19 +322,20 @@ impl CoapServer {
         if self.observers.len() == 0 {
             return;
         }
+        let Rules { parameters, notifies_confirmable, notify_queue, .. } = &*self.rules;
         let mut ready = Vec::new();
         for observer in self.observers.of(list) {
-            let is_free = observer.in_progress < self.rules.parameters.nstart;
-            if is_free || !observer.is_confirmed {
+            let is_free = observer.in_progress < parameters.nstart;
+            if is_free || !notifies_confirmable {
                 ready.push((observer.peer, observer.token));
-            } else if let Some(waiting) = &mut observer.waiting {
-                // Only the newest state is kept (RFC 7641, section 4.5.2).
-                waiting.clear();
-                waiting.extend_from_slice(body);
-                self.census.note_dropped(SUPERSEDED);
-            } else {
-                observer.waiting = Some(body.to_vec());
+                continue;
             }
+            // The oldest state makes room for the newest (RFC 7641, section 4.5.2).
+            if observer.waiting.len() >= *notify_queue {
+                observer.waiting.pop_front();
+                self.census.note_dropped(SUPERSEDED);
+            }
+            observer.waiting.push_back(body.to_vec());
         }
         for (peer, token) in ready {
             self.notify(peer, token, body, now, out);
@@ -346,7 +352,7 @@ impl CoapServer {
     ) {
         let Some(observer) = self.observers.of_peer(peer, token) else { return };
         observer.sequence = (observer.sequence + 1) & SEQUENCE_MAX;
-        let (sequence, is_confirmed) = (observer.sequence, observer.is_confirmed);
+        let (sequence, is_confirmed) = (observer.sequence, self.rules.notifies_confirmable);
         observer.in_progress += u32::from(is_confirmed);
         let kind = if is_confirmed { Kind::Confirmable } else { Kind::NonConfirmable };
         let reply = Reply::content(body, None).with_observe(Some(sequence));
@@ -358,7 +364,7 @@ impl CoapServer {
     /// A notification was acknowledged: what waits for its observer goes next.
     fn notify_next(&mut self, peer: ConnectionId, id: u16, now: Nanos, out: &mut dyn Outboxes) {
         let Some(observer) = self.observers.answered(peer, id) else { return };
-        let (token, waiting) = (observer.token, observer.waiting.take());
+        let (token, waiting) = (observer.token, observer.waiting.pop_front());
         if let Some(body) = waiting {
             self.notify(peer, token, &body, now, out);
         }

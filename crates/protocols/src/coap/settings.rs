@@ -69,6 +69,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         doc: "Reference server: the response to con comes in the acknowledgement or after it.",
     },
     integer(
+        "notify_queue",
+        (1, 1_000_000),
+        "1",
+        "Reference server: newest states that wait while an observer acknowledges.",
+    ),
+    integer(
         "body_bytes_max",
         (1, 1 << 30),
         "1048576",
