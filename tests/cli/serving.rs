@@ -60,6 +60,7 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         ("mqtt", "mqtt", "TERM"),
         ("http", "http", "INT"),
         ("tcp", "tcp", "TERM"),
+        ("coap", "coap", "TERM"),
         #[cfg(feature = "library")]
         ("http2", "h2c", "TERM"),
         #[cfg(feature = "library")]

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use weigh_model::Nanos;
 use weigh_model::connection::{
-    Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Timing,
+    Connection, Emit, Fault, IDENTIFIERS_USED_UP, Metered, Op, Outbox, Reply, Signal, Ticket,
+    Timing,
 };
 use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::protocol::Seat;
 
 use super::codec::{self, Block, Kind, Message, Token, code, number};
 use super::hearing::Hearing;
-use super::ids::MessageIds;
+use super::ids::{IDS, MessageIds};
 use super::plan::Plan;
 use super::repeats::{Due, Key, Repeats};
 
@@ -180,6 +181,7 @@ impl CoapClient {
         let is_used_up = self.ids.free() < self.plan.ids_per_message;
         if is_used_up && self.outstanding == 0 && self.state == State::Open {
             self.state = State::UsedUp;
+            emit(Signal::Granted(IDENTIFIERS_USED_UP, IDS.into()));
             emit(Signal::Closing);
         }
     }
