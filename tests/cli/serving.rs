@@ -73,6 +73,9 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         if protocol == "mqtt" {
             words.extend(["-q", "1"]);
         }
+        if protocol == "coap" {
+            words.extend(["--set", "coap.type=con"]);
+        }
         let summary = place.compare(&words).with(0).json();
         assert_eq!(summary["cells"][0]["ledger"]["delivered"], 40);
         let (code, last) = server.end(name);
