@@ -1,7 +1,5 @@
 //! The resource of a trial: host, path and query as options (RFC 7252, section 6.4).
 
-use std::net::IpAddr;
-
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Trial;
 
@@ -63,7 +61,9 @@ pub(super) fn place(trial: &Trial, list: Option<u32>) -> Result<Place, Invalid> 
         path => ("target", path),
     };
     let host = endpoint.map_or("", |endpoint| endpoint.host.as_str());
-    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    // Section 6.4, item 5: only a name is sent. IPv6 has colons, and no name is of digits alone.
+    let is_address =
+        host.contains(':') || host.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit());
     let host = if is_address || host == LOCAL { "" } else { host };
     let (mut segments, query) = read(path).ok_or_else(|| {
         Invalid::new(
@@ -87,7 +87,8 @@ pub(super) fn read(path: &str) -> Option<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
     Some((segments, query.map_or(Some(Vec::new()), |query| parts(query, '&'))?))
 }
 
-/// A part with its percent escapes replaced; `None` if it is malformed or too long (section 5.10.1).
+/// A part with its percent escapes replaced; `None` if it is malformed or too long (section
+/// 5.10.1).
 fn unescaped(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, after @ ..] = rest {
@@ -116,7 +117,32 @@ const LOCAL: &str = "localhost";
 
 #[cfg(test)]
 mod tests {
+    use weigh_model::trial::Settings;
+    use weigh_model::{Load, Pattern};
+
     use super::*;
+
+    #[test]
+    fn only_names_are_sent_as_the_host() {
+        let of = |url: &str| {
+            let trial = Trial {
+                id: String::new(),
+                point: Default::default(),
+                repetition: 0,
+                seed: 1,
+                protocol: "coap".to_owned(),
+                target: url.to_owned(),
+                endpoint: Some(crate::urls::endpoint(url).unwrap()),
+                load: Load::closed(Pattern::Publish, 1),
+                settings: Settings::default(),
+            };
+            String::from_utf8(place(&trial, None).unwrap().host).unwrap()
+        };
+        assert_eq!(of("coap://192.0.2.7/a"), "");
+        assert_eq!(of("coap://[2001:db8::1]/a"), "");
+        assert_eq!(of("coap://localhost/a"), "");
+        assert_eq!(of("coap://example.net/a"), "example.net");
+    }
 
     /// The example of section 6.4: coap://example.net/.well-known/core and others of section 6.3.
     #[test]

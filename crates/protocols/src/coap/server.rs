@@ -460,5 +460,5 @@ const SUPERSEDED: &str = "superseded";
 /// Cause of datagrams that are not messages of CoAP.
 const MALFORMED: &str = "malformed";
 
-/// A server is no part of a trial: its timers have a seed of their own.
+/// The server does not know the trial: its timers have a seed of their own.
 const SERVER_SEED: u64 = 0x7252;

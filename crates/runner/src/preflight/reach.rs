@@ -15,7 +15,8 @@ use crate::exit::{Exit, Stop};
 use crate::targets::addresses;
 
 /// Opens one TCP connection to every URL of these cases and closes it without a byte: with TLS
-/// too, because only the port is checked. Over datagrams it sends the one that every server answers.
+/// too, because only the port is checked. Over datagrams it sends the one that every server
+/// answers.
 ///
 /// # Errors
 /// An unknown host, and an address that does not accept the connection, or does not answer, within

@@ -2,10 +2,12 @@
 //! allocated, and no input causes a panic.
 
 pub mod code;
+mod flaw;
 mod option;
 mod token;
 
 pub use code::Code;
+pub use flaw::Flaw;
 pub use option::{BLOCK_SZX_MAX, Block, CoapOption, OptionWriter, Options, number, read_unsigned};
 pub use token::{TOKEN_BYTES_MAX, Token};
 
@@ -37,41 +39,6 @@ pub struct Message<'m> {
     pub options: Options<'m>,
     /// The payload; empty if there is none.
     pub payload: &'m [u8],
-}
-
-/// Reason for which bytes are not a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
-    /// Less than the four bytes that every message has.
-    #[error("shorter than the header of four bytes")]
-    Short,
-    /// Another version; such messages are ignored silently (section 3).
-    #[error("version {0}, and only version 1 is known")]
-    Version(u8),
-    /// The token length is one of the reserved ones.
-    #[error("token length {0}, and the most is 8")]
-    TokenLength(u8),
-    /// The token ends after the datagram.
-    #[error("the token is cut off")]
-    TokenCut,
-    /// An empty message with something after its header (section 4.1).
-    #[error("an empty message of more than four bytes")]
-    NotEmpty,
-    /// A code of a reserved class (section 3).
-    #[error("code of the reserved class {0}")]
-    Class(u8),
-    /// A delta or a length of 15 that is not a payload marker (section 3.1).
-    #[error("an option with the reserved delta or length 15")]
-    OptionReserved,
-    /// An option ends after the datagram.
-    #[error("an option is cut off")]
-    OptionCut,
-    /// An option number above 65,535.
-    #[error("an option number above 65,535")]
-    OptionNumber,
-    /// A payload marker without a payload (section 3).
-    #[error("a payload marker without a payload")]
-    NoPayload,
 }
 
 impl Kind {
@@ -163,9 +130,6 @@ pub fn put_payload(out: &mut Vec<u8>, payload: &[u8]) {
 
 /// Bytes of the header.
 pub const HEAD_BYTES: usize = 4;
-
-/// Stands before a payload (section 3).
-pub const PAYLOAD_MARKER: u8 = 0xff;
 
 /// The version of RFC 7252.
 const VERSION: u8 = 1;

@@ -1,7 +1,7 @@
 //! Options (RFC 7252, section 3.1): each has a number, written as the difference to the option
 //! before it, and a value.
 
-use super::{Flaw, PAYLOAD_MARKER};
+use super::flaw::Flaw;
 
 /// One option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,3 +215,6 @@ const TWO_BYTES_FROM: u32 = 269;
 
 /// The longest value that two bytes can give the length of.
 const VALUE_BYTES_MAX: usize = 65_535 + 269;
+
+/// Stands before a payload (section 3).
+pub const PAYLOAD_MARKER: u8 = 0xff;
