@@ -8,7 +8,9 @@ mod token;
 
 pub use code::Code;
 pub use flaw::Flaw;
-pub use option::{BLOCK_SZX_MAX, Block, CoapOption, OptionWriter, Options, number, read_unsigned};
+pub use option::{
+    BLOCK_SZX_MAX, Block, CoapOption, OptionWriter, Options, PAYLOAD_MARKER, number, read_unsigned,
+};
 pub use token::{TOKEN_BYTES_MAX, Token};
 
 /// Type of a message (section 3): what the receiver does with it.
