@@ -10,8 +10,8 @@ use super::codec::{OptionWriter, number};
 pub(super) struct Place {
     /// Empty for an address: the server knows its own.
     host: Vec<u8>,
-    segments: Vec<Vec<u8>>,
-    query: Vec<Vec<u8>>,
+    segments: Parts,
+    query: Parts,
 }
 
 impl Place {
@@ -76,8 +76,11 @@ pub(super) fn place(trial: &Trial, list: Option<u32>) -> Result<Place, Invalid> 
     Ok(Place { host: host.as_bytes().to_vec(), segments, query })
 }
 
+/// Segments of a path, or parts of a query.
+type Parts = Vec<Vec<u8>>;
+
 /// The segments of a path and the parts of its query, without escapes.
-pub(super) fn read(path: &str) -> Option<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+pub(super) fn read(path: &str) -> Option<(Parts, Parts)> {
     let path = path.split('#').next().unwrap_or_default();
     let (path, query) =
         path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
