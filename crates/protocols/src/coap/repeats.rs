@@ -140,10 +140,10 @@ mod tests {
                 times.push(at);
                 match repeats.due(at) {
                     Some(Due::Again(of, message)) => {
-                        assert_eq!((of, message), (key, &b"message"[..]))
+                        assert_eq!((of, message), (key, &b"message"[..]));
                     }
                     Some(Due::GivenUp(of, token)) => {
-                        assert_eq!((of, token), (key, Token::of(b"t")))
+                        assert_eq!((of, token), (key, Token::of(b"t")));
                     }
                     None => panic!("nothing is due at its time"),
                 }
