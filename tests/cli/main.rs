@@ -5,6 +5,7 @@ mod auditing;
 mod background;
 mod brokers;
 mod clocks;
+mod coap;
 mod commands;
 mod diff;
 mod durability;

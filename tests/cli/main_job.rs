@@ -36,6 +36,8 @@ fn without_arguments_every_protocol_publishes_at_one_rate() {
         "http1 publish",
         "http1 publish false",
         "tcp publish",
+        "coap publish",
+        "coap publish",
     ];
     if cfg!(feature = "library") {
         expected.extend(["http2 publish", "grpc publish"]);

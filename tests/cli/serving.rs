@@ -60,6 +60,7 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         ("mqtt", "mqtt", "TERM"),
         ("http", "http", "INT"),
         ("tcp", "tcp", "TERM"),
+        ("coap", "coap", "TERM"),
         #[cfg(feature = "library")]
         ("http2", "h2c", "TERM"),
         #[cfg(feature = "library")]
@@ -71,6 +72,9 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         let mut words = vec![&*server.url, "-n", "40", "-s", "64B", "--json"];
         if protocol == "mqtt" {
             words.extend(["-q", "1"]);
+        }
+        if protocol == "coap" {
+            words.extend(["--set", "coap.type=con"]);
         }
         let summary = place.compare(&words).with(0).json();
         assert_eq!(summary["cells"][0]["ledger"]["delivered"], 40);

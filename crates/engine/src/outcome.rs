@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use weigh_model::connection::IDENTIFIERS_USED_UP;
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::ErrorWords;
 use weigh_model::{Arrival, Ledger, Load, Nanos, Pattern, Topology, Warning};
@@ -414,6 +415,11 @@ impl Outcome {
             let reason = self.shards.first_loss.clone().unwrap_or_default();
             let all = u64::from(load.connections + load.subscribers);
             warnings.push(Warning::ConnectionsLost(self.shards.lost_links, all, reason));
+        }
+        if self.shards.granted.contains_key(IDENTIFIERS_USED_UP) {
+            let all = u64::from(load.connections + load.subscribers);
+            let replaced = self.shards.opened.saturating_sub(all);
+            warnings.push(Warning::EndpointsReplaced(replaced, all));
         }
         let per_write = self.messages_per_write(load);
         // Messages that must leave together are expected.

@@ -70,6 +70,10 @@ pub enum Signal<'a> {
     Closing,
 }
 
+/// [`Signal::Granted`] with this name: the protocol allows the connection no more messages, since
+/// all message identifiers are in use; [`Signal::Closing`] follows, so that another replaces it.
+pub const IDENTIFIERS_USED_UP: &str = "identifiers_used_up";
+
 /// [`Signal::Refused`] with this and an error code of HTTP/2 (RFC 9113, section 7; above 0xf cut to
 /// it): the server reset the stream of the operation.
 pub const STREAM_ERROR: u16 = 0x20;

@@ -194,6 +194,9 @@ pub struct Properties {
     pub websocket: &'static str,
     /// Way in which its servers publish counters.
     pub counters: CountersBy,
+    /// A datagram that every server answers, for a look at whether one is there; empty if the
+    /// protocol runs over a stream, where a connection is enough.
+    pub greeting_datagram: &'static [u8],
 }
 
 /// Way in which servers of a protocol publish counters.

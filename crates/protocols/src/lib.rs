@@ -5,6 +5,7 @@ use weigh_model::protocol::Invalid;
 
 #[cfg(feature = "library")]
 pub mod adapter;
+pub mod coap;
 pub mod fields;
 #[cfg(feature = "library")]
 pub mod grpc;
@@ -28,6 +29,7 @@ pub static PROTOCOLS: &[&dyn Protocol] = &[
     &mqtt::Mqtt,
     &http1::Http1,
     &tcp::Tcp,
+    &coap::Coap,
     #[cfg(feature = "library")]
     &http2::Http2,
     #[cfg(feature = "library")]

@@ -43,6 +43,9 @@ pub fn is_websocket(endpoint: &Endpoint) -> bool {
 }
 
 fn unknown(endpoint: &Endpoint) -> String {
+    if let Some((_, why)) = NOT_SPOKEN.iter().find(|(scheme, _)| *scheme == endpoint.scheme) {
+        return format!("{endpoint}: {why}");
+    }
     let listed = |says: fn(&Scheme) -> bool| {
         let all = PROTOCOLS.iter().flat_map(|protocol| protocol.schemes());
         let named = all.filter(|own| says(own)).map(|own| format!("{}://", own.name));
@@ -58,6 +61,12 @@ fn unknown(endpoint: &Endpoint) -> String {
         listed(|own| own.is_websocket),
     )
 }
+
+/// Schemes that users may expect, and what to do instead.
+const NOT_SPOKEN: [(&str, &str); 2] = [
+    ("coaps", "CoAP over DTLS is not supported: type a coap:// URL of the same server"),
+    ("coap+tcp", "CoAP over TCP (RFC 8323) is not supported: type a coap:// URL"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -80,6 +89,8 @@ mod tests {
             assert_eq!(found.scheme_in(layers.0, layers.1), scheme.name);
         }
         assert!(endpoint("tls+tcp://h").unwrap_err().contains("no port"));
+        let text = endpoint("coaps://h").unwrap_err();
+        assert!(text.contains("DTLS is not supported: type a coap:// URL"), "{text}");
         let text = endpoint("ftp://h").unwrap_err();
         assert!(text.contains("unknown scheme") && text.contains("ws:// or wss://"), "{text}");
     }

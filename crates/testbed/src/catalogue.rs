@@ -6,12 +6,13 @@ use std::path::Path;
 use crate::target::{Profile, Target, TargetError};
 
 /// The files of `targets/`, one line each.
-const BUILT_IN: [(&str, &str); 12] = [
+const BUILT_IN: [(&str, &str); 13] = [
     ("targets/aedes.toml", include_str!("../../../targets/aedes.toml")),
     ("targets/artemis.toml", include_str!("../../../targets/artemis.toml")),
     ("targets/ejabberd.toml", include_str!("../../../targets/ejabberd.toml")),
     ("targets/emqx.toml", include_str!("../../../targets/emqx.toml")),
     ("targets/hivemq.toml", include_str!("../../../targets/hivemq.toml")),
+    ("targets/libcoap.toml", include_str!("../../../targets/libcoap.toml")),
     ("targets/mochi.toml", include_str!("../../../targets/mochi.toml")),
     ("targets/moquette.toml", include_str!("../../../targets/moquette.toml")),
     ("targets/mosquitto.toml", include_str!("../../../targets/mosquitto.toml")),

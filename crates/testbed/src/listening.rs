@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +13,14 @@ use std::time::Duration;
 /// If the kernel has none left.
 pub fn free_port(address: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
+}
+
+/// Returns a port on this address that takes no datagrams at the moment; see [`free_port`].
+///
+/// # Errors
+/// If the kernel has none left.
+pub fn free_datagram_port(address: Ipv4Addr) -> io::Result<u16> {
+    Ok(UdpSocket::bind((address, 0))?.local_addr()?.port())
 }
 
 /// Holder of a listening port.
@@ -31,11 +39,20 @@ pub enum Listener {
 /// Finds who listens on a port, without connecting to it: `/proc/net/tcp` gives the socket's inode,
 /// `/proc/PID/fd` its holder (proc(5)).
 pub fn listener(port: u16, group: u32) -> Listener {
-    let Ok(table) = sockets(group, "tcp") else { return Listener::Unseen };
+    holder_of(group, ["tcp", "tcp6"], |table| listening_inodes(table, port))
+}
+
+/// Finds who receives datagrams on a port, in `/proc/net/udp`.
+pub fn datagram_listener(port: u16, group: u32) -> Listener {
+    holder_of(group, ["udp", "udp6"], |table| receiving_inodes(table, port))
+}
+
+fn holder_of(group: u32, tables: [&str; 2], inodes_of: impl Fn(&str) -> Vec<String>) -> Listener {
+    let Ok(table) = sockets(group, tables[0]) else { return Listener::Unseen };
     // Without IPv6 there is no second table.
-    let table_v6 = sockets(group, "tcp6").unwrap_or_default();
-    let mut inodes = listening_inodes(&table, port);
-    inodes.extend(listening_inodes(&table_v6, port));
+    let table_v6 = sockets(group, tables[1]).unwrap_or_default();
+    let mut inodes = inodes_of(&table);
+    inodes.extend(inodes_of(&table_v6));
     if inodes.is_empty() {
         return Listener::Nobody;
     }
@@ -49,7 +66,8 @@ pub fn listener(port: u16, group: u32) -> Listener {
     if unseen { Listener::Unseen } else { Listener::Other }
 }
 
-/// Returns the process of this machine that listens on a port. Of several that share it (a server
+/// Returns the process of this machine that listens on a port, or else the one that receives
+/// datagrams there. Of several that share it (a server
 /// that forks) it is the one with the lowest number, usually the parent of the others. The first
 /// process of the machine, which holds sockets for others, is returned only if it is the only one.
 ///
@@ -60,6 +78,12 @@ pub fn holder(port: u16) -> io::Result<u32> {
     let table_v6 = fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
     let mut inodes = listening_inodes(&table, port);
     inodes.extend(listening_inodes(&table_v6, port));
+    if inodes.is_empty() {
+        for table in ["/proc/net/udp", "/proc/net/udp6"] {
+            let table = fs::read_to_string(table).unwrap_or_default();
+            inodes.extend(receiving_inodes(&table, port));
+        }
+    }
     if inodes.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no process listens there"));
     }
@@ -94,11 +118,22 @@ fn sockets(process: u32, protocol: &str) -> io::Result<String> {
 /// State of a listening socket in `/proc/net/tcp`: `TCP_LISTEN` of the kernel's `tcp_states.h`.
 const LISTEN: &str = "0A";
 
+/// State of an unconnected socket in `/proc/net/udp`: `TCP_CLOSE`.
+const UNCONNECTED: &str = "07";
+
 fn listening_inodes(table: &str, port: u16) -> Vec<String> {
+    inodes(table, port, LISTEN)
+}
+
+fn receiving_inodes(table: &str, port: u16) -> Vec<String> {
+    inodes(table, port, UNCONNECTED)
+}
+
+fn inodes(table: &str, port: u16, state: &str) -> Vec<String> {
     let inode = |line: &str| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let local = fields.get(1)?.rsplit_once(':')?.1;
-        let here = u16::from_str_radix(local, 16) == Ok(port) && *fields.get(3)? == LISTEN;
+        let here = u16::from_str_radix(local, 16) == Ok(port) && *fields.get(3)? == state;
         here.then(|| fields.get(9).map(|inode| format!("socket:[{inode}]")))?
     };
     table.lines().filter_map(inode).collect()
@@ -145,6 +180,18 @@ mod tests {
         drop(socket);
         assert_eq!(listener(port, group), Listener::Nobody);
         assert_eq!(holder(port).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn our_own_receiver_of_datagrams_is_found() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let group = u32::try_from(rustix::process::getpgrp().as_raw_nonzero().get()).unwrap();
+        assert_eq!(datagram_listener(port, group), Listener::Group);
+        assert_eq!(datagram_listener(port, u32::MAX), Listener::Other);
+        drop(socket);
+        assert_eq!(datagram_listener(port, group), Listener::Nobody);
+        assert!(free_datagram_port(Ipv4Addr::LOCALHOST).is_ok());
     }
 
     #[test]

@@ -14,7 +14,9 @@ use crate::catalogue::Choice;
 use crate::counter::Counter;
 use crate::find::{Found, find, fix, on_path};
 use crate::hosts::Host;
-use crate::listening::{Listener, accepts, free_port, listener};
+use crate::listening::{
+    Listener, accepts, datagram_listener, free_datagram_port, free_port, listener,
+};
 use crate::pinning::CoreSet;
 use crate::placement::Placement;
 use crate::process::{Ended, ManagedProcess, ProcessError, READ_LOG, Start};
@@ -294,7 +296,11 @@ fn start_on_free_port(
         tried += 1;
         let site = place.site;
         let free = || site.inside(|| free_port(site.address())).map_err(ServerError::NoPort);
-        let port = free()?;
+        let free_datagram = || site.inside(|| free_datagram_port(site.address()));
+        let port = match choice.target.ready.datagrams {
+            true => free_datagram().map_err(ServerError::NoPort)?,
+            false => free()?,
+        };
         let more = &choice.target.start.ports;
         let more: Result<BTreeMap<_, _>, ServerError> =
             more.iter().map(|name| Ok((format!("{PORT_PREFIX}{name}"), free()?))).collect();
@@ -404,7 +410,11 @@ fn start_on(
     let mut process = ManagedProcess::start(&start)?;
     let log_line = target.ready.log_line.as_deref();
     process.wait_ready(duration(target.ready.within), |process| {
-        log_line.is_none_or(|line| process.log_holds(line)) && listens(process, site, port)
+        let listens = match target.ready.datagrams {
+            true => receives(process, port),
+            false => listens(process, site, port),
+        };
+        log_line.is_none_or(|line| process.log_holds(line)) && listens
     })?;
     Ok(process)
 }
@@ -446,6 +456,11 @@ fn listens(process: &ManagedProcess, site: &Placement<'_>, port: u16) -> bool {
     let listener = listener(port, process.pid());
     let takes = || Ok(accepts(site.address(), port, CONNECT_WITHIN));
     matches!(listener, Listener::Group | Listener::Unseen) && site.inside(takes).unwrap_or(false)
+}
+
+/// Ready for datagrams means that the port belongs to the server; nothing accepts them.
+fn receives(process: &ManagedProcess, port: u16) -> bool {
+    matches!(datagram_listener(port, process.pid()), Listener::Group | Listener::Unseen)
 }
 
 /// Whether the server's files and arguments have a placeholder for the address.

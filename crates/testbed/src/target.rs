@@ -105,6 +105,9 @@ pub struct Speaks {
     /// it can do every value.
     #[serde(default)]
     pub can: BTreeMap<String, Vec<String>>,
+    /// Values of keys of the protocol that it needs, in place of the protocol's defaults.
+    #[serde(default, rename = "use")]
+    pub uses: BTreeMap<String, String>,
 }
 
 /// User and password of clients.
@@ -183,6 +186,9 @@ pub struct Ready {
     pub log_line: Option<String>,
     /// Time limit until it is ready.
     pub within: Nanos,
+    /// True if its port takes datagrams and no connections.
+    #[serde(default)]
+    pub datagrams: bool,
 }
 
 /// How a server is stopped.
@@ -365,6 +371,13 @@ impl Target {
             Some(values) if !values.iter().any(|known| known == value) => Err(values.join(" or ")),
             _ => Ok(()),
         }
+    }
+
+    /// Settings of a protocol that it needs, in place of the defaults.
+    pub fn uses<'t>(&'t self, protocol: &str) -> impl Iterator<Item = (&'t str, &'t str)> {
+        let speaks = self.speaks.iter().find(|speaks| speaks.protocol == protocol);
+        let uses = speaks.into_iter().flat_map(|speaks| &speaks.uses);
+        uses.map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
     /// The files of a profile, which replace those of the target with the same names.

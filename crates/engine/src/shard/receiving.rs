@@ -2,7 +2,7 @@
 
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Signal};
-use weigh_model::protocol::Transport;
+use weigh_model::protocol::{Role, Transport};
 
 use super::parts::Loss;
 use super::rules::Exchange;
@@ -283,8 +283,14 @@ impl Shard {
             });
             let has_spoken = staged.out.len() > before;
             self.out.spare.settle(state, staged);
-            if has_spoken {
+            let is_closing = state.phase == LinkPhase::Closing;
+            if self.waking.is_exact() {
+                // An operation that a producer gave up makes room for its next one.
+                self.books.unblocked.extend((state.role == Role::Producer).then_some(index));
+            } else if has_spoken {
                 self.books.note_sign_of_life(self.clock.phase == Phase::Measuring);
+            }
+            if has_spoken || is_closing {
                 self.mark_dirty(index);
             }
             if let Err(fault) = result {

@@ -208,6 +208,16 @@ warnings! {
         "the load came from fewer clients than the plan asks for"
         "see the causes in the ledger and the target's log"
         "methodology.md#2-the-ledger";
+    EndpointsReplaced(replaced: u64, of: u64) "endpoints-replaced" Warning
+        [
+            "{} connections had used all their message identifiers and were replaced ({} were \
+             asked for)",
+            count(*replaced), count(*of)
+        ]
+        "the protocol limits the messages of one client in a time; the load is that of more \
+         clients, one after the other, than the plan asks for"
+        "give the load as many connections as there are devices (-c), or a lower rate (-R)"
+        "guide/coap.md#read-this-before-you-compare";
     ErrorAnswers(errors: u64, sent: u64, first: ErrorWords) "error-answers" Warning
         ["{} of {} messages were answered with {}", count(*errors), count(*sent), first.name]
         "errors are not in response times; they have their own times (error_time_ns)"

@@ -66,6 +66,7 @@ impl Protocol for Mqtt {
             ping_bytes: Some(2),
             websocket: "mqtt",
             counters: CountersBy::Topics,
+            ..Properties::default()
         }
     }
 

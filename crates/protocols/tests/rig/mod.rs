@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use weigh_model::Nanos;
-use weigh_model::connection::{Connection, Fault, Op, Outbox, Reply, Signal, Ticket};
+use weigh_model::connection::{
+    Connection, Fault, Frames, Op, Outbox, Reply, Signal, Ticket, end_frame,
+};
 use weigh_model::load::{Load, Pattern, Topology};
 use weigh_model::protocol::{Invalid, Protocol, Role, Seat};
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server};
@@ -67,6 +69,8 @@ pub struct Client {
     pub connection: Box<dyn Connection>,
     pub out: Outbox,
     pub heard: Vec<Heard>,
+    /// The time that it is given.
+    pub now: Nanos,
     carry: Vec<u8>,
     /// Bytes taken out of `out`, and bytes fed; `None` after a fault.
     moved: (usize, Option<usize>),
@@ -89,7 +93,8 @@ impl Client {
     pub fn new(mut connection: Box<dyn Connection>) -> Client {
         connection.metered().unwrap().meter();
         let (out, heard, carry) = (Outbox::default(), Vec::new(), Vec::new());
-        let mut client = Client { connection, out, heard, carry, moved: (0, Some(0)) };
+        let now = Nanos(0);
+        let mut client = Client { connection, out, heard, now, carry, moved: (0, Some(0)) };
         let heard = &mut client.heard;
         client.connection.open(Nanos(0), &mut client.out, &mut |signal| heard.push(signal.into()));
         client
@@ -105,7 +110,24 @@ impl Client {
     pub fn send(&mut self, ticket: u32, body: &[u8]) -> Reply {
         assert!(self.connection.room() > 0);
         let op = Op { ticket: Ticket(ticket), body };
-        self.connection.send(&op, Nanos(0), &mut self.out)
+        self.connection.send(&op, self.now, &mut self.out)
+    }
+
+    /// Lets time pass until `now`, with every wake-up on the way at its own time.
+    pub fn pass(&mut self, now: Nanos) -> Result<(), Fault> {
+        while let Some(at) = self.connection.next_wake().filter(|at| *at <= now) {
+            self.now = self.now.max(at);
+            self.wake(self.now)?;
+        }
+        self.now = now;
+        Ok(())
+    }
+
+    /// Datagrams sent since the last call.
+    pub fn datagrams(&mut self) -> Vec<Vec<u8>> {
+        let datagrams = self.out.frames().after(0).map(<[u8]>::to_vec).collect();
+        self.sent();
+        datagrams
     }
 
     /// Wakes the connection if its time has come by `now`.
@@ -131,7 +153,7 @@ impl Client {
         let fed = self.moved.1.take();
         let heard = &mut self.heard;
         let mut emit = |signal: Signal<'_>| heard.push(signal.into());
-        let taken = self.connection.receive(&self.carry, Nanos(0), &mut self.out, &mut emit)?;
+        let taken = self.connection.receive(&self.carry, self.now, &mut self.out, &mut emit)?;
         assert!(taken <= self.carry.len());
         self.carry.drain(..taken);
         self.moved.1 = fed.map(|fed| fed + piece.len());
@@ -157,6 +179,8 @@ pub struct Desk {
     pub notified: Vec<u16>,
     /// Bodies of the records that the server stored, pieces included.
     pub stored: Vec<Vec<u8>>,
+    /// Ends of datagrams in what is staged.
+    pub ends: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Outboxes for Desk {
@@ -164,7 +188,10 @@ impl Outboxes for Desk {
         self.staged.entry(to.0).or_default()
     }
 
-    fn frame(&mut self, _to: ConnectionId) {}
+    fn frame(&mut self, to: ConnectionId) {
+        let staged = self.staged.entry(to.0).or_default();
+        end_frame(staged, self.ends.entry(to.0).or_default());
+    }
 
     fn pending_bytes(&self, of: ConnectionId) -> usize {
         self.staged.get(&of.0).map_or(0, Vec::len)
@@ -203,12 +230,14 @@ impl Outboxes for Desk {
 pub struct Shard {
     pub server: Box<dyn Server>,
     pub desk: Desk,
+    /// The time that it is given.
+    pub now: Nanos,
     carry: BTreeMap<u32, Vec<u8>>,
 }
 
 impl Shard {
     pub fn new(server: Box<dyn Server>) -> Shard {
-        Shard { server, desk: Desk::default(), carry: BTreeMap::new() }
+        Shard { server, desk: Desk::default(), now: Nanos(0), carry: BTreeMap::new() }
     }
 
     /// The only shard of the reference server with these settings.
@@ -236,7 +265,7 @@ impl Shard {
         let carry = self.carry.get_mut(&connection).expect("an open connection");
         carry.extend_from_slice(piece);
         let id = ConnectionId(connection);
-        let taken = self.server.receive(id, carry, Nanos(0), &mut self.desk)?;
+        let taken = self.server.receive(id, carry, self.now, &mut self.desk)?;
         assert!(taken <= carry.len());
         carry.drain(..taken);
         Ok(())
@@ -244,6 +273,22 @@ impl Shard {
 
     pub fn feed_cut(&mut self, connection: u32, input: &[u8], cuts: &[usize]) -> Result<(), Fault> {
         pieces(input, cuts).try_for_each(|piece| self.feed(connection, piece))
+    }
+
+    /// Datagrams staged for a connection since the last call.
+    pub fn datagrams(&mut self, connection: u32) -> Vec<Vec<u8>> {
+        let ends = self.desk.ends.remove(&connection).unwrap_or_default();
+        let bytes = self.staged(connection);
+        Frames { bytes: &bytes, ends: &ends }.after(0).map(<[u8]>::to_vec).collect()
+    }
+
+    /// Lets time pass until `now`, with every wake-up on the way at its own time.
+    pub fn pass(&mut self, now: Nanos) {
+        while let Some(at) = self.server.next_wake().filter(|at| *at <= now) {
+            self.now = self.now.max(at);
+            self.server.wake(self.now, &mut self.desk);
+        }
+        self.now = now;
     }
 
     /// Bytes staged for a connection since the last call.

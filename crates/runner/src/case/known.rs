@@ -155,6 +155,10 @@ impl World for Known<'_> {
         load: &Load,
         given: &[&str],
     ) -> Vec<(&'static str, serde_json::Value)> {
+        let uses = lanes::uses(target, self.catalogue, protocol);
+        if !uses.is_empty() {
+            return uses.into_iter().map(|(key, value)| (key, value.into())).collect();
+        }
         let own = format!("{}.{}", protocol.name(), fetched::METHOD);
         let says = |key: &&str| *key == own || *key == "load.size" || key.starts_with("load.body");
         let usual = fetched::settings(protocol, target, load.pattern);

@@ -258,6 +258,7 @@ pub fn lanes(
         }
         let (protocol, against) = resolve(word, catalogue)?;
         let own: Vec<(&str, &str)> = given.of(protocol);
+        let uses = uses(&against.name(), catalogue, protocol);
         let mut seen = false;
         for lane in protocol.lanes() {
             // Keys that were given leave out default lanes that contradict them.
@@ -278,13 +279,28 @@ pub fn lanes(
                 watcher.say(&format!("{word} is left out: it does not support {key} = {value}"));
                 continue;
             }
-            lanes.push(make(protocol, against.clone(), lane, &own)?);
+            let usual = [&uses[..], lane].concat();
+            lanes.push(make(protocol, against.clone(), &usual, &own)?);
         }
         if !seen {
-            lanes.push(make(protocol, against, &[], &own)?);
+            lanes.push(make(protocol, against, &uses, &own)?);
         }
     }
     Ok(lanes)
+}
+
+/// Settings that a real server needs in place of the protocol's defaults, by its file.
+pub fn uses<'c>(
+    target: &str,
+    catalogue: &'c Catalogue,
+    protocol: &dyn Protocol,
+) -> Vec<(&'static str, &'c str)> {
+    let Ok(choice) = catalogue.choose(target) else { return Vec::new() };
+    let known = |key: &str| {
+        protocol.settings().iter().find(|known| known.key == key).map(|known| known.key)
+    };
+    let uses = choice.target.uses(protocol.name());
+    uses.filter_map(|(key, value)| Some((known(key)?, value))).collect()
 }
 
 fn make(

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use weigh_model::Endpoint;
 use weigh_model::refusal::without_number;
+use weigh_protocols::urls;
 
 use crate::case::Case;
 use crate::case::lanes::Against;
@@ -14,10 +15,11 @@ use crate::exit::{Exit, Stop};
 use crate::targets::addresses;
 
 /// Opens one TCP connection to every URL of these cases and closes it without a byte: with TLS
-/// too, because only the port is checked. All protocols run over TCP.
+/// too, because only the port is checked. Over datagrams it sends the one that every server
+/// answers.
 ///
 /// # Errors
-/// An unknown host, and an address that does not accept the connection within
+/// An unknown host, and an address that does not accept the connection, or does not answer, within
 /// [`ANSWERS_WITHIN`].
 pub fn check(cases: &[Case]) -> Result<(), Stop> {
     let mut seen = BTreeSet::new();
@@ -25,7 +27,12 @@ pub fn check(cases: &[Case]) -> Result<(), Stop> {
         let Against::Foreign(endpoint) = &case.lane.against else { continue };
         let address = addresses::resolve(endpoint)?;
         if seen.insert(address) {
-            connect(address).map_err(|error| unreached(endpoint, &error))?;
+            let found = urls::find(&endpoint.scheme);
+            let reached = match found.map(|(own, _)| own.properties().greeting_datagram) {
+                None | Some([]) => connect(address),
+                Some(greeting) => greet(address, greeting),
+            };
+            reached.map_err(|error| unreached(endpoint, &error))?;
         }
     }
     Ok(())
@@ -33,6 +40,23 @@ pub fn check(cases: &[Case]) -> Result<(), Stop> {
 
 fn connect(address: SocketAddr) -> io::Result<()> {
     TcpStream::connect_timeout(&address, ANSWERS_WITHIN).map(drop)
+}
+
+/// Sends `greeting` until something comes back; a refusal arrives as an error of the socket.
+fn greet(address: SocketAddr, greeting: &[u8]) -> io::Result<()> {
+    let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(address)?;
+    socket.set_read_timeout(Some(ANSWERS_WITHIN / GREETINGS))?;
+    for _ in 0..GREETINGS {
+        socket.send(greeting)?;
+        match socket.recv(&mut [0; 64]) {
+            Ok(_) => return Ok(()),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::TimedOut.into())
 }
 
 fn unreached(endpoint: &Endpoint, error: &io::Error) -> Stop {
@@ -52,6 +76,9 @@ fn unreached(endpoint: &Endpoint, error: &io::Error) -> Stop {
 /// Time limit for one connection: two repetitions of the first packet (RFC 6298), and a round trip
 /// over a satellite.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Datagrams that are sent within that time: any of them may be lost.
+const GREETINGS: u32 = 5;
 
 #[cfg(test)]
 mod tests {

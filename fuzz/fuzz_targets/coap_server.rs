@@ -1,0 +1,16 @@
+//! The CoAP reference server against any clients.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weigh_fuzz::Script;
+use weigh_protocols::coap::Coap;
+
+fuzz_target!(|data: &[u8]| {
+    let Some(script) = Script::read(data) else { return };
+    let given: &[_] = match script.choice % 3 {
+        0 => &[("path", "/a")],
+        1 => &[("path", "/a"), ("response", "separate"), ("max_latency", "1s")],
+        _ => &[("path", "/"), ("body_bytes_max", "40")],
+    };
+    script.whole().run_server(&Coap, given);
+});

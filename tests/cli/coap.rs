@@ -1,0 +1,192 @@
+//! CoAP end to end: compared with MQTT and HTTP, against libcoap's server, and with foreign clients
+//! at the reference server.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::rig::{Place, cells, figure, has, has_hosts};
+use crate::serving::Server;
+
+/// Each type has the guarantee of its lane, every message is confirmed, and the server counts them.
+#[test]
+fn it_is_compared_with_the_same_guarantee_of_others() {
+    let place = Place::new("coap-compare");
+    let words = ["coap", "mqtt", "http", "--pattern", "publish", "-n", "200", "-s", "120B"];
+    place.compare(&words).with(0);
+    let summary = place.summary();
+    assert_eq!(cells(&summary).len(), 6);
+    let of = |kind: &str| {
+        let found = cells(&summary).iter().find(|cell| cell["point"]["coap.type"] == kind);
+        found.unwrap_or_else(|| panic!("{kind} was measured")).clone()
+    };
+    for (kind, guarantee) in [("con", "at least once"), ("non", "at most once")] {
+        let cell = of(kind);
+        assert_eq!(cell["guarantee"], guarantee);
+        assert_eq!(cell["ledger"]["delivered"], 200, "{kind}: {}", cell["ledger"]);
+    }
+    let journal = place.journal();
+    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
+        assert_eq!(finished["server"]["unique"], 200, "{}", finished["point"]);
+    }
+}
+
+/// Observers get what was sent; a state that a newer one replaced is lost by the server, which says
+/// so.
+#[test]
+fn observers_are_delivered_to() {
+    let place = Place::new("coap-deliver");
+    let words = ["coap", "--pattern", "deliver", "-n", "300", "--set", "coap.notify_queue=1000"];
+    place.compare(&words).with(0);
+    for cell in cells(&place.summary()) {
+        assert_eq!(cell["ledger"]["delivered"], 300, "{}", cell["ledger"]);
+    }
+}
+
+/// libcoap's own client stores, reads and discovers, also with blocks and with NON.
+#[test]
+fn the_client_of_libcoap_is_served() {
+    const CLIENT: &str = "coap-client-notls";
+    if !has(CLIENT) {
+        return;
+    }
+    let place = Place::new("coap-client");
+    let large = "x".repeat(3_000);
+    place.write("large", &large);
+    let server = Server::start(&place, &["coap"]);
+    let ask = |words: &[&str], path: &str| {
+        let url = format!("{}/{path}", server.url);
+        let output = place.program(CLIENT, &[words, &[&*url]].concat()).output().expect("it runs");
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    ask(&["-m", "post", "-e", "first"], "messages");
+    ask(&["-N", "-m", "put", "-e", "second"], "messages");
+    assert!(ask(&["-m", "get"], "messages").contains("second"));
+    ask(&["-m", "post", "-f", "large"], "messages");
+    assert!(ask(&["-m", "get"], "messages").contains(&large));
+    assert!(ask(&["-m", "get"], ".well-known/core").contains("</messages>;obs"));
+    let (code, last) = server.end("TERM");
+    assert_eq!(code, Some(0), "{last}");
+    let report: Value = serde_json::from_str(last.trim()).expect("the last line is JSON");
+    assert!(report.to_string().contains("\"received\":3"), "{report}");
+}
+
+/// libcoap's server takes every message of both types, and leaves nothing behind.
+#[test]
+fn the_server_of_libcoap_is_measured() {
+    if !has("coap-server-notls") {
+        return;
+    }
+    let place = Place::new("libcoap");
+    place.compare(&["libcoap", "-n", "200", "--pattern", "publish"]).with(0);
+    let summary = place.summary();
+    assert_eq!(cells(&summary).len(), 2);
+    for cell in cells(&summary) {
+        assert_eq!(cell["ledger"]["delivered"], 200, "{}", cell["ledger"]);
+        assert_eq!(cell["point"]["coap.method"], "PUT");
+    }
+    // It does not take a POST where its example keeps data, and its answer is in the ledger.
+    let refused = ["libcoap", "-n", "20", "--pattern", "publish", "--set", "coap.method=POST"];
+    place.compare(&refused).with(2).saying(&["coap.method", "cannot do POST"]);
+    place.nobody_is_left();
+}
+
+/// A client of aiocoap, where Python has it, stores and observes.
+#[test]
+fn the_client_of_aiocoap_is_served() {
+    let python = std::env::var("WEIGH_AIOCOAP").unwrap_or_else(|_| "python3".to_owned());
+    let has_it = Command::new(&python).args(["-c", "import aiocoap"]).output();
+    if !has_it.is_ok_and(|output| output.status.success()) {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "aiocoap is missing in CI");
+        println!("SKIPPED: no aiocoap: set WEIGH_AIOCOAP to a Python that has it");
+        return;
+    }
+    let place = Place::new("aiocoap");
+    place.write("client.py", AIOCOAP);
+    let server = Server::start(&place, &["coap"]);
+    let url = format!("{}/messages", server.url);
+    let output =
+        place.program(&python, &["-W", "ignore", "client.py", &url]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said.trim(), "2.04 Changed; observed: b'two'; blocks: 5000", "{said}");
+    assert_eq!(server.end("TERM").0, Some(0));
+}
+
+const AIOCOAP: &str = r#"
+import asyncio, sys
+from aiocoap import Context, Message, GET, POST, NON
+
+async def main(url):
+    context = await Context.create_client_context()
+    first = await context.request(Message(code=POST, uri=url, payload=b'one')).response
+    registered = context.request(Message(code=GET, uri=url, observe=0))
+    await registered.response
+    heard = asyncio.get_running_loop().create_future()
+    registered.observation.register_callback(
+        lambda message: heard.done() or heard.set_result(message.payload))
+    await context.request(Message(code=POST, uri=url, payload=b'two', mtype=NON)).response
+    payload = await asyncio.wait_for(heard, 5)
+    await context.request(Message(code=POST, uri=url, payload=b'x' * 5000)).response
+    whole = await context.request(Message(code=GET, uri=url)).response
+    print(f'{first.code}; observed: {payload}; blocks: {len(whole.payload)}')
+    await context.shutdown()
+
+asyncio.run(main(sys.argv[1]))
+"#;
+
+#[test]
+fn what_is_not_there_is_named() {
+    let place = Place::new("coap-nowhere");
+    let refused = place.compare(&["coap://127.0.0.1:1", "-n", "5"]);
+    refused.with(3).saying(&["coap://127.0.0.1:1", "connection refused"]);
+    let secured = place.compare(&["coaps://127.0.0.1:1", "-n", "5"]);
+    secured.with(2).saying(&["CoAP over DTLS is not supported"]);
+}
+
+/// Every byte of a message, by layer: 14 Ethernet, 20 IP, 8 UDP, 20 CoAP, 100 body; tshark finds
+/// the same datagrams.
+#[test]
+fn bytes_are_counted_by_layer_and_tshark_agrees() {
+    let test = "bytes_are_counted_by_layer_and_tshark_agrees";
+    if !has_hosts(test) || !has("tshark") {
+        return;
+    }
+    let place = Place::new("coap-wire");
+    let words = ["compare", "coap", "--pattern", "publish", "-s", "100B", "-n", "10"];
+    let more = ["--wire", "--pcap", "-Q", "--reps", "1", "--warmup", "0s", "-c", "1"];
+    place.weigh(&[&words[..], &more].concat()).with(0);
+    let summary = place.summary();
+    for cell in cells(&summary) {
+        let of = |name: &str| figure(cell, &format!("wire.{name}"));
+        let name = &cell["name"];
+        assert_eq!((of("sent.packets"), of("received.packets")), (10.0, 10.0), "{name}");
+        assert_eq!(of("sent.bytes"), 10.0 * (14.0 + 20.0 + 8.0 + 20.0 + 100.0), "{name}");
+        assert_eq!(of("received.bytes"), 10.0 * (14.0 + 20.0 + 8.0 + 8.0), "{name}");
+        for (layer, bytes) in
+            [("ip", 200.0), ("transport", 80.0), ("protocol", 200.0), ("payload", 1000.0)]
+        {
+            assert_eq!(of(&format!("sent.layers.{layer}_bytes")), bytes, "{name} {layer}");
+        }
+    }
+    let journal = place.journal();
+    let trials = journal.iter().filter(|event| event["event"] == "trial_finished");
+    for finished in trials {
+        let trial = finished["trial"].as_str().expect("an id");
+        let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
+        let metric = |name: &str| finished["metrics"][name].as_f64().expect("a figure");
+        for (way, code) in [("sent", "coap.code == 2"), ("received", "coap.code == 68")] {
+            let output = Command::new("tshark")
+                .args(["-r", file.to_str().expect("a path"), "-Y", code])
+                .args(["-T", "fields", "-e", "frame.len", "-d", "udp.port==1-65535,coap"])
+                .output()
+                .expect("tshark runs");
+            let text = String::from_utf8_lossy(&output.stdout);
+            let lengths: Vec<f64> = text.lines().filter_map(|line| line.parse().ok()).collect();
+            assert_eq!(lengths.len() as f64, metric(&format!("wire.{way}.packets")), "{way}");
+            let bytes: f64 = lengths.iter().sum();
+            assert_eq!(bytes, metric(&format!("wire.{way}.bytes")), "{way}");
+        }
+    }
+}
