@@ -403,7 +403,12 @@ fn start_on(
     }
     let mut process = ManagedProcess::start(&start)?;
     let log_line = target.ready.log_line.as_deref();
-    process.wait_ready(duration(target.ready.within), |process| {
+    let address = SocketAddr::from((site.address(), port));
+    let awaited = match log_line {
+        Some(line) => format!("log {line:?} and accept connections on {address}"),
+        None => format!("accept connections on {address}"),
+    };
+    process.wait_ready(&awaited, duration(target.ready.within), |process| {
         log_line.is_none_or(|line| process.log_holds(line)) && listens(process, site, port)
     })?;
     Ok(process)
