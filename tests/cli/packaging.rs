@@ -64,8 +64,8 @@ fn release(folder: &Path) -> PathBuf {
     let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_weigh"));
     std::fs::write(inside.join("weigh"), script).expect("a script");
     let script = format!(
-        "chmod +x {name}/weigh && tar --create --gzip --file {name}.tar.gz {name} && sha256sum {name}.tar.gz \
-         > {name}.tar.gz.sha256"
+        "chmod +x {name}/weigh && tar --create --gzip --file {name}.tar.gz {name} \
+         && sha256sum {name}.tar.gz > {name}.tar.gz.sha256"
     );
     let status = Command::new("sh").args(["-c", &script]).current_dir(folder).status();
     assert!(status.expect("sh starts").success());

@@ -1,4 +1,4 @@
-//! Schemas have an identity, and plans name their schema.
+//! Schemas have an identity, plans name their schema, and the site has every page.
 
 use std::path::Path;
 
@@ -40,6 +40,40 @@ fn every_plan_names_its_schema() {
         if !is_right || !named.is_file() {
             findings.add(file, 0, format!("{line} is not a schema of the repository"));
         }
+    }
+    findings.check();
+}
+
+/// `docs/SUMMARY.md` is the list of pages of `book.toml`; a page that is not there is not built.
+/// `WEIGH_WRITE_DOCS=1` adds missing pages to the end of their part.
+#[test]
+fn every_page_is_in_the_summary() {
+    let docs = root().join("docs");
+    let path = docs.join("SUMMARY.md");
+    let mut text = read(&path).text;
+    let mut findings = Findings::default();
+    for file in files().iter().filter(|file| has_extension(&file.path, "md")) {
+        let Ok(page) = file.path.strip_prefix(&docs) else { continue };
+        let named = format!("]({})", page.display());
+        let count = text.matches(&named).count();
+        if count == usize::from(file.path != path) {
+            continue;
+        }
+        if count > 0 || std::env::var_os("WEIGH_WRITE_DOCS").is_none() {
+            let text = format!("docs/SUMMARY.md names it {count} times: WEIGH_WRITE_DOCS=1");
+            findings.add(file, 0, text);
+            continue;
+        }
+        let title = file.text.lines().find_map(|line| line.strip_prefix("# "));
+        let line = format!("- [{}{named}\n", title.expect("a title"));
+        let end = match page.starts_with("decisions") {
+            true => text.len(),
+            false => text.find("\n# Decisions").expect("the part of decisions"),
+        };
+        text.insert_str(end, &line);
+    }
+    if std::env::var_os("WEIGH_WRITE_DOCS").is_some() {
+        std::fs::write(path, text).expect("docs/SUMMARY.md can be written");
     }
     findings.check();
 }
