@@ -2,6 +2,7 @@
 
 mod aa;
 mod bench;
+mod chaos;
 mod ci;
 mod cross;
 mod dataset;
@@ -40,6 +41,8 @@ enum Chore {
     FleetCost(fleet_cost::Options),
     /// Build one static binary for Raspberry Pi boards, and try it in an emulator.
     Cross(cross::Options),
+    /// Send random signals to weigh and its targets at random moments, and check what is kept and left.
+    Chaos(chaos::Options),
     /// Fuzz every target for some hours in all; a second call continues.
     Fuzz(fuzz::Options),
     /// Build and package what a release consists of: archive, Debian package, container image.
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Chore::FleetCost(options) => fleet_cost::run(&root, &options),
         Chore::Cross(options) => cross::run(&root, &options),
         Chore::Dist(options) => dist::run(&root, &options),
+        Chore::Chaos(options) => chaos::run(&root, &options),
         Chore::Fuzz(options) => fuzz::run(&root, &options),
         Chore::Outputs(options) => outputs::run(&root, &options),
         Chore::Recording(options) => recording::run(&root, &options),

@@ -99,12 +99,26 @@ impl Watcher for LiveFile {
         });
         self.shown.trial_done();
     }
+
+    /// Removes the file: a program that a signal ends has no other occasion.
+    fn recorded(&self) {
+        if let Ok(mut ring) = self.ring.lock() {
+            *ring = None;
+        }
+        let _ = std::fs::remove_file(&self.path);
+        self.shown.recorded();
+    }
 }
 
 impl Drop for LiveFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Removes the live file that a killed process left in the folder of a run.
+pub fn clear(folder: &Path) {
+    let _ = std::fs::remove_file(folder.join(LIVE));
 }
 
 impl Ring {
