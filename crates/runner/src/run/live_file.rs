@@ -211,6 +211,19 @@ mod tests {
         Second::newest_last(&std::fs::read(folder.join(LIVE)).unwrap())
     }
 
+    /// A signal may end the program while it writes the report.
+    #[test]
+    fn the_file_ends_when_the_journal_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let live = LiveFile::begin(folder.path(), Box::new(Silent));
+        live.trial(standing());
+        live.recorded();
+        assert!(!folder.path().join(LIVE).exists());
+        live.tick(&tick(1, false));
+        live.trial_done();
+        assert!(!folder.path().join(LIVE).exists());
+    }
+
     #[test]
     fn ticks_of_a_phase_are_joined_to_seconds_and_the_file_ends_with_the_run() {
         let folder = tempfile::tempdir().unwrap();
