@@ -132,7 +132,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         write_all(&program, folder.path()).expect("the pages are written");
         let text = |name: &str| {
-            std::fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap_or_default()
+            fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap_or_default()
         };
         let top = text("weigh");
         for own in all.get_subcommands() {

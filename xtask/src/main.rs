@@ -41,7 +41,7 @@ enum Chore {
     FleetCost(fleet_cost::Options),
     /// Build one static binary for Raspberry Pi boards, and try it in an emulator.
     Cross(cross::Options),
-    /// Send random signals to weigh and its targets at random moments, and check what is kept and left.
+    /// Send random signals to weigh and its targets, and check what is kept and left behind.
     Chaos(chaos::Options),
     /// Fuzz every target for some hours in all; a second call continues.
     Fuzz(fuzz::Options),

@@ -1,4 +1,4 @@
-//! Random signals to `weigh` and to its targets, at random moments of a run: nothing measured may be
+//! Random signals to `weigh` and its targets, at random moments of a run: nothing measured may be
 //! lost, no trial be counted twice, nothing be left behind. A second call continues.
 
 mod episode;
