@@ -26,6 +26,7 @@ More commands:
   clock    Measure the clock offset between two hosts, and one-way delays
   fleet    Make one load from several hosts: their bus, and what starts them
   seal     Make, open or inspect sealed objects (COSE)
+  completions SHELL, man [COMMAND]   Print completions, manual pages
 
 Examples:
   weigh compare mqtt http            Compare MQTT with HTTP on this machine
@@ -37,6 +38,18 @@ Examples:
 /// selected, and its examples added.
 pub fn arranged(program: Command) -> Command {
     with_subcommands(program, "")
+}
+
+/// Returns the program with all commands that users type, none of them hidden, for completions and
+/// manual pages.
+pub fn with_every_command(program: &Command) -> Command {
+    let typed = program.get_subcommands().filter(|own| !INTERNAL.contains(&own.get_name()));
+    let about = program.get_about().cloned().unwrap_or_default();
+    Command::new("weigh")
+        .about(about)
+        .version(VERSION)
+        .args(program.get_arguments())
+        .subcommands(typed.map(|own| own.clone().hide(false)))
 }
 
 /// Returns the command with its subcommands arranged; `above` has the names before them.
@@ -103,6 +116,9 @@ fn help_option() -> Arg {
     let help = "Print help; --help for all options and examples";
     Arg::new("help").short('h').long("help").action(ArgAction::Help).help(help)
 }
+
+/// Commands that only `weigh` itself starts.
+const INTERNAL: [&str; 2] = ["background", "programs"];
 
 /// Headings, and the options of each in their order.
 const HEADINGS: [(&str, &str); 9] = [
@@ -366,8 +382,9 @@ mod tests {
         assert!(shown.count() <= 14);
         for own in all.get_subcommands().filter(|own| own.is_hide_set()) {
             let name = own.get_name();
-            let is_internal = ["background", "programs"].contains(&name);
-            assert_eq!(MORE.contains(&format!("\n  {name} ")), !is_internal, "{name}");
+            let is_internal = INTERNAL.contains(&name);
+            let is_listed = [format!("\n  {name} "), format!(", {name} ")];
+            assert_eq!(is_listed.iter().any(|own| MORE.contains(own)), !is_internal, "{name}");
         }
     }
 

@@ -93,6 +93,12 @@ enum Command {
     /// Make, open or inspect sealed objects (COSE)
     #[command(hide = true)]
     Seal(commands::seal::Seal),
+    /// Print the completions of a shell
+    #[command(hide = true)]
+    Completions(commands::completions::Completions),
+    /// Print a manual page, or write all of them
+    #[command(hide = true)]
+    Man(commands::man::Manual),
     /// Generate a background load; started by weigh itself
     #[command(hide = true)]
     Background(commands::background::Background),
@@ -131,6 +137,8 @@ fn main() -> std::process::ExitCode {
         Command::Clock(command) => command.run(),
         Command::Fleet(command) => command.run(),
         Command::Seal(command) => command.run(),
+        Command::Completions(own) => own.run(command),
+        Command::Man(own) => own.run(command),
         Command::Background(command) => command.run(),
         Command::Programs(command) => command.run(),
     };

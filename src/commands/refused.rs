@@ -308,8 +308,8 @@ mod tests {
             ),
             ("comapre", "comapre: unknown command\nhelp: type weigh compare"),
             (
-                "completions",
-                "completions: unknown command\nhelp: type weigh --help, which lists the commands",
+                "conjugate",
+                "conjugate: unknown command\nhelp: type weigh --help, which lists the commands",
             ),
             (
                 "observe",

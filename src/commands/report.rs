@@ -109,9 +109,13 @@ impl Report {
             true => Style::markdown(),
             false => terminal::table_style(self.wide),
         };
-        output::put_table(&limits::render(&summary, &style))?;
+        let put = |text: &str| match self.markdown {
+            true => output::put_document(text),
+            false => output::put_table(text),
+        };
+        put(&limits::render(&summary, &style))?;
         output::put_table_of(&table::render(&summary, style), style)?;
-        output::put_table(&limits::ladders(&summary, style))?;
+        put(&limits::ladders(&summary, style))?;
         self.conclude(&summary)
     }
 

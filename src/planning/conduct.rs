@@ -439,6 +439,7 @@ fn save(plan: &Plan, path: &Path, is_forced: bool) -> Result<(), Stop> {
     let text = plan.to_toml().map_err(|error| {
         Stop::usage(format!("--save-plan: {error}\nhelp: give whole numbers below 2^63"))
     })?;
+    let text = format!("{SCHEMA_LINE}\n{text}");
     let is_other = || {
         let there = path.is_file() && std::fs::metadata(path).is_ok_and(|own| own.len() > 0);
         there && input_file::bytes(path, TEXT_BYTES_MAX).ok().as_deref() != Some(text.as_bytes())
@@ -461,6 +462,12 @@ fn save(plan: &Plan, path: &Path, is_forced: bool) -> Result<(), Stop> {
         )
     })
 }
+
+/// First lines of a saved plan: with them editors complete keys and check values.
+const SCHEMA_LINE: &str = "\
+#:schema plan.schema.json
+# For completion in editors, write the schema to this folder: weigh man --schemas .
+";
 
 /// Largest number of trials that start without a question.
 const TRIALS_UNASKED_MAX: u64 = 10_000;

@@ -28,14 +28,15 @@ pub fn put_table(text: &str) -> Result<(), Stop> {
     put_bytes(fitting(&visible_in_colour(text)).as_bytes())
 }
 
-/// Writes a table with its notes; one that is meant to be wider than the terminal stays whole.
+/// Writes a table with its notes; one that is meant to be wider than the terminal stays whole, and
+/// one of Markdown, whose rows are lines.
 ///
 /// # Errors
 /// Those of [`put`].
 pub fn put_table_of(text: &str, style: Style) -> Result<(), Stop> {
-    match style.extent {
-        Extent::Wide => put_bytes(visible_in_colour(text).as_bytes()),
-        _ => put_table(text),
+    match style.is_markdown || style.extent == Extent::Wide {
+        true => put_bytes(visible_in_colour(text).as_bytes()),
+        false => put_table(text),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::rig::{Place, cells, figure, has};
+use crate::rig::{Ended, Place, cells, figure, has};
 
 /// The brokers that continuous integration installs; others are weighed where somebody has them.
 const IN_CI: [&str; 2] = ["mosquitto", "nats"];
@@ -117,10 +117,10 @@ impl Shop {
         Shop { place }
     }
 
-    fn weigh(&self, arguments: &[&str]) -> crate::rig::Ended {
+    fn weigh(&self, arguments: &[&str]) -> Ended {
         let mut command = self.place.command(arguments);
         command.args(["--data", "data"]).env("XDG_CACHE_HOME", self.place.folder().join("cache"));
-        crate::rig::Ended::from(command.output().expect("the program starts"))
+        Ended::from(command.output().expect("the program starts"))
     }
 
     /// What lies where packages lie, but for the lock.
@@ -228,7 +228,11 @@ fn a_start_that_fails_is_named_and_leaves_nobody() {
         ("[start]", format!("{steps}[\"sleep\", \"1000\"]\n[start]"), "was not done within 1 s"),
         ("[start]", format!("{steps}[\"no-such-step\"]\n[start]"), "needs no-such-step"),
         ("[start]", format!("{steps}[\"false\"]\n[start]"), "ended with exit status 1"),
-        ("listener {port} {address}", "listener 0 idle.sock".to_owned(), "was not ready within"),
+        (
+            "listener {port} {address}",
+            "listener 0 idle.sock".to_owned(),
+            "did not accept connections on 127.0.0.1:",
+        ),
     ] {
         let text = own(from, &to).replace("within = \"20s\"", "within = \"500ms\"");
         let shop = Shop::new("start", &text);
@@ -237,6 +241,26 @@ fn a_start_that_fails_is_named_and_leaves_nobody() {
         ended.saying(&[said]);
         shop.place.nobody_is_left();
     }
+}
+
+/// A wrapper script whose program hangs, both when it is asked for its version and when it is to
+/// serve.
+#[test]
+fn a_wrapper_script_that_hangs_leaves_no_child() {
+    let place = Place::new("wrapper");
+    let bin = place.folder().join("bin");
+    std::fs::create_dir(&bin).expect("a folder for the script");
+    let wrapper = bin.join("mosquitto");
+    std::fs::write(&wrapper, "#!/bin/sh\nsleep 300\n").expect("the script");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&wrapper, mode).expect("the script runs");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = place.command(&["compare", "mosquitto", "-q", "1", "-n", "5", "--reps", "1"]);
+    let ended = Ended::from(
+        command.env("PATH", format!("{}:{path}", bin.display())).output().expect("weigh starts"),
+    );
+    ended.with(3).saying(&["did not accept connections on 127.0.0.1:", "within 10 s"]);
+    place.nobody_is_left();
 }
 
 /// The reference broker drops what exceeds its queue and says so in its count; without a limit it

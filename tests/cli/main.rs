@@ -36,6 +36,7 @@ mod modelled;
 mod numbers;
 mod observing;
 mod outputs;
+mod packaging;
 mod packets;
 mod path;
 #[cfg(feature = "pipeline")]

@@ -1,6 +1,8 @@
 //! The house rules, as far as a program can check them. Every finding names file and line.
 
 mod citation;
+mod dependencies;
+mod documents;
 mod files;
 mod lists;
 mod modules;

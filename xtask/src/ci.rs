@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 /// Options of `cargo xtask ci`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only these steps (format, lint, test, tour, examples, servers, exports, page, cross,
-    /// fuzz); without any, all but the last two.
+    /// Only these steps (format, lint, test, tour, examples, servers, exports, page, python, cross,
+    /// fuzz, dist, oldest); without any, all but the last four.
     #[arg(value_parser = STEPS)]
     steps: Vec<String>,
 }
@@ -28,5 +28,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-const STEPS: [&str; 10] =
-    ["format", "lint", "test", "tour", "examples", "servers", "exports", "page", "cross", "fuzz"];
+const STEPS: [&str; 13] = [
+    "format", "lint", "test", "tour", "examples", "servers", "exports", "page", "python", "cross",
+    "fuzz", "dist", "oldest",
+];

@@ -48,6 +48,21 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Builds for one board, unless `given` is such a binary; returns it with its emulator.
+pub(crate) fn release(
+    root: &Path,
+    name: &str,
+    given: Option<&Path>,
+) -> anyhow::Result<(PathBuf, &'static str)> {
+    let board = BOARDS.iter().find(|board| board.name == name);
+    let board = board.with_context(|| format!("{name} is not a board"))?;
+    let binary = match given {
+        Some(binary) => binary.to_owned(),
+        None => build(root, board, false)?,
+    };
+    Ok((binary, board.emulator))
+}
+
 fn build(root: &Path, board: &Board, is_quick: bool) -> anyhow::Result<PathBuf> {
     let profile = if is_quick { "board-quick" } else { "board" };
     let under = board.triple.replace('-', "_");
@@ -93,7 +108,7 @@ fn linker_flags() -> anyhow::Result<String> {
 }
 
 /// A board has whatever C library it has: a binary that asks for one would start on few.
-fn check_static(binary: &Path) -> anyhow::Result<()> {
+pub(crate) fn check_static(binary: &Path) -> anyhow::Result<()> {
     let out = Command::new("readelf").args(["--program-headers"]).arg(binary).output();
     let out = out.context("starting readelf (binutils)")?;
     let text = String::from_utf8_lossy(&out.stdout);

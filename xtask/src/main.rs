@@ -2,10 +2,13 @@
 
 mod aa;
 mod bench;
+mod chaos;
 mod ci;
 mod cross;
 mod dataset;
+mod dist;
 mod fleet_cost;
+mod fuzz;
 mod journal;
 mod outputs;
 mod recording;
@@ -38,6 +41,12 @@ enum Chore {
     FleetCost(fleet_cost::Options),
     /// Build one static binary for Raspberry Pi boards, and try it in an emulator.
     Cross(cross::Options),
+    /// Send random signals to weigh and its targets, and check what is kept and left behind.
+    Chaos(chaos::Options),
+    /// Fuzz every target for some hours in all; a second call continues.
+    Fuzz(fuzz::Options),
+    /// Build and package what a release consists of: archive, Debian package, container image.
+    Dist(dist::Options),
     /// Write the outputs that README.md and the guide show: run it on a quiet machine.
     Outputs(outputs::Options),
     /// Record the live view in a terminal as the picture of the README.
@@ -55,6 +64,9 @@ fn main() -> ExitCode {
         Chore::Journal(options) => journal::run(&options),
         Chore::FleetCost(options) => fleet_cost::run(&root, &options),
         Chore::Cross(options) => cross::run(&root, &options),
+        Chore::Dist(options) => dist::run(&root, &options),
+        Chore::Chaos(options) => chaos::run(&root, &options),
+        Chore::Fuzz(options) => fuzz::run(&root, &options),
         Chore::Outputs(options) => outputs::run(&root, &options),
         Chore::Recording(options) => recording::run(&root, &options),
         Chore::Ci(options) => ci::run(&root, &options),

@@ -31,6 +31,7 @@ pub fn json_schema(protocols: &'static [&'static dyn Protocol]) -> String {
     }
     let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:weigh:schema:plan:1",
         "title": "weigh/plan/1",
         "description": "A plan of Weighbridge, for `weigh run`.",
         "type": "object",

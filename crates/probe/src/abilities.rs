@@ -11,6 +11,7 @@ pub const SCHEMA: &str = "weigh/abilities/1";
 /// Abilities of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("$id" = "urn:weigh:schema:abilities:1"))]
 pub struct Abilities {
     /// `weigh/abilities/1`.
     pub schema: String,

@@ -158,7 +158,25 @@ fn expectations_are_met_or_refused_before_the_body() {
     };
     let met = format!("HTTP/1.1 100 Continue\r\n\r\n{CREATED}");
     assert_eq!(answer(&(expect("/messages") + "hi")), met);
-    assert_eq!(status(&expect("/nowhere")), (404, true));
+    assert_eq!(status(&expect("/healthz")), (405, true));
+}
+
+#[test]
+fn messages_are_taken_at_any_path_until_one_is_set() {
+    let post =
+        |path: &str| format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
+    let mut any = Shard::of(&Http1, &[]);
+    for path in ["/", "/api/v1/readings?device=7", "/readings/x", "/messages"] {
+        assert_eq!(text(any.answer(post(path).as_bytes())), CREATED, "{path}");
+    }
+    assert_eq!(any.server.report().received, 4);
+    let mut set = Shard::of(&Http1, &[("path", "/in")]);
+    let answers = ["/in", "/messages", "/", "/other"].map(|path| {
+        let answer = text(set.answer(post(path).as_bytes()));
+        answer.split(' ').nth(1).map(str::to_owned)
+    });
+    assert_eq!(answers.each_ref().map(Option::as_deref), ["201", "201", "404", "404"].map(Some));
+    assert_eq!(set.server.report().received, 2);
 }
 
 /// Every combination of the settings that shape the exchange, with the server's own client.

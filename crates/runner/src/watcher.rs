@@ -48,6 +48,8 @@ pub trait Watcher: Send + Sync {
     fn tick(&self, _tick: &Tick) {}
     /// A trial has ended.
     fn trial_done(&self) {}
+    /// The journal of the run is complete; a signal may end the program from now on.
+    fn recorded(&self) {}
 }
 
 /// Makes the watcher of a run, which may suppress progress.

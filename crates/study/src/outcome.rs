@@ -18,6 +18,7 @@ pub const STUDY_SCHEMA: &str = "weigh/study/1";
 
 /// The outcome of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("$id" = "urn:weigh:schema:outcome:1"))]
 pub struct Outcome {
     /// [`STUDY_SCHEMA`].
     pub schema: String,

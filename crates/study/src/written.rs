@@ -11,6 +11,7 @@ use toml::{Spanned, Table, Value};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "A study of Weighbridge")]
+#[schemars(extend("$id" = "urn:weigh:schema:study:1"))]
 pub(crate) struct StudyFile {
     /// The study's name: that of its folder.
     #[schemars(with = "String")]

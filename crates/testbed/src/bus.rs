@@ -54,9 +54,10 @@ impl ManagedBus {
         let mut process = ManagedProcess::start(&start)?;
         let pid = process.pid();
         let mut port = None;
-        process.wait_ready(READY_WITHIN, |process| {
+        let awaited = format!("listen and log {READY_LINE:?}");
+        process.wait_ready(&awaited, READY_WITHIN, |process| {
             port = port.or_else(|| port_of(&ports, pid));
-            port.is_some() && process.log_holds("Server is ready")
+            port.is_some() && process.log_holds(READY_LINE)
         })?;
         let address = SocketAddr::new(listen.ip(), port.unwrap_or(listen.port()));
         Ok(ManagedBus { process, address })
@@ -129,6 +130,9 @@ fn port_of(folder: &Path, pid: u32) -> Option<u16> {
 
 /// Time for the server to start; it takes 0.1 s.
 const READY_WITHIN: Duration = Duration::from_secs(20);
+
+/// What the server logs once it is ready.
+const READY_LINE: &str = "Server is ready";
 
 /// Time for the server to write its store before it is killed.
 const GRACE: Duration = Duration::from_secs(5);

@@ -1,10 +1,18 @@
 //! Finds out whether a target is installed, where, and in which version.
 
-use std::io::Read;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use crate::patience;
 use crate::spawner;
 use crate::target::Target;
 
@@ -87,30 +95,61 @@ fn ask_version(program: &Path, target: &Target) -> Option<String> {
 }
 
 /// The version that a program reports on either output when it is started with these arguments: the
-/// first word behind the text `after`. `None` where it reports none within ten seconds.
+/// first word behind the text `after`. `None` where it reports none within three seconds; then it
+/// is stopped with all its children, and not asked again.
 pub fn version_of(program: &Path, arguments: &[String], after: &str) -> Option<String> {
+    if silent_programs().contains(program) {
+        return None;
+    }
+    // A file, because a child that outlives the program would keep a pipe open.
+    let mut said = File::from(memfd_create("weigh-version", MemfdFlags::CLOEXEC).ok()?);
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(said.try_clone().ok()?)
+        .stderr(said.try_clone().ok()?);
     let mut child = spawner::spawn(command).ok()?;
-    let deadline = Instant::now() + VERSION_WITHIN;
-    while matches!(child.try_wait(), Ok(None)) {
-        if Instant::now() >= deadline {
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
+    let group = Pid::from_child(&child);
+    let has_ended = wait_ended(group, VERSION_WITHIN);
+    // A wrapper script may have children. The group's number is kept until its leader is reaped.
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+    if !has_ended {
+        silent_programs().insert(program.to_owned());
+        return None;
+    }
+    said.rewind().ok()?;
+    let mut text = Vec::new();
+    said.take(SAID_BYTES).read_to_end(&mut text).ok()?;
+    word_after(&String::from_utf8_lossy(&text), after)
+}
+
+/// True once the leader of this group has ended; it is not reaped.
+fn wait_ended(group: Pid, within: Duration) -> bool {
+    let deadline = Instant::now() + within;
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    loop {
+        if !matches!(waitid(WaitId::Pid(group), options), Ok(None)) {
+            return true;
+        }
+        if Instant::now() >= deadline || patience::is_over() {
+            return false;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    let mut said = Vec::new();
-    child.stdout.take()?.take(SAID_BYTES).read_to_end(&mut said).ok()?;
-    said.push(b'\n');
-    child.stderr.take()?.take(SAID_BYTES).read_to_end(&mut said).ok()?;
-    word_after(&String::from_utf8_lossy(&said), after)
 }
 
-/// Time for a program to report its version.
-const VERSION_WITHIN: Duration = Duration::from_secs(10);
-/// What a pipe holds, so the program never waits for its reader.
+/// Programs that did not report a version in time.
+fn silent_programs() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    static SILENT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    SILENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Time for a program to report its version: `mosquitto -h` takes 10 ms.
+const VERSION_WITHIN: Duration = Duration::from_secs(3);
+/// Bytes of its output that are read.
 const SAID_BYTES: u64 = 64 << 10;
 
 fn word_after(text: &str, before: &str) -> Option<String> {

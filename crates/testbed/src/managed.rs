@@ -409,7 +409,16 @@ fn start_on(
     }
     let mut process = ManagedProcess::start(&start)?;
     let log_line = target.ready.log_line.as_deref();
-    process.wait_ready(duration(target.ready.within), |process| {
+    let address = SocketAddr::from((site.address(), port));
+    let deed = match target.ready.datagrams {
+        true => format!("receive datagrams on {address}"),
+        false => format!("accept connections on {address}"),
+    };
+    let awaited = match log_line {
+        Some(line) => format!("log {line:?} and {deed}"),
+        None => deed,
+    };
+    process.wait_ready(&awaited, duration(target.ready.within), |process| {
         let listens = match target.ready.datagrams {
             true => receives(process, port),
             false => listens(process, site, port),

@@ -107,13 +107,15 @@ pub enum ProcessError {
     },
     /// It did not become ready in time.
     #[error(
-        "{program} was not ready within {}; the end of its log:\n{log}\nhelp: {fix}",
+        "{program} did not {awaited} within {}; the end of its log:\n{log}\nhelp: {fix}",
         seconds(.within.as_secs_f64()),
         fix = READ_LOG
     )]
     NotReady {
         /// The program.
         program: String,
+        /// What was awaited, as a verb: `accept connections on 127.0.0.1:1883`.
+        awaited: String,
         /// The time it had.
         within: Duration,
         /// The last lines of its log.
@@ -222,17 +224,19 @@ impl ManagedProcess {
         self.log().is_some_and(|path| log_text(path).lines().any(|line| line.contains(text)))
     }
 
-    /// Waits until `ready` returns true, calling it every few milliseconds, or until all waiting
-    /// was ended.
+    /// Waits until `ready` returns true, or until all waiting was ended. Calls it every few
+    /// milliseconds at first and less often later, because a call may read all of `/proc`.
+    /// `awaited` says in an error what the process did not do, as a verb.
     ///
     /// # Errors
     /// [`ProcessError::EndedEarly`] or [`ProcessError::NotReady`], with the end of its log.
     pub fn wait_ready(
         &mut self,
+        awaited: &str,
         within: Duration,
         mut ready: impl FnMut(&ManagedProcess) -> bool,
     ) -> Result<(), ProcessError> {
-        let deadline = Instant::now() + within;
+        let begun = Instant::now();
         loop {
             if let Some(ended) = self.ended() {
                 return Err(self.ended_early(ended));
@@ -240,11 +244,13 @@ impl ManagedProcess {
             if ready(self) {
                 return Ok(());
             }
-            if Instant::now() >= deadline || patience::is_over() {
+            let waited = begun.elapsed();
+            if waited >= within || patience::is_over() {
                 let (program, log) = (self.program.clone(), self.log_tail(LOG_LINES));
-                return Err(ProcessError::NotReady { program, within, log });
+                let awaited = awaited.to_owned();
+                return Err(ProcessError::NotReady { program, awaited, within, log });
             }
-            std::thread::sleep(READY_PAUSE);
+            std::thread::sleep((waited / READY_SHARE).clamp(READY_PAUSE, READY_PAUSE_MAX));
         }
     }
 
@@ -299,8 +305,12 @@ const LOG_LINES: usize = 12;
 
 /// Fix for a server that does not start or ends.
 pub(crate) const READ_LOG: &str = "correct what the log above reports";
-/// Time between two checks of a child.
+/// Shortest time between two checks of a child.
 const READY_PAUSE: Duration = Duration::from_millis(2);
+/// Longest time between two checks of a child that becomes ready.
+const READY_PAUSE_MAX: Duration = Duration::from_millis(50);
+/// The pause is this part of the time that was waited.
+const READY_SHARE: u32 = 20;
 /// Grace for a child that is dropped without having been stopped.
 const DROP_GRACE: Duration = Duration::from_secs(2);
 /// Most bytes of a log that are read.
@@ -412,7 +422,7 @@ mod tests {
     #[test]
     fn an_early_end_is_told_with_the_log() {
         let mut process = shell("echo one; echo $WORD >&2; exit 7");
-        let error = process.wait_ready(Duration::from_secs(20), |_| false).unwrap_err();
+        let error = process.wait_ready("print", Duration::from_secs(20), |_| false).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("exit status 7") && text.contains("one\ngiven"), "{text}");
         let log = process.log().unwrap().to_owned();
@@ -423,7 +433,7 @@ mod tests {
     #[test]
     fn one_that_does_not_listen_is_killed_with_its_children() {
         let mut process = shell("trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000");
-        process.wait_ready(Duration::from_secs(20), |p| p.log_holds("ready")).unwrap();
+        process.wait_ready("print", Duration::from_secs(20), |p| p.log_holds("ready")).unwrap();
         let (pid, log) = (process.pid(), process.log().unwrap().to_owned());
         let ended = process.stop(Signal::TERM, Duration::from_millis(50));
         assert_eq!(ended, Ended::Signal(9));

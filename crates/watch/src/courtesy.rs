@@ -16,9 +16,13 @@ use rustix::time::{ClockId, clock_gettime};
 /// If the kernel refuses: nothing changes.
 #[expect(unsafe_code, reason = "no safe crate here sets a scheduling policy")]
 pub fn give_way() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is the calling thread; the kernel reads one sched_param, which lives here.
-    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) };
+    let priority: libc::c_int = 0;
+    // The call itself: musl's function only fails.
+    // SAFETY: 0 is the calling thread; the kernel reads a sched_param, which is one number
+    // (sched_setscheduler(2)) and lives here.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const priority)
+    };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

@@ -64,6 +64,8 @@ pub(super) struct Refusal {
 pub(super) struct Paths {
     /// Messages are stored here, beside `/messages`.
     pub(super) store: String,
+    /// True if messages are stored at every other path too: no path was set.
+    pub(super) stores_anywhere: bool,
     /// Batches of messages are stored here.
     pub(super) batch: String,
     /// The list of readings; below it those of single producers, by their index.
@@ -188,6 +190,7 @@ fn route(method: &str, target: &str, paths: &Paths) -> Result<Route, Refusal> {
         _ if place == path || place == "/messages" => Route::Allows("GET, HEAD, POST"),
         // The request without a path.
         "/" if reads => Route::Health,
+        _ if method == "POST" && paths.stores_anywhere => Route::Store,
         _ => Route::Missing,
     })
 }

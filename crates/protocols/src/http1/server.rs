@@ -20,6 +20,7 @@ use super::reply::Answer;
 use super::store::Store;
 use super::waiting::Held;
 use crate::pass_through::UNHEARD_BYTES_MAX;
+use crate::requests;
 use crate::server_counts::ServerCounts;
 
 /// Common settings of all shards of one server.
@@ -93,6 +94,7 @@ impl Rules {
         Ok(Rules {
             paths: Paths {
                 store: path("path")?,
+                stores_anywhere: settings.text("path") == requests::PATH.default,
                 batch: path("batch_path")?,
                 readings: path("poll_path")?,
             },

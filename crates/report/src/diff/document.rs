@@ -12,6 +12,7 @@ pub const DIFF_SCHEMA: &str = "weigh/diff/1";
 
 /// Two runs, compared.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(extend("$id" = "urn:weigh:schema:diff:1"))]
 pub struct Diff {
     /// [`DIFF_SCHEMA`].
     pub schema: &'static str,

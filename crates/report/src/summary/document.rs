@@ -23,6 +23,7 @@ pub const SUMMARY_SCHEMA: &str = "weigh/summary/1";
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("$id" = "urn:weigh:schema:summary:1"))]
 pub struct Summary {
     /// [`SUMMARY_SCHEMA`].
     pub schema: String,

@@ -20,7 +20,7 @@ use crate::probes::{PROBES, alignment_load, external_meter};
 use crate::run::baseline::{Baselines, Bench, Kind};
 use crate::run::experiment::{Experiment, Finished, Place};
 use crate::run::history::{RunHistory, not_recorded};
-use crate::run::live_file::LiveFile;
+use crate::run::live_file::{self, LiveFile};
 use crate::run::resumption::Begun;
 use crate::run::run_record::RunRecord;
 use crate::run::session::Session;
@@ -142,6 +142,7 @@ impl Experiment<'_> {
             if matches!(self.place, Place::Below(_)) {
                 self.watcher.say(&format!("{} is done: nothing is left to do", folder.id()));
             }
+            live_file::clear(folder.path());
             let summary = folder.write_results(&events).map_err(not_recorded)?;
             let finished = finished(folder, summary);
             let record = RunRecord::new(journal, &events);
@@ -249,6 +250,7 @@ impl Experiment<'_> {
         let mut unwritten =
             chronicle.note(Event::RunFinished { outcome: outcome.to_owned() }).err();
         let events = chronicle.events()?;
+        self.watcher.recorded();
         let summary = match interrupts.reporting(|| folder.write_results(&events)) {
             Ok(summary) => summary,
             Err(error) => {

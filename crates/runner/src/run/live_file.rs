@@ -99,12 +99,26 @@ impl Watcher for LiveFile {
         });
         self.shown.trial_done();
     }
+
+    /// Removes the file: a program that a signal ends has no other occasion.
+    fn recorded(&self) {
+        if let Ok(mut ring) = self.ring.lock() {
+            *ring = None;
+        }
+        let _ = std::fs::remove_file(&self.path);
+        self.shown.recorded();
+    }
 }
 
 impl Drop for LiveFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Removes the live file that a killed process left in the folder of a run.
+pub fn clear(folder: &Path) {
+    let _ = std::fs::remove_file(folder.join(LIVE));
 }
 
 impl Ring {
@@ -195,6 +209,19 @@ mod tests {
 
     fn seconds(folder: &Path) -> Vec<Second> {
         Second::newest_last(&std::fs::read(folder.join(LIVE)).unwrap())
+    }
+
+    /// A signal may end the program while it writes the report.
+    #[test]
+    fn the_file_ends_when_the_journal_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let live = LiveFile::begin(folder.path(), Box::new(Silent));
+        live.trial(standing());
+        live.recorded();
+        assert!(!folder.path().join(LIVE).exists());
+        live.tick(&tick(1, false));
+        live.trial_done();
+        assert!(!folder.path().join(LIVE).exists());
     }
 
     #[test]

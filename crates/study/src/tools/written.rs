@@ -37,6 +37,7 @@ pub enum Prints {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "The tools of a study of Weighbridge")]
+#[schemars(extend("$id" = "urn:weigh:schema:tools:1"))]
 pub(crate) struct ToolsFile {
     /// The programs.
     #[serde(default)]

@@ -36,7 +36,9 @@ pub(super) fn turn_off(interface: &str) -> io::Result<()> {
         request.ifr_ifru.ifru_data = (&raw mut value).cast();
         // SAFETY: the kernel reads the ifreq and, through its pointer, a command and its value,
         // both of which live until it returns.
-        let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &mut request) };
+        let result = unsafe {
+            libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &mut request)
+        };
         if result < 0 {
             let error = io::Error::last_os_error();
             if error.raw_os_error() != Some(libc::EOPNOTSUPP) {

@@ -24,11 +24,14 @@ pub enum Rank {
 pub fn before_others(rank: Rank) -> io::Result<()> {
     // Ordinary threads are woken up to 50 us late on purpose (prctl(2), PR_SET_TIMERSLACK).
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
-    let parameters = libc::sched_param { sched_priority: rank.priority() };
     // Children, such as targets, must not inherit it.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: 0 is the calling thread; the kernel reads one sched_param, which lives here.
-    let result = unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+    let priority = rank.priority();
+    // The call itself: musl's function only fails.
+    // SAFETY: 0 is the calling thread; the kernel reads a sched_param, which is one number
+    // (sched_setscheduler(2)) and lives here.
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

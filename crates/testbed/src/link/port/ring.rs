@@ -190,7 +190,7 @@ fn bind(socket: &OwnedFd, interface: &str) -> io::Result<()> {
     // SAFETY: SIOCGIFINDEX reads and writes one ifreq, which lives until it returns, and leaves
     // the index in the union.
     let index = unsafe {
-        if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFINDEX, &mut request) < 0 {
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFINDEX as libc::Ioctl, &mut request) < 0 {
             return Err(io::Error::last_os_error());
         }
         request.ifr_ifru.ifru_ifindex
