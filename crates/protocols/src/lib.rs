@@ -6,11 +6,11 @@ use weigh_model::protocol::Invalid;
 #[cfg(feature = "library")]
 pub mod adapter;
 pub mod fields;
-#[cfg(feature = "library")]
 pub mod grpc;
 pub mod http1;
-#[cfg(feature = "library")]
 pub mod http2;
+mod http2_core;
+mod implementation;
 pub mod mqtt;
 mod name_pattern;
 pub mod pass_through;
@@ -24,15 +24,8 @@ pub use requests::basic_authorization;
 pub use weigh_model::nearest::nearest;
 
 /// Every protocol there is, in the order they are listed to a user.
-pub static PROTOCOLS: &[&dyn Protocol] = &[
-    &mqtt::Mqtt,
-    &http1::Http1,
-    &tcp::Tcp,
-    #[cfg(feature = "library")]
-    &http2::Http2,
-    #[cfg(feature = "library")]
-    &grpc::Grpc,
-];
+pub static PROTOCOLS: &[&dyn Protocol] =
+    &[&mqtt::Mqtt, &http1::Http1, &tcp::Tcp, &http2::Http2, &grpc::Grpc];
 
 /// The protocol of this name or alias, in any case.
 ///
