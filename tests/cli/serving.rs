@@ -60,9 +60,7 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         ("mqtt", "mqtt", "TERM"),
         ("http", "http", "INT"),
         ("tcp", "tcp", "TERM"),
-        #[cfg(feature = "library")]
         ("http2", "h2c", "TERM"),
-        #[cfg(feature = "library")]
         ("grpc", "grpc", "INT"),
     ] {
         // Its stdin is /dev/null, as in the background of a script: it must not end by that.

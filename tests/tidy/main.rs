@@ -162,8 +162,8 @@ fn every_protocol_is_complete_and_knows_no_other() {
     findings.check();
 }
 
-/// Folders beside the protocols that are none: the adapter hosts libraries, and `http2_core` is what
-/// `http2` and the protocols inside HTTP/2 share.
+/// Folders beside the protocols that are none: the adapter hosts libraries, and `http2_core` is
+/// what `http2` and the protocols inside HTTP/2 share.
 const SHARED: [&str; 2] = ["adapter", "http2_core"];
 
 #[test]

@@ -10,7 +10,7 @@ use super::codec::{
     self, APPEND, APPEND_BATCH, Messages, PREFIX_BYTES, SERVICE, Value, code, read_fields,
 };
 use crate::fields;
-use crate::http2_core::caller::{Exchange, Prefix};
+use crate::http2_core::exchange::{Exchange, Prefix};
 use crate::http2_core::fields::{AnswerFields, AnswerHead};
 use crate::http2_core::request::{RequestPath, RequestTemplate};
 

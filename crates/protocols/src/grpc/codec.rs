@@ -247,7 +247,11 @@ mod tests {
             let (mut messages, mut found, mut from) = (Messages::default(), Vec::new(), 0);
             for end in ends {
                 let piece = &stream[from..end];
-                messages.take(piece, 50, |message| { found.push(message.to_vec()); Ok(()) }).unwrap();
+                let taken = messages.take(piece, 50, |message| {
+                    found.push(message.to_vec());
+                    Ok(())
+                });
+                prop_assert_eq!(taken, Ok(()));
                 from = end;
             }
             prop_assert_eq!(found, bodies);

@@ -5,7 +5,7 @@ use weigh_model::protocol::Invalid;
 use weigh_model::trial::Trial;
 
 use super::codec;
-use crate::http2_core::caller::{Exchange, Prefix};
+use crate::http2_core::exchange::{Exchange, Prefix};
 use crate::http2_core::fields::AnswerHead;
 use crate::http2_core::request::RequestTemplate;
 use crate::requests;

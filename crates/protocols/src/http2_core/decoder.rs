@@ -40,8 +40,8 @@ impl Decoder {
         Decoder { table: Table::new(), name: Vec::new(), value: Vec::new() }
     }
 
-    /// Passes the fields of a whole block to `each`. Fields beyond [`LIST_BYTES_MAX`] are not passed
-    /// on; then the result is false.
+    /// Passes the fields of a whole block to `each`. Fields beyond [`LIST_BYTES_MAX`] are left out;
+    /// then the result is false.
     ///
     /// # Errors
     /// If the block is not valid.

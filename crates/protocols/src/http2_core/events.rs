@@ -45,7 +45,7 @@ pub(crate) enum Event<'i> {
     Window {
         /// The stream; 0 for all of them together.
         stream: u32,
-        /// By so many bytes; 0 is an error.
+        /// Number of bytes; 0 is an error.
         by: u32,
     },
     /// Parameters of the peer.

@@ -31,7 +31,8 @@ struct Waiting<T> {
     end: Option<T>,
 }
 
-/// The receiving side of a connection or a stream: updates are sent when half of the window is used.
+/// The receiving side of a connection or a stream: updates are sent when half of the window is
+/// used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Inflow {
     /// Bytes since the last update.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  caller (client)      serving (server)      what the engine drives
+//!     ├──── exchange       │                  what a protocol adds to a client
 //!     │    └─ request      │    └─ answer     blocks made once, and copied
 //!     ├──── fields ────────┤                  requests, answers, trailers: what is malformed
 //!     ├──── events ────────┤                  bytes in, one event a frame
@@ -14,6 +15,7 @@ pub(crate) mod caller;
 pub(crate) mod decoder;
 pub(crate) mod encoder;
 pub(crate) mod events;
+pub(crate) mod exchange;
 pub(crate) mod fields;
 pub(crate) mod flow;
 pub(crate) mod frame;

@@ -1,5 +1,5 @@
-//! The tables of HPACK: the static one (RFC 7541, appendix A), and the dynamic one of a direction of
-//! a connection (section 2.3.2).
+//! The tables of HPACK: the static one (RFC 7541, appendix A), and the dynamic one of a direction
+//! of a connection (section 2.3.2).
 
 use std::collections::VecDeque;
 
