@@ -369,6 +369,19 @@ fn a_client_follows_the_servers_limits() {
     assert_eq!(frames(&client.sent()), [(RST_STREAM, 0, 5, vec![0, 0, 0, 8])]);
 }
 
+/// Bodies that a reset stream has not sent are not counted as written.
+#[test]
+fn what_a_reset_stream_did_not_send_is_not_counted() {
+    let mut client = client(&[0, 4, 0, 0, 0, 2]);
+    client.send(0, b"body");
+    client.feed(&frame(RST_STREAM, 0, 1, &[0, 0, 0, 7])).unwrap();
+    client.feed(&frame(PING, 0, 0, &[0; 8])).unwrap();
+    client.send(1, b"x");
+    client.sent();
+    let counts = client.connection.metered().unwrap().counts().unwrap();
+    assert_eq!(counts.sent.messages.payload, 2 + 1);
+}
+
 #[test]
 fn interim_answers_padding_and_trailers_are_no_answers() {
     let mut client = client(&[]);

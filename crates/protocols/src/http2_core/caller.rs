@@ -180,7 +180,7 @@ impl<X: Exchange> Caller<X> {
                 let code = STREAM_ERROR + code.min(0xf) as u16;
                 match self.streams.remove(stream) {
                     Some(call) => {
-                        self.outflow.forget(stream);
+                        self.forget(stream);
                         call.refuse(code, emit);
                     }
                     None if self.is_idle(stream) => return Err(idle("RST_STREAM")),
@@ -290,8 +290,7 @@ impl<X: Exchange> Caller<X> {
         }
         if self.owed > 0 && self.outflow.is_waiting(stream) {
             // Section 8.1: the server answered without waiting for the whole request.
-            self.outflow.forget(stream);
-            self.owed = self.owed.min(self.outflow.waiting_bytes());
+            self.forget(stream);
             put_reset(out, stream, ErrorCode::Cancel);
         }
         match self.exchange.end(&call.answer, 1 + call.more.len()).map_err(Stop::Fault)? {
@@ -334,7 +333,7 @@ impl<X: Exchange> Caller<X> {
             .for_each(|stream, _| unanswered.extend(Some(stream).filter(|own| *own > last)));
         for stream in &unanswered {
             self.streams.remove(*stream);
-            self.outflow.forget(*stream);
+            self.forget(*stream);
         }
         if !unanswered.is_empty() {
             let mut why = format!("GOAWAY with {}", code_name(code));
@@ -343,6 +342,12 @@ impl<X: Exchange> Caller<X> {
             }
             self.failure.get_or_insert(why);
         }
+    }
+
+    /// Drops what waits of a stream: its bodies will not be written.
+    fn forget(&mut self, stream: u32) {
+        self.outflow.forget(stream);
+        self.owed = self.owed.min(self.outflow.waiting_bytes());
     }
 
     fn pump(&mut self, out: &mut Vec<u8>) {
