@@ -20,12 +20,11 @@ mod fleet;
 mod fleet_unbuilt;
 mod gates;
 mod guide;
+mod http2;
 mod isolation;
 mod judging;
 mod lateness;
 mod launching;
-#[cfg(feature = "library")]
-mod library;
 mod limit;
 mod live;
 mod loads;

@@ -131,10 +131,9 @@ fn every_message_may_have_a_topic_of_its_own() {
     }
 }
 
-#[cfg(feature = "library")]
 #[test]
-fn libraries_say_the_fields_too() {
-    let place = Place::new("requests-library");
+fn http2_and_grpc_send_the_fields_too() {
+    let place = Place::new("requests-http2");
     for protocol in ["http2", "grpc"] {
         let server = Server::start(&place, &[protocol]);
         let fields = ["-H", "X-Site: 7", "-H", "Authorization: Bearer open-sesame", "--json"];

@@ -61,9 +61,7 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         ("http", "http", "INT"),
         ("tcp", "tcp", "TERM"),
         ("coap", "coap", "TERM"),
-        #[cfg(feature = "library")]
         ("http2", "h2c", "TERM"),
-        #[cfg(feature = "library")]
         ("grpc", "grpc", "INT"),
     ] {
         // Its stdin is /dev/null, as in the background of a script: it must not end by that.

@@ -20,7 +20,6 @@ fn every_protocol() -> Vec<Setup> {
         Setup::new("http1", &[("keep_alive", "false")], Pattern::Request, MESSAGES),
         Setup::new("http1", &[("pipeline", "16")], Pattern::Request, MESSAGES),
     ];
-    #[cfg(feature = "library")]
     setups.extend([
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
@@ -94,9 +93,7 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
         Setup::new("tcp", &[], Pattern::Request, MESSAGES),
         Setup::new("http1", &[], Pattern::Request, MESSAGES),
         Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, MESSAGES),
-        #[cfg(feature = "library")]
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
-        #[cfg(feature = "library")]
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
     ];
     for setup in setups {

@@ -56,9 +56,7 @@ const WAYS: &[Way] = &[
     way("mqtt", &[("qos", "1")], Pattern::Transfer, true, false),
     way("mqtt", &[("qos", "2")], Pattern::Transfer, true, false),
     way("mqtt", &[("qos", "2"), ("version", "5")], Pattern::Transfer, true, true),
-    #[cfg(feature = "library")]
     way("http2", &[("streams", "8")], Pattern::Publish, true, false),
-    #[cfg(feature = "library")]
     way("grpc", &[], Pattern::Request, true, false),
 ];
 

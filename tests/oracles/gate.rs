@@ -59,13 +59,8 @@ fn pattern_of(protocol: &str) -> Pattern {
 /// What the gate itself may add on sockets, milliseconds.
 pub const GATE_OPENS_MS: f64 = 3.0;
 
-const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
-    ("tcp", &[]),
-    ("http1", &[]),
-    ("mqtt", &[("qos", "1")]),
-    #[cfg(feature = "library")]
-    ("http2", &[]),
-];
+const PROTOCOLS: &[(&str, &[(&str, &str)])] =
+    &[("tcp", &[]), ("http1", &[]), ("mqtt", &[("qos", "1")]), ("http2", &[])];
 
 #[test]
 fn the_open_loop_sees_the_gate_on_virtual_time() {

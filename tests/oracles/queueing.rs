@@ -180,13 +180,18 @@ fn a_queue_through_every_protocol() {
     }
 }
 
-/// By the library door the same, at 0.8 with half as many messages as through the connections.
-#[cfg(feature = "library")]
+/// In streams of HTTP/2 the same, and by the libraries, at 0.8 with half as many messages.
 #[test]
-fn a_queue_through_libraries() {
+fn a_queue_in_streams() {
+    let hosted: &[(&str, &str)] = &[("implementation", "hosted")];
+    let ways = [&[][..], hosted];
+    let ways = if cfg!(feature = "library") { &ways[..] } else { &ways[..1] };
     for (rho, many) in [(0.5, 12_000), (0.8, 30_000)] {
-        for (protocol, seed) in [("http2", 24), ("grpc", 25)] {
-            let setup = Setup::new(protocol, &[], Pattern::Request, many).connections(4);
+        for (protocol, seed, given) in [("http2", 24), ("grpc", 25)]
+            .into_iter()
+            .flat_map(|(protocol, seed)| ways.iter().map(move |given| (protocol, seed, *given)))
+        {
+            let setup = Setup::new(protocol, given, Pattern::Request, many).connections(4);
             weigh(setup, Service::Constant, rho, seed);
         }
     }
@@ -208,9 +213,7 @@ fn every_message_is_true_on_sockets() {
     let ways = [
         ("tcp", Service::Constant),
         ("tcp", Service::Exponential),
-        #[cfg(feature = "library")]
         ("http2", Service::Constant),
-        #[cfg(feature = "library")]
         ("grpc", Service::Constant),
     ];
     for (protocol, service) in ways {

@@ -63,9 +63,7 @@ fn the_ledger_is_that_of_a_trial_without_tls() {
             ("tcp", Pattern::Request),
             ("http1", Pattern::Request),
             ("mqtt", Pattern::Deliver),
-            #[cfg(feature = "library")]
             ("http2", Pattern::Request),
-            #[cfg(feature = "library")]
             ("grpc", Pattern::Request),
         ] {
             let given: &[_] = if protocol == "mqtt" { &[("qos", "1")] } else { &[] };

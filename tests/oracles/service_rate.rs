@@ -38,10 +38,8 @@ fn ways() -> Vec<Setup> {
         // One connection has one request under way: many connections make the queue.
         way("http1", &[], Pattern::Request).connections(300),
     ];
-    if cfg!(feature = "library") {
-        ways.push(way("http2", &[], Pattern::Request).connections(100));
-        ways.push(way("grpc", &[], Pattern::Request).connections(100));
-    }
+    ways.push(way("http2", &[], Pattern::Request).connections(100));
+    ways.push(way("grpc", &[], Pattern::Request).connections(100));
     ways
 }
 

@@ -31,13 +31,9 @@ const WAYS: &[Way] = &[
     ("mqtt", &[("qos", "2")], Pattern::Deliver),
     ("mqtt", &[("qos", "1"), ("version", "5"), ("topic_alias", "true")], Pattern::Deliver),
     ("mqtt", &[("qos", "2"), ("version", "5")], Pattern::Deliver),
-    #[cfg(feature = "library")]
     ("http2", &[("streams", "5")], Pattern::Request),
-    #[cfg(feature = "library")]
     ("http2", &[], Pattern::Session),
-    #[cfg(feature = "library")]
     ("grpc", &[], Pattern::Request),
-    #[cfg(feature = "library")]
     ("grpc", &[("call", "stream")], Pattern::Session),
 ];
 

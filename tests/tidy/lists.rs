@@ -120,6 +120,11 @@ pub const ABSENT: &[(&str, &[&str], &str)] = &[
         "a protocol gets time as an argument, so that trials can run on virtual time",
     ),
     (
+        "crates/protocols/src/http2_core",
+        &["hyper", "tonic", "h2::", "bytes::", "futures_util"],
+        "the built-in HTTP/2 needs no library",
+    ),
+    (
         "crates/protocols/src/adapter",
         &["std::net", "std::fs", "std::thread", "tokio", "rustix", "Instant", "SystemTime"],
         "a library gets bytes when the engine has them, on whatever time the engine runs",

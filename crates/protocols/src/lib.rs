@@ -7,11 +7,11 @@ use weigh_model::protocol::Invalid;
 pub mod adapter;
 pub mod coap;
 pub mod fields;
-#[cfg(feature = "library")]
 pub mod grpc;
 pub mod http1;
-#[cfg(feature = "library")]
 pub mod http2;
+mod http2_core;
+mod implementation;
 pub mod mqtt;
 mod name_pattern;
 pub mod pass_through;
@@ -30,9 +30,7 @@ pub static PROTOCOLS: &[&dyn Protocol] = &[
     &http1::Http1,
     &tcp::Tcp,
     &coap::Coap,
-    #[cfg(feature = "library")]
     &http2::Http2,
-    #[cfg(feature = "library")]
     &grpc::Grpc,
 ];
 

@@ -4,7 +4,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use weigh_model::Endpoint;
-#[cfg(feature = "library")]
 use weigh_model::Trial;
 use weigh_model::protocol::{Setting, SettingKind};
 
@@ -27,7 +26,6 @@ pub(crate) const PATH: Setting = Setting {
 
 /// Requests in flight on a connection of HTTP/2: the window of the load where it names one, so that
 /// protocols under one load have the same, else the setting `streams`.
-#[cfg(feature = "library")]
 pub(crate) fn streams(trial: &Trial) -> u32 {
     let setting = trial.settings.integer("streams").max(1) as u32;
     trial.load.window.map_or(setting, |window| window.max(setting))

@@ -1,6 +1,5 @@
 //! Statuses of an answer that confirm a message (RFC 9110, section 15).
 
-#[cfg(feature = "library")]
 use weigh_model::connection::STREAM_ERROR;
 use weigh_model::protocol::{ErrorWords, Invalid, Setting, SettingKind};
 
@@ -74,7 +73,6 @@ pub(crate) fn error(code: u16) -> ErrorWords {
 }
 
 /// A stream that the server reset ([`STREAM_ERROR`]).
-#[cfg(feature = "library")]
 pub(crate) fn stream_error(code: u16) -> Option<ErrorWords> {
     let own = code.checked_sub(STREAM_ERROR).filter(|own| *own < 0x80 - STREAM_ERROR)?;
     let name = format!("a reset of the stream (HTTP/2 error {own:#x})");

@@ -14,7 +14,7 @@ use weigh_model::mark::{MARK_BYTES, Mark};
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::server::{ConnectionId, Server};
 use weigh_model::trial::Settings;
-use weigh_protocols::{http1::Http1, tcp::Tcp};
+use weigh_protocols::{grpc::Grpc, http1::Http1, http2::Http2, tcp::Tcp};
 
 const ROUNDS: u32 = 1_000_000;
 
@@ -95,14 +95,13 @@ fn host(what: &str, protocol: &dyn Protocol, url: &str) {
     assert_eq!(server.report().received, u64::from(ROUNDS));
 }
 
-/// A message there and its answer back by a library at both ends, 64 in flight, in memory: what the
-/// door and the library cost, without a kernel.
-#[cfg(feature = "library")]
-fn both_ends(what: &str, protocol: &dyn Protocol, url: &str) {
-    let trial = trial(protocol, Pattern::Request, Topology::FanIn, url, &[]).unwrap();
+/// A message there and its answer back in streams of one connection, 64 in flight, in memory: what
+/// both ends cost without a kernel.
+fn both_ends(what: &str, protocol: &dyn Protocol, url: &str, given: &[(&str, &str)]) {
+    let trial = trial(protocol, Pattern::Request, Topology::FanIn, url, given).unwrap();
     let dial = protocol.dial(&trial).unwrap();
     let mut client = rig::Client::new((dial.make)(Seat { index: 0, role: Role::Producer }));
-    let mut shard = rig::Shard::of(protocol, &[]);
+    let mut shard = rig::Shard::of(protocol, given);
     shard.accept(0);
     rig::exchange(&mut client, &mut shard, 0, &[]);
     let bodies = bodies();
@@ -152,11 +151,12 @@ fn pace() {
     client("tcp", &Tcp, "tcp://127.0.0.1:7000", &[acknowledged], 64);
     host("http1", &Http1, http);
     host("tcp", &Tcp, "tcp://127.0.0.1:7000");
-    #[cfg(feature = "library")]
-    {
-        use weigh_protocols::{grpc::Grpc, http2::Http2};
-        both_ends("http2", &Http2, "h2c://127.0.0.1:8080");
-        both_ends("grpc", &Grpc, "grpc://127.0.0.1:8080");
+    both_ends("http2", &Http2, "h2c://127.0.0.1:8080", &[]);
+    both_ends("grpc", &Grpc, "grpc://127.0.0.1:8080", &[]);
+    if cfg!(feature = "library") {
+        let hosted = [("implementation", "hosted")];
+        both_ends("http2, hosted", &Http2, "h2c://127.0.0.1:8080", &hosted);
+        both_ends("grpc, hosted", &Grpc, "grpc://127.0.0.1:8080", &hosted);
     }
     let bodies = bodies();
     let since = Instant::now();

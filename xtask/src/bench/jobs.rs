@@ -23,8 +23,15 @@ pub(crate) enum Work {
     },
     /// Frames of 64 bytes, one in flight on each of this many connections, echoed.
     Tcp(u32),
-    /// Unary calls of gRPC with 64 bytes, so many in flight over 8 connections.
-    Grpc(u32),
+    /// Requests of 64 bytes in streams of HTTP/2.
+    Streams {
+        /// Unary calls of gRPC, in place of POST.
+        is_grpc: bool,
+        /// How many connections.
+        connections: u32,
+        /// Requests in flight on each.
+        each: u32,
+    },
     /// Memory per idle MQTT connection, with this many of them.
     Idle(u32),
     /// How exactly due times are kept at this many messages per second.
@@ -100,8 +107,16 @@ pub(crate) const JOBS: &[Job] = &[
     job(
         "grpc-64",
         "unary calls of 64 bytes, 8 x 8 in flight, reference store",
-        Work::Grpc(64),
+        streams(true, 8, 8),
         GRPC,
+    ),
+    job("grpc-16x4", "the same, 16 x 4 in flight", streams(true, 16, 4), GRPC),
+    job("grpc-1x64", "the same, 1 x 64 in flight", streams(true, 1, 64), GRPC),
+    job(
+        "http2-64",
+        "HTTP/2 POST of 64 bytes, 1 x 64 in flight, reference server",
+        streams(false, 1, 64),
+        HTTP2,
     ),
     recording("recording-http", "what recording costs: POST, 64 connections, sink", http(64, true)),
     recording("recording-mqtt-0", "what recording costs: QoS 0 blast, sink", mqtt(0, 1, true)),
@@ -156,7 +171,8 @@ const QOS_1: &[Bar] = &[
 const QOS_2: &[Bar] = QOS_1;
 const PING_PONG: &[Bar] = &[bar("floor", 0.95), bar("sockperf", 0.95), bar("netperf", 0.95)];
 const FLOOR: &[Bar] = &[bar("floor", 0.95)];
-const GRPC: &[Bar] = &[bar("ghz", 2.0), bar("k6", 5.0)];
+const GRPC: &[Bar] = &[bar("h2load", 1.1), bar("ghz", 7.0), bar("k6", 5.0)];
+const HTTP2: &[Bar] = &[bar("h2load", 1.1)];
 /// "Under 5 % against not recording": 1 / 1.05.
 const RECORDED: &[Bar] =
     &[bar(UNRECORDED, 0.952), Bar { own: KEEPING, other: "weigh", at_least: 0.952 }];
@@ -177,6 +193,10 @@ const fn http(connections: u32, is_sink: bool) -> Work {
     Work::Http { connections, is_sink }
 }
 
+const fn streams(is_grpc: bool, connections: u32, each: u32) -> Work {
+    Work::Streams { is_grpc, connections, each }
+}
+
 const fn mqtt(qos: u8, window: u32, is_sink: bool) -> Work {
     Work::Mqtt { qos, window, is_sink }
 }
@@ -190,7 +210,8 @@ impl Work {
             Work::Mqtt { is_sink: true, .. } => Some(Kind::Sink("mqtt")),
             Work::Mqtt { is_sink: false, .. } => Some(Kind::Mosquitto),
             Work::Tcp(_) => Some(Kind::Echo),
-            Work::Grpc(_) => Some(Kind::Grpc),
+            Work::Streams { is_grpc: true, .. } => Some(Kind::Reference("grpc")),
+            Work::Streams { is_grpc: false, .. } => Some(Kind::Reference("http2")),
             Work::Idle(_) | Work::Pacing(_) => None,
         }
     }

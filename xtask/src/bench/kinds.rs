@@ -29,6 +29,6 @@ pub(crate) enum Kind {
     Sockperf,
     /// The server of netperf.
     Netperf,
-    /// Our reference gRPC server.
-    Grpc,
+    /// Our reference server for this protocol.
+    Reference(&'static str),
 }

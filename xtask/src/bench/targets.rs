@@ -62,8 +62,8 @@ impl Target {
                 let text = format!("-D -L 127.0.0.1 -p {port}");
                 (found("netserver")?, words(&text), Counter::None)
             }
-            Kind::Grpc => {
-                let text = format!("serve grpc --listen 127.0.0.1:{port}");
+            Kind::Reference(protocol) => {
+                let text = format!("serve {protocol} --listen 127.0.0.1:{port}");
                 (places.weigh.clone(), words(&text), Counter::None)
             }
             Kind::Echo => {

@@ -49,7 +49,12 @@ impl Places {
             Work::Http { connections, .. } => self.http_peers(port, connections, seconds)?,
             Work::Mqtt { .. } => self.mqtt_peers(job.work, port, seconds)?,
             Work::Tcp(connections) => tcp_peers(port, connections, seconds),
-            Work::Grpc(calls) => self.grpc_peers(port, calls, seconds)?,
+            Work::Streams { is_grpc: true, connections, each } => {
+                self.grpc_peers(port, (connections, each), seconds)?
+            }
+            Work::Streams { is_grpc: false, connections, each } => {
+                self.http2_peers(port, (connections, each), seconds)?
+            }
             Work::Idle(_) | Work::Pacing(_) => Vec::new(),
         };
         entries.extend(peers.into_iter().map(|tool| Entry { tool, is_own: false }));
@@ -76,10 +81,10 @@ impl Places {
             Work::Tcp(connections) => format!(
                 "tcp://127.0.0.1:{port} -c {connections} -d {seconds}s -s 64B --set tcp.echo=true"
             ),
-            Work::Grpc(calls) => {
-                let window = calls / GRPC_CONNECTIONS;
+            Work::Streams { is_grpc, connections, each } => {
+                let (scheme, path) = if is_grpc { ("grpc", "") } else { ("h2c", "/messages") };
                 format!(
-                    "grpc://127.0.0.1:{port} -c {GRPC_CONNECTIONS} --window {window} \
+                    "{scheme}://127.0.0.1:{port}{path} -c {connections} --window {each} \
                      -d {seconds}s -s 64B"
                 )
             }
@@ -128,7 +133,7 @@ impl Places {
                 let arguments = format!("ping {port} {FRAME_BYTES} {connections} {seconds}");
                 vec![self.floor("floor", "floor_tcp", &arguments)]
             }
-            Work::Grpc(_) | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
+            Work::Streams { .. } | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
         }
     }
 
@@ -243,7 +248,12 @@ impl Places {
     }
 
     /// h2load sends prepared frames and knows nothing of gRPC: it counts answers with status 200.
-    fn grpc_peers(&self, port: u16, calls: u32, seconds: u32) -> anyhow::Result<Vec<Tool>> {
+    fn grpc_peers(
+        &self,
+        port: u16,
+        (connections, each): (u32, u32),
+        seconds: u32,
+    ) -> anyhow::Result<Vec<Tool>> {
         let address = format!("127.0.0.1:{port}");
         let protos = self.root.join("crates/protocols/proto").display().to_string();
         let body = "x".repeat(BODY_BYTES as usize);
@@ -253,12 +263,12 @@ impl Places {
         fs::write(&file, message)?;
         let file = file.display();
         let script = self.root.join("benches/k6-grpc.js").display().to_string();
-        let each = calls / GRPC_CONNECTIONS;
+        let calls = connections * each;
         Ok(vec![
             tool(
                 "h2load",
                 &format!(
-                    "h2load -t1 -c{GRPC_CONNECTIONS} -m{each} -D{seconds} -d {file} \
+                    "h2load -t1 -c{connections} -m{each} -D{seconds} -d {file} \
                      -H content-type:application/grpc -H te:trailers \
                      http://{address}/weigh.store.v1.Store/Append"
                 ),
@@ -268,7 +278,7 @@ impl Places {
                 "ghz",
                 &format!(
                     "ghz --insecure --proto {protos}/store.proto --call \
-                     weigh.store.v1.Store.Append -c {calls} --connections {GRPC_CONNECTIONS} \
+                     weigh.store.v1.Store.Append -c {calls} --connections {connections} \
                      -z {seconds}s -d {{\"reading\":\"{READING_BASE64}\"}} {address}"
                 ),
                 words::ghz,
@@ -283,6 +293,22 @@ impl Places {
                 words::k6_grpc,
             ),
         ])
+    }
+
+    fn http2_peers(
+        &self,
+        port: u16,
+        (connections, each): (u32, u32),
+        seconds: u32,
+    ) -> anyhow::Result<Vec<Tool>> {
+        let file = self.scratch.join("body64");
+        fs::write(&file, "x".repeat(BODY_BYTES as usize))?;
+        let command = format!(
+            "h2load -t1 -c{connections} -m{each} -D{seconds} -d {} \
+             -H content-type:application/json http://127.0.0.1:{port}/messages",
+            file.display()
+        );
+        Ok(vec![tool("h2load", &command, words::h2load)])
     }
 
     /// True if the program of the tool is there.
@@ -373,8 +399,6 @@ fn messages_each(qos: u8, window: u32, is_sink: bool, pace: Pace) -> u32 {
     }
 }
 
-/// Connections of the gRPC job.
-const GRPC_CONNECTIONS: u32 = 8;
 /// 64 times the letter x, as JSON writes bytes of protobuf.
 const READING_BASE64: &str =
     "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eA==";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_model::trial::Settings;
 
 use super::chance::Chance;
@@ -204,21 +204,32 @@ impl CoapServer {
             if request.payload.len() > body_bytes_max {
                 return Reply::of(code::TOO_LARGE);
             }
-            self.keep(list, request.payload, now, out);
+            self.keep(request.kind, list, request.payload, now, out);
             return Reply::of(code::CHANGED);
         };
         let incoming = &mut self.peer(from).incoming;
         match Incoming::take(incoming, list, block, request.payload, body_bytes_max) {
             Taken::More => answered(code::CONTINUE),
             Taken::Whole(body) => {
-                self.keep(list, &body, now, out);
+                self.keep(request.kind, list, &body, now, out);
                 answered(code::CHANGED)
             }
             Taken::Refused(code) => answered(code),
         }
     }
 
-    fn keep(&mut self, list: u32, body: &[u8], now: Nanos, out: &mut dyn Outboxes) {
+    fn keep(
+        &mut self,
+        kind: Kind,
+        list: u32,
+        body: &[u8],
+        now: Nanos,
+        out: &mut dyn Outboxes,
+    ) {
+        // What is not confirmed need not be stored.
+        if kind == Kind::Confirmable {
+            out.store(Record::Message { name: &list.to_le_bytes(), body });
+        }
         self.census.note(body);
         let newest = self.newest.entry(list).or_default();
         newest.clear();

@@ -1,11 +1,7 @@
-//! gRPC by the library tonic over hyper, at both ends: the service of `proto/store.proto`, one call
-//! for every message.
+//! gRPC over HTTP/2: the service of `proto/store.proto`, one call for every message.
 
 use std::sync::Arc;
 
-use crate::adapter::client::Library;
-use crate::adapter::http2;
-use crate::adapter::server::LibraryServer;
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{
     Dial, ErrorWords, Guarantee, Host, Invalid, Protocol, Scheme, Setting, SettingKind, Transport,
@@ -13,11 +9,17 @@ use weigh_model::protocol::{
 use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
 
-use crate::{fields, statuses};
+use crate::http2_core::caller;
+use crate::http2_core::serving::Serving;
+use crate::{fields, implementation, statuses};
 
 mod client;
 pub mod codec;
+#[cfg(feature = "library")]
+mod hosted;
 pub mod messages;
+#[cfg(feature = "library")]
+mod prost_messages;
 mod server;
 
 pub use codec::{COUNT, SERVICE};
@@ -55,27 +57,35 @@ impl Protocol for Grpc {
         Guarantee::AtLeastOnce
     }
 
-    fn library(&self, _settings: &Settings) -> Option<&'static str> {
-        Some("tonic 0.14, hyper 1.12")
+    fn library(&self, settings: &Settings) -> Option<&'static str> {
+        #[cfg(feature = "library")]
+        if implementation::is_hosted(settings) {
+            return Some(hosted::LIBRARY);
+        }
+        let _ = settings;
+        None
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
-        let plan = Arc::new(client::Plan::new(trial)?);
-        let library = Library {
-            recognise: http2::recognise,
-            connect: Box::new(move |stream, tasks| {
-                Box::pin(client::connect(stream, tasks, Arc::clone(&plan)))
-            }),
-        };
-        Ok(library.dial(trial.load.pattern))
+        #[cfg(feature = "library")]
+        if implementation::is_hosted(&trial.settings) {
+            return hosted::dial(trial);
+        }
+        implementation::check("grpc", &trial.settings)?;
+        Ok(caller::dial(client::Calls::new(trial)?, trial.load.pattern))
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
+        #[cfg(feature = "library")]
+        if implementation::is_hosted(settings) {
+            return Ok(hosted::host(settings));
+        }
+        implementation::check("grpc", settings)?;
         let rules = Arc::new(server::Rules::new(settings));
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |_shard| {
-                Box::new(LibraryServer::new(server::StoreService::new(Arc::clone(&rules))))
+                Box::new(Serving::new(server::Store::new(Arc::clone(&rules))))
             }),
         })
     }
@@ -108,6 +118,7 @@ const OWN: &[Setting] = &[
         default: "4194304",
         doc: "Largest message the reference server takes; 4 MiB is what gRPC libraries take.",
     },
+    implementation::IMPLEMENTATION,
 ];
 
 /// The keys of gRPC, and those of TLS.

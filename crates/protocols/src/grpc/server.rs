@@ -1,30 +1,20 @@
 //! The reference server: the store of `proto/store.proto` in memory.
 
-use std::convert::Infallible;
-use std::future::{Ready, ready};
-use std::sync::{Arc, Mutex};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::adapter::http2;
-use crate::adapter::server::{Kept, Service};
-use crate::adapter::stream::{Stream, lock};
-use crate::adapter::tasks::{Soon, Tasks};
-use bytes::Bytes;
-use http::{Request, Response};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use tonic::body::Body;
-use tonic::server::{ClientStreamingService, Grpc, UnaryService};
-use tonic::{Status, Streaming};
-use tonic_prost::ProstCodec;
-use weigh_model::connection::Fault;
 use weigh_model::server::ServerReport;
 use weigh_model::trial::Settings;
 
 use super::codec::{
-    APPEND, APPEND_BATCH, AppendBatchReply, AppendReply, AppendRequest, COUNT, CountReply,
-    CountRequest, READ, READ_DEFAULT, ReadReply, ReadRequest, SERVICE,
+    self, APPEND, APPEND_BATCH, COUNT, Messages, PREFIX_BYTES, READ, READ_DEFAULT, SERVICE, Value,
+    code, prefix, put_bytes_head, put_number, read_fields,
 };
 use super::messages::Shelf;
+use crate::http2_core::answer::{Answer, Fields, KnownFields};
+use crate::http2_core::fields::RequestHead;
+use crate::http2_core::serving::Service;
+use crate::http2_core::stored::Stored;
 use crate::server_counts::ServerCounts;
 
 /// State shared by all shards of one server.
@@ -34,143 +24,234 @@ pub(super) struct Rules {
 }
 
 /// One shard.
-pub(super) struct StoreService {
-    store: Store,
+pub(super) struct Store {
+    rules: Arc<Rules>,
+    census: ServerCounts,
+    stored: Stored,
 }
 
-/// The store, as one shard's calls see it.
-#[derive(Clone)]
-struct Store {
-    rules: Arc<Rules>,
-    /// Its connections are polled by one thread, so that no call ever waits for it.
-    census: Arc<Mutex<ServerCounts>>,
-    kept: Kept,
+/// A call whose messages are not complete.
+#[derive(Default)]
+pub(super) struct Call {
+    method: Method,
+    messages: Messages,
+    /// Messages so far.
+    count: u64,
+    /// Answer to a `Read` or a `Count`.
+    reply: Vec<u8>,
+    /// The path of an unknown method.
+    path: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Method {
+    #[default]
+    Unknown,
+    Append,
+    AppendBatch,
+    Read,
+    Count,
+}
+
+/// A status other than OK, with its message.
+struct Status {
+    code: u16,
+    message: Cow<'static, str>,
 }
 
 impl Rules {
+    /// Reads them.
     pub(super) fn new(settings: &Settings) -> Rules {
         Rules {
             message_bytes_max: settings.integer("message_bytes_max") as usize,
             shelf: Mutex::new(Shelf::new(settings.integer("store") as usize)),
         }
     }
-}
 
-impl StoreService {
-    pub(super) fn new(rules: Arc<Rules>) -> StoreService {
-        StoreService { store: Store { rules, census: Arc::default(), kept: Kept::default() } }
-    }
-}
-
-impl Service for StoreService {
-    fn serve(&mut self, stream: Stream, tasks: &Tasks) -> Soon<Result<(), Fault>> {
-        lock(&self.store.census).note_connection();
-        let store = self.store.clone();
-        http2::serve(stream, tasks, service_fn(move |request| answer(request, store.clone())))
-    }
-
-    fn kept(&self) -> &Kept {
-        &self.store.kept
-    }
-
-    fn report(&self) -> ServerReport {
-        lock(&self.store.census).report()
-    }
-}
-
-/// Finds the method of a call by its path, and makes it.
-async fn answer(request: Request<Incoming>, store: Store) -> Result<Response<Body>, Infallible> {
-    let bytes_max = store.rules.message_bytes_max;
-    Ok(match request.uri().path() {
-        APPEND => {
-            let mut grpc = Grpc::new(ProstCodec::<AppendReply, AppendRequest>::default())
-                .max_decoding_message_size(bytes_max);
-            grpc.unary(Append(store), request).await
-        }
-        APPEND_BATCH => {
-            let mut grpc = Grpc::new(ProstCodec::<AppendBatchReply, AppendRequest>::default())
-                .max_decoding_message_size(bytes_max);
-            grpc.client_streaming(AppendBatch(store), request).await
-        }
-        READ => {
-            let mut grpc = Grpc::new(ProstCodec::<ReadReply, ReadRequest>::default())
-                .max_decoding_message_size(bytes_max);
-            grpc.unary(Read(store), request).await
-        }
-        COUNT => {
-            let mut grpc = Grpc::new(ProstCodec::<CountReply, CountRequest>::default())
-                .max_decoding_message_size(bytes_max);
-            grpc.unary(Count(store), request).await
-        }
-        other => {
-            let reason = format!("there is no {other} here; the service is {SERVICE}");
-            Status::unimplemented(reason).into_http()
-        }
-    })
-}
-
-struct Append(Store);
-struct AppendBatch(Store);
-struct Read(Store);
-struct Count(Store);
-
-impl UnaryService<AppendRequest> for Append {
-    type Response = AppendReply;
-    type Future = Ready<Result<tonic::Response<AppendReply>, Status>>;
-
-    fn call(&mut self, request: tonic::Request<AppendRequest>) -> Self::Future {
-        self.0.append(request.into_inner().reading);
-        ready(Ok(tonic::Response::new(AppendReply {})))
-    }
-}
-
-impl ClientStreamingService<AppendRequest> for AppendBatch {
-    type Response = AppendBatchReply;
-    type Future = Soon<Result<tonic::Response<AppendBatchReply>, Status>>;
-
-    fn call(&mut self, request: tonic::Request<Streaming<AppendRequest>>) -> Self::Future {
-        let (store, mut readings) = (self.0.clone(), request.into_inner());
-        Box::pin(async move {
-            let mut appended = 0;
-            while let Some(message) = readings.message().await? {
-                store.append(message.reading);
-                appended += 1;
-            }
-            Ok(tonic::Response::new(AppendBatchReply { appended }))
-        })
-    }
-}
-
-impl UnaryService<ReadRequest> for Read {
-    type Response = ReadReply;
-    type Future = Ready<Result<tonic::Response<ReadReply>, Status>>;
-
-    fn call(&mut self, request: tonic::Request<ReadRequest>) -> Self::Future {
-        let ReadRequest { since, limit, sensor } = request.into_inner();
-        if !sensor.is_empty() {
-            let reason = "the reference server looks into no reading: leave sensor out";
-            return ready(Err(Status::invalid_argument(reason)));
-        }
-        let limit = if limit == 0 { READ_DEFAULT } else { limit as usize };
-        let (readings, next) = lock(&self.0.rules.shelf).read(since, limit, |_| true);
-        ready(Ok(tonic::Response::new(ReadReply { readings, next })))
-    }
-}
-
-impl UnaryService<CountRequest> for Count {
-    type Response = CountReply;
-    type Future = Ready<Result<tonic::Response<CountReply>, Status>>;
-
-    fn call(&mut self, _request: tonic::Request<CountRequest>) -> Self::Future {
-        let count = lock(&self.0.rules.shelf).count();
-        ready(Ok(tonic::Response::new(CountReply { count })))
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Store {
-    fn append(&self, reading: Bytes) {
-        lock(&self.census).note(&reading);
-        self.kept.put(&reading);
-        lock(&self.rules.shelf).put(&reading);
+    /// A shard that has counted nothing.
+    pub(super) fn new(rules: Arc<Rules>) -> Store {
+        Store { rules, census: ServerCounts::default(), stored: Stored::default() }
+    }
+
+    /// Takes the messages of a call that are complete with `data`.
+    fn take(&mut self, call: &mut Call, data: &[u8]) -> Result<(), Status> {
+        let Call { method, messages, count, reply, .. } = call;
+        let Store { rules, census, stored } = self;
+        let mut wrong = "";
+        let taken = messages.take(data, rules.message_bytes_max, |message| {
+            *count += 1;
+            if *count > 1 && *method != Method::AppendBatch {
+                wrong = "a call of this method has one message";
+                return Err(code::INTERNAL);
+            }
+            let done = match method {
+                Method::Append | Method::AppendBatch => codec::reading(message).map(|reading| {
+                    census.note(reading);
+                    stored.put(reading);
+                    rules.shelf().put(reading);
+                    Ok(())
+                }),
+                Method::Read => page(rules, message, reply),
+                Method::Count => read_fields(message, |_, _| {}).then(|| {
+                    put_number(reply, 1, rules.shelf().count());
+                    Ok(())
+                }),
+                Method::Unknown => Some(Ok(())),
+            };
+            match done {
+                Some(Ok(())) => Ok(()),
+                Some(Err(why)) => {
+                    wrong = why;
+                    Err(code::INVALID_ARGUMENT)
+                }
+                None => {
+                    wrong = "a message cannot be decoded";
+                    Err(code::INTERNAL)
+                }
+            }
+        });
+        taken.map_err(|code| match code {
+            code::OUT_OF_RANGE => Status::new(code, "a message is larger than allowed"),
+            code::UNIMPLEMENTED => Status::new(code, "compressed messages are not supported"),
+            code => {
+                Status::new(code, if wrong.is_empty() { "a message is invalid" } else { wrong })
+            }
+        })
+    }
+
+    fn finish(&mut self, call: &mut Call, data: &[u8]) -> Result<Answer, Status> {
+        if call.method == Method::Unknown {
+            let path = call.path.escape_ascii();
+            let message = format!("there is no {path} here; the service is {SERVICE}");
+            return Err(Status { code: code::UNIMPLEMENTED, message: message.into() });
+        }
+        self.take(call, data)?;
+        let is_whole = call.messages.is_empty();
+        if !is_whole || (call.count == 0 && call.method != Method::AppendBatch) {
+            return Err(Status::new(code::INTERNAL, "the call ended before its message"));
+        }
+        let body = match call.method {
+            Method::AppendBatch => {
+                put_number(&mut call.reply, 1, call.count);
+                framed(&call.reply)
+            }
+            Method::Read | Method::Count => framed(&call.reply),
+            Method::Append | Method::Unknown => Cow::Borrowed(&EMPTY_MESSAGE[..]),
+        };
+        Ok(Answer { head: Fields::Known(HEAD), body, trailers: Some(Fields::Known(OK)) })
     }
 }
+
+/// Reads a `ReadRequest` and appends its `ReadReply`; `None` if it is not valid.
+fn page(rules: &Rules, message: &[u8], reply: &mut Vec<u8>) -> Option<Result<(), &'static str>> {
+    let (mut since, mut limit, mut has_sensor) = (0, 0, false);
+    let is_valid = read_fields(message, |number, value| match (number, value) {
+        (1, Value::Number(number)) => since = number,
+        (2, Value::Number(number)) => limit = number as u32 as usize,
+        (3, Value::Bytes(sensor)) => has_sensor = !sensor.is_empty(),
+        _ => {}
+    });
+    if !is_valid {
+        return None;
+    }
+    if has_sensor {
+        return Some(Err("the reference server looks into no reading: leave sensor out"));
+    }
+    let limit = if limit == 0 { READ_DEFAULT } else { limit };
+    let (readings, next) = rules.shelf().read(since, limit, |_| true);
+    for reading in readings {
+        put_bytes_head(reply, 1, reading.len());
+        reply.extend_from_slice(&reading);
+    }
+    put_number(reply, 2, next);
+    Some(Ok(()))
+}
+
+impl Service for Store {
+    type Call = Call;
+
+    const KNOWN: KnownFields =
+        &[&[(":status", "200"), ("content-type", "application/grpc")], &[("grpc-status", "0")]];
+
+    fn accepted(&mut self) {
+        self.census.note_connection();
+    }
+
+    fn begin(&mut self, head: &RequestHead) -> Call {
+        let mut call = Call::default();
+        call.method = match &head.path[..] {
+            path if path == APPEND.as_bytes() => Method::Append,
+            path if path == APPEND_BATCH.as_bytes() => Method::AppendBatch,
+            path if path == READ.as_bytes() => Method::Read,
+            path if path == COUNT.as_bytes() => Method::Count,
+            path => {
+                call.path = path[..path.len().min(PATH_BYTES_MAX)].to_vec();
+                Method::Unknown
+            }
+        };
+        call
+    }
+
+    fn more(&mut self, call: &mut Call, data: &[u8]) -> Option<Answer> {
+        if call.method == Method::Unknown {
+            return None;
+        }
+        self.take(call, data).err().map(Status::answer)
+    }
+
+    fn end(&mut self, mut call: Call, data: &[u8]) -> Answer {
+        self.finish(&mut call, data).unwrap_or_else(Status::answer)
+    }
+
+    fn stored(&mut self) -> &mut Stored {
+        &mut self.stored
+    }
+
+    fn report(&self) -> ServerReport {
+        self.census.report()
+    }
+}
+
+impl Status {
+    fn new(code: u16, message: &'static str) -> Status {
+        Status { code, message: message.into() }
+    }
+
+    /// Trailers alone ("Responses"); messages are percent-encoded.
+    fn answer(self) -> Answer {
+        let mut message = String::new();
+        for byte in self.message.bytes() {
+            match byte {
+                b'%' | ..=0x1f | 0x7f.. => message.push_str(&format!("%{byte:02X}")),
+                _ => message.push(char::from(byte)),
+            }
+        }
+        Answer::bare(Fields::Other(vec![
+            (":status", "200".to_owned()),
+            ("content-type", "application/grpc".to_owned()),
+            ("grpc-status", self.code.to_string()),
+            ("grpc-message", message),
+        ]))
+    }
+}
+
+/// A message with its prefix.
+fn framed(message: &[u8]) -> Cow<'static, [u8]> {
+    Cow::Owned([&prefix(message.len())[..], message].concat())
+}
+
+/// Places of the usual fields.
+const HEAD: usize = 0;
+const OK: usize = 1;
+
+/// An `AppendReply` with its prefix.
+const EMPTY_MESSAGE: [u8; PREFIX_BYTES] = [0; PREFIX_BYTES];
+
+/// Bytes of an unknown path that the answer repeats.
+const PATH_BYTES_MAX: usize = 200;

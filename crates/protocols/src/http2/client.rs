@@ -1,66 +1,83 @@
-//! The client's end: a request for every call, done when the whole answer is there.
+//! The client's end: a request for every message, done when the whole answer is there.
 
-use std::sync::Arc;
+use weigh_model::connection::Fault;
+use weigh_model::protocol::Invalid;
+use weigh_model::trial::Trial;
 
-use crate::adapter::client::{Answer, Client, Connected};
-use crate::adapter::http2::{self, Requests};
-use crate::adapter::stream::Stream;
-use crate::adapter::tasks::{Soon, Tasks};
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use super::codec;
+use crate::http2_core::exchange::{Exchange, Prefix};
+use crate::http2_core::fields::AnswerHead;
+use crate::http2_core::request::RequestTemplate;
+use crate::requests;
+use crate::statuses::Statuses;
 
-use super::codec::Template;
-
-/// A connection that takes requests.
-struct Caller {
-    requests: Requests<Full<Bytes>>,
-    template: Arc<Template>,
+/// The requests of a trial.
+pub(super) struct Requests {
+    template: RequestTemplate,
+    carries: bool,
+    is_head: bool,
+    statuses: Statuses,
     streams: u32,
 }
 
-/// Opens a connection that keeps at most `streams` requests in flight.
-pub(super) async fn connect(
-    stream: Stream,
-    tasks: Tasks,
-    template: Arc<Template>,
-    streams: u32,
-) -> Connected {
-    let requests = http2::connect(stream, tasks).await?;
-    Ok(Box::new(Caller { requests, template, streams }))
-}
-
-impl Client for Caller {
-    fn room(&self) -> u32 {
-        self.requests.room(self.streams)
-    }
-
-    fn is_open(&self) -> bool {
-        self.requests.is_open()
-    }
-
-    fn granted(&self) -> Option<(&'static str, u64)> {
-        self.requests.announced()
-    }
-
-    fn call(&mut self, body: &[u8]) -> Soon<Answer> {
-        let template = Arc::clone(&self.template);
-        let answering = self.requests.send(template.with(body));
-        Box::pin(async move {
-            let answer = match answering.await {
-                Ok(answer) => answer,
-                Err(error) => return http2::unanswered(&error),
-            };
-            let status = answer.status();
-            let mut content = answer.into_body();
-            while let Some(frame) = content.frame().await {
-                if let Err(error) = frame {
-                    return http2::unanswered(&error);
-                }
-            }
-            match status.as_u16() {
-                code if template.confirms(code) => Answer::Done,
-                code => Answer::Refused(code),
-            }
+impl Requests {
+    /// Reads and checks those of a trial.
+    ///
+    /// # Errors
+    /// What HTTP/2 does not allow, and its key.
+    pub(super) fn new(trial: &Trial) -> Result<Requests, Invalid> {
+        let settings = &trial.settings;
+        Ok(Requests {
+            template: codec::template(trial)?,
+            carries: codec::carries(settings),
+            is_head: settings.text("method") == "HEAD",
+            statuses: Statuses::read(settings.text("status"), "http2.status")?,
+            streams: requests::streams(trial),
         })
+    }
+}
+
+impl Exchange for Requests {
+    type Fields = ();
+    /// The status.
+    type Answer = u16;
+
+    fn template(&self, _is_together: bool) -> &RequestTemplate {
+        &self.template
+    }
+
+    fn streams(&self) -> u32 {
+        self.streams
+    }
+
+    fn gathers(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn prefix(&self, _body_bytes: usize) -> Option<Prefix> {
+        self.carries.then(Prefix::default)
+    }
+
+    fn is_bodiless(&self) -> bool {
+        self.is_head
+    }
+
+    #[inline]
+    fn head(&self, answer: &mut u16, head: &AnswerHead<()>) -> Result<(), Fault> {
+        *answer = head.status;
+        Ok(())
+    }
+
+    fn data(&self, _answer: &mut u16, data: &[u8]) -> usize {
+        data.len()
+    }
+
+    #[inline]
+    fn trailers(&self, _answer: &mut u16, _fields: &()) {}
+
+    #[inline]
+    fn end(&self, status: &u16, _messages: usize) -> Result<Result<(), u16>, Fault> {
+        Ok(if self.statuses.hold(*status) { Ok(()) } else { Err(*status) })
     }
 }

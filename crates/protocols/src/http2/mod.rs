@@ -1,11 +1,7 @@
-//! HTTP/2 (RFC 9113) by the library hyper, at both ends: requests as in HTTP/1.1, many at once as
-//! streams of one connection.
+//! HTTP/2 (RFC 9113): requests as in HTTP/1.1, many at once as streams of one connection.
 
 use std::sync::Arc;
 
-use crate::adapter::client::Library;
-use crate::adapter::http2;
-use crate::adapter::server::LibraryServer;
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{
     Dial, ErrorWords, Guarantee, Host, Invalid, Protocol, Scheme, Setting, SettingKind, Transport,
@@ -13,10 +9,14 @@ use weigh_model::protocol::{
 use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
 
-use crate::{fields, requests, statuses};
+use crate::http2_core::caller;
+use crate::http2_core::serving::Serving;
+use crate::{fields, implementation, requests, statuses};
 
 mod client;
 mod codec;
+#[cfg(feature = "library")]
+mod hosted;
 mod server;
 
 /// The protocol `http2`.
@@ -59,28 +59,35 @@ impl Protocol for Http2 {
         codec::carries(settings)
     }
 
-    fn library(&self, _settings: &Settings) -> Option<&'static str> {
-        Some("hyper 1.12")
+    fn library(&self, settings: &Settings) -> Option<&'static str> {
+        #[cfg(feature = "library")]
+        if implementation::is_hosted(settings) {
+            return Some(hosted::LIBRARY);
+        }
+        let _ = settings;
+        None
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
-        let template = Arc::new(codec::Template::new(trial)?);
-        let streams = requests::streams(trial);
-        let library = Library {
-            recognise: http2::recognise,
-            connect: Box::new(move |stream, tasks| {
-                Box::pin(client::connect(stream, tasks, Arc::clone(&template), streams))
-            }),
-        };
-        Ok(library.dial(trial.load.pattern))
+        #[cfg(feature = "library")]
+        if implementation::is_hosted(&trial.settings) {
+            return hosted::dial(trial);
+        }
+        implementation::check("http2", &trial.settings)?;
+        Ok(caller::dial(client::Requests::new(trial)?, trial.load.pattern))
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
+        #[cfg(feature = "library")]
+        if implementation::is_hosted(settings) {
+            return hosted::host(settings);
+        }
+        implementation::check("http2", settings)?;
         let rules = Arc::new(server::Rules::new(settings)?);
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |_shard| {
-                Box::new(LibraryServer::new(server::Http2Service::new(Arc::clone(&rules))))
+                Box::new(Serving::new(server::Intake::new(Arc::clone(&rules))))
             }),
         })
     }
@@ -110,6 +117,7 @@ const OWN: &[Setting] = &[
         default: "16777216",
         doc: "Largest body the reference server takes; beyond it answers 413.",
     },
+    implementation::IMPLEMENTATION,
 ];
 
 /// The keys of HTTP/2, and those of TLS.

@@ -1,107 +1,157 @@
 //! The reference server: takes bodies in and counts them.
 
-use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::borrow::Cow;
+use std::sync::Arc;
 
-use crate::adapter::http2;
-use crate::adapter::server::{Kept, Service};
-use crate::adapter::stream::Stream;
-use crate::adapter::tasks::{Soon, Tasks};
-use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use weigh_model::connection::Fault;
+use weigh_model::pieces::BodyReader;
 use weigh_model::protocol::Invalid;
 use weigh_model::server::ServerReport;
 use weigh_model::trial::Settings;
 
 use super::codec;
+use crate::http2_core::answer::{Answer, Fields, KnownFields};
+use crate::http2_core::fields::RequestHead;
+use crate::http2_core::serving::Service;
+use crate::http2_core::stored::Stored;
 use crate::server_counts::ServerCounts;
 
 /// Common settings of all shards of one server.
 pub(super) struct Rules {
     /// Path that stores messages.
     path: String,
-    body_bytes_max: usize,
+    body_bytes_max: u64,
 }
 
 /// One shard.
-pub(super) struct Http2Service {
+pub(super) struct Intake {
     rules: Arc<Rules>,
-    /// One thread polls its connections, so that no request ever waits for it.
-    census: Arc<Mutex<ServerCounts>>,
-    kept: Kept,
+    census: ServerCounts,
+    stored: Stored,
+}
+
+/// A request whose body is not complete.
+#[derive(Default)]
+pub(super) struct Call {
+    route: Route,
+    /// Bytes of the body so far.
+    bytes: u64,
+    /// Reads a body that comes in pieces.
+    reader: Option<Box<BodyReader>>,
+    /// The pieces, if the server stores.
+    pieces: Vec<u8>,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Route {
+    #[default]
+    Missing,
+    Store,
+    /// Another method than POST on the path that stores.
+    NotPost,
+    Health,
+    HealthHead,
 }
 
 impl Rules {
+    /// Reads and checks them.
+    ///
+    /// # Errors
+    /// A path that is none.
     pub(super) fn new(settings: &Settings) -> Result<Rules, Invalid> {
         let path = codec::stored_at(settings.text("path"))?;
-        let body_bytes_max = settings.integer("body_bytes_max");
-        Ok(Rules { path, body_bytes_max: usize::try_from(body_bytes_max).unwrap_or(usize::MAX) })
+        Ok(Rules { path, body_bytes_max: settings.integer("body_bytes_max") })
     }
 }
 
-impl Http2Service {
-    pub(super) fn new(rules: Arc<Rules>) -> Http2Service {
-        Http2Service { rules, census: Arc::default(), kept: Kept::default() }
+impl Intake {
+    /// A shard that has counted nothing.
+    pub(super) fn new(rules: Arc<Rules>) -> Intake {
+        Intake { rules, census: ServerCounts::default(), stored: Stored::default() }
     }
 }
 
-impl Service for Http2Service {
-    fn serve(&mut self, stream: Stream, tasks: &Tasks) -> Soon<Result<(), Fault>> {
-        counting(&self.census, ServerCounts::note_connection);
-        let (rules, census) = (Arc::clone(&self.rules), Arc::clone(&self.census));
-        let kept = self.kept.clone();
-        let service = service_fn(move |request| {
-            answer(request, Arc::clone(&rules), Arc::clone(&census), kept.clone())
-        });
-        http2::serve(stream, tasks, service)
+impl Service for Intake {
+    type Call = Call;
+
+    const KNOWN: KnownFields = &[&[(":status", "201")]];
+
+    fn accepted(&mut self) {
+        self.census.note_connection();
     }
 
-    fn kept(&self) -> &Kept {
-        &self.kept
+    fn begin(&mut self, head: &RequestHead) -> Call {
+        let path = head.path.split(|byte| *byte == b'?').next().unwrap_or_default();
+        let is_stored = path == self.rules.path.as_bytes();
+        let route = match (&head.method[..], path) {
+            (b"POST", _) if is_stored => Route::Store,
+            _ if is_stored => Route::NotPost,
+            (b"GET", b"/healthz" | b"/") => Route::Health,
+            (b"HEAD", b"/healthz" | b"/") => Route::HealthHead,
+            _ => Route::Missing,
+        };
+        Call { route, ..Call::default() }
+    }
+
+    fn more(&mut self, call: &mut Call, data: &[u8]) -> Option<Answer> {
+        if call.route != Route::Store {
+            return None;
+        }
+        call.bytes += data.len() as u64;
+        call.reader.get_or_insert_default().take(data);
+        if self.stored.is_on() {
+            call.pieces.extend_from_slice(data);
+        }
+        (call.bytes > self.rules.body_bytes_max).then(too_long)
+    }
+
+    fn end(&mut self, mut call: Call, data: &[u8]) -> Answer {
+        match call.route {
+            Route::Store => {
+                if call.bytes + data.len() as u64 > self.rules.body_bytes_max {
+                    return too_long();
+                }
+                match &mut call.reader {
+                    Some(reader) => {
+                        reader.take(data);
+                        self.census.note_reading(reader.finish());
+                        call.pieces.extend_from_slice(if self.stored.is_on() { data } else { &[] });
+                        self.stored.put(&call.pieces);
+                    }
+                    None => {
+                        self.census.note(data);
+                        self.stored.put(data);
+                    }
+                }
+                Answer::bare(Fields::Known(0))
+            }
+            Route::NotPost => text(405, "use POST to send messages\n"),
+            Route::Health => text(200, "ok\n"),
+            Route::HealthHead => Answer { body: Cow::Borrowed(b""), ..text(200, "ok\n") },
+            Route::Missing => text(404, "not found\n"),
+        }
+    }
+
+    fn stored(&mut self) -> &mut Stored {
+        &mut self.stored
     }
 
     fn report(&self) -> ServerReport {
-        counting(&self.census, |census| census.report())
+        self.census.report()
     }
 }
 
-async fn answer(
-    request: Request<Incoming>,
-    rules: Arc<Rules>,
-    census: Arc<Mutex<ServerCounts>>,
-    kept: Kept,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (status, text) = match (request.uri().path(), request.method()) {
-        (path, &Method::POST) if path == rules.path => {
-            match Limited::new(request.into_body(), rules.body_bytes_max).collect().await {
-                Ok(body) => {
-                    let body = body.to_bytes();
-                    counting(&census, |census| census.note(&body));
-                    kept.put(&body);
-                    (StatusCode::CREATED, "")
-                }
-                Err(error) if error.is::<LengthLimitError>() => {
-                    (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n")
-                }
-                // The client reset its stream: nobody hears the answer.
-                Err(_) => (StatusCode::BAD_REQUEST, "the body is incomplete\n"),
-            }
-        }
-        (path, _) if path == rules.path => {
-            (StatusCode::METHOD_NOT_ALLOWED, "use POST to send messages\n")
-        }
-        ("/healthz" | "/", &Method::GET | &Method::HEAD) => (StatusCode::OK, "ok\n"),
-        _ => (StatusCode::NOT_FOUND, "not found\n"),
-    };
-    let mut response = Response::new(Full::from(text));
-    *response.status_mut() = status;
-    Ok(response)
+fn too_long() -> Answer {
+    text(413, "the body is too long\n")
 }
 
-fn counting<T>(census: &Mutex<ServerCounts>, count: impl FnOnce(&mut ServerCounts) -> T) -> T {
-    count(&mut census.lock().unwrap_or_else(PoisonError::into_inner))
+/// An answer in plain text. There is no date: the server does not read the time of day (RFC 9110,
+/// section 6.6.1).
+fn text(status: u16, body: &'static str) -> Answer {
+    let head = vec![
+        (":status", status.to_string()),
+        ("content-type", "text/plain".to_owned()),
+        ("content-length", body.len().to_string()),
+    ];
+    Answer { head: Fields::Other(head), body: Cow::Borrowed(body.as_bytes()), trailers: None }
 }

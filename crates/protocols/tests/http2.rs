@@ -1,6 +1,5 @@
-//! Protocols for which libraries speak: what is on the wire, to the byte, and what every answer
-//! means.
-#![cfg(feature = "library")]
+//! `http2` and `grpc` by both implementations: what is on the wire, to the byte, and what every
+//! answer means.
 
 mod rig;
 
@@ -13,8 +12,22 @@ use weigh_model::{Nanos, Protocol};
 use weigh_protocols::grpc::Grpc;
 use weigh_protocols::http2::Http2;
 
-const BOTH: [(&dyn Protocol, &str); 2] =
-    [(&Http2, "h2c://127.0.0.1:8080"), (&Grpc, "grpc://127.0.0.1:8080")];
+const HTTP2: &str = "h2c://127.0.0.1:8080";
+const GRPC: &str = "grpc://127.0.0.1:8080";
+
+/// A protocol, its URL, and the setting that chooses an implementation.
+type Way = (&'static dyn Protocol, &'static str, &'static [(&'static str, &'static str)]);
+
+const WAYS: &[Way] = &[
+    (&Http2, HTTP2, &[]),
+    (&Grpc, GRPC, &[]),
+    #[cfg(feature = "library")]
+    (&Http2, HTTP2, HOSTED),
+    #[cfg(feature = "library")]
+    (&Grpc, GRPC, HOSTED),
+];
+#[cfg(feature = "library")]
+const HOSTED: &[(&str, &str)] = &[("implementation", "hosted")];
 
 /// A frame as RFC 9113, section 4.1, has it.
 #[derive(Debug, PartialEq)]
@@ -74,8 +87,8 @@ fn pair(protocol: &dyn Protocol, url: &str, given: &[(&str, &str)]) -> (Client, 
 
 #[test]
 fn many_calls_in_flight_are_answered_and_counted() {
-    for (protocol, url) in BOTH {
-        let (mut client, mut shard) = pair(protocol, url, &[]);
+    for (protocol, url, given) in WAYS {
+        let (mut client, mut shard) = pair(*protocol, url, given);
         assert_eq!(client.connection.room(), 100, "the default of `streams`");
         for sequence in 0..100 {
             client.send(sequence, &body(sequence.into()));
@@ -92,54 +105,89 @@ fn many_calls_in_flight_are_answered_and_counted() {
 }
 
 /// RFC 7541: after the first request what does not change is one byte each by the dynamic table.
-/// Paths and lengths are not indexed by this encoder: their Huffman codes (appendix B) take 48 bits
-/// for `/messages` and 12 for `64`.
 #[test]
 fn a_second_request_of_http2_is_as_large_as_hpack_says() {
-    let (mut client, mut shard) = pair(&Http2, "h2c://127.0.0.1:8080", &[]);
+    let (mut client, mut shard) = pair(&Http2, HTTP2, &[]);
     client.send(0, &body(0));
     exchange(&mut client, &mut shard, 0, &[]);
     client.send(1, &body(1));
     let sent = client.sent();
     let all = frames(&sent);
     let [head, data] = &all[..] else { panic!("{all:?}") };
-    let path = 1 + 1 + 48 / 8;
-    let length = 2 + 1 + 2;
-    // Method, scheme, authority and content type.
-    assert_eq!((head.kind, head.payload.len()), (HEADERS, 4 + path + length));
+    // Method, scheme, authority, path, content type and length.
+    assert_eq!((head.kind, head.payload.len()), (HEADERS, 6));
     assert_eq!((data.kind, data.flags, data.payload.len()), (DATA, END_STREAM, 64));
     assert_eq!(head.stream, 3, "the second stream of a client (RFC 9113, section 5.1.1)");
     shard.feed(0, &sent).unwrap();
     let answer = shard.staged(0);
     let all = frames(&answer);
     let head = all.iter().find(|frame| frame.kind == HEADERS).unwrap();
-    assert_eq!((head.flags & END_STREAM, head.stream), (END_STREAM, 3));
+    assert_eq!((head.flags & END_STREAM, head.stream, head.payload.len()), (END_STREAM, 3, 1));
     client.feed(&answer).unwrap();
+    // Another length is written out: an index of four bits, which takes two bytes, and the digits.
+    client.send(2, &[&b"x"[..], &body(2)].concat());
+    assert_eq!(frames(&client.sent())[0].payload.len(), 5 + 2 + 1 + 2);
+}
+
+/// Paths and lengths are not indexed by the library: their Huffman codes (appendix B) take 48 bits
+/// for `/messages`, 12 for `64`, and 160 for `/weigh.store.v1.Store/Append`.
+#[cfg(feature = "library")]
+#[test]
+fn second_requests_of_the_library_are_larger() {
+    for (protocol, url, length) in [
+        (&Http2 as &dyn Protocol, HTTP2, 4 + (1 + 1 + 48 / 8) + (2 + 1 + 2)),
+        (&Grpc, GRPC, 5 + 1 + 1 + 160 / 8),
+    ] {
+        let (mut client, mut shard) = pair(protocol, url, HOSTED);
+        client.send(0, &body(0));
+        exchange(&mut client, &mut shard, 0, &[]);
+        client.send(1, &body(1));
+        assert_eq!(frames(&client.sent())[0].payload.len(), length);
+    }
 }
 
 /// gRPC over HTTP/2, "Length-Prefixed-Message": five bytes, then the message; and inside it a tag,
 /// a length and the body (Protocol Buffers, "Encoding").
 #[test]
 fn a_second_call_of_grpc_is_as_large_as_its_layers_say() {
-    let (mut client, mut shard) = pair(&Grpc, "grpc://127.0.0.1:8080", &[]);
+    let (mut client, mut shard) = pair(&Grpc, GRPC, &[]);
     client.send(0, &body(0));
     exchange(&mut client, &mut shard, 0, &[]);
     client.send(1, &body(1));
-    let all = frames(&client.sent());
+    let sent = client.sent();
+    let all = frames(&sent);
     assert_eq!(all[0].kind, HEADERS);
-    // The path `/weigh.store.v1.Store/Append` has 160 bits; method, scheme, authority, te and
-    // content type are one byte each.
-    assert_eq!(all[0].payload.len(), 5 + 1 + 1 + 160 / 8);
+    // Method, scheme, authority, path, te and content type.
+    assert_eq!(all[0].payload.len(), 6);
     let data: Vec<u8> = all[1..].iter().flat_map(|frame| frame.payload.clone()).collect();
     assert_eq!(data.len(), 5 + 1 + 1 + 64);
     assert_eq!(data[..7], [0, 0, 0, 0, 66, 0x0a, 64]);
     assert_eq!(all.last().unwrap().flags, END_STREAM);
+    shard.feed(0, &sent).unwrap();
+    let answer = shard.staged(0);
+    // The head, an empty message with its prefix, and the status.
+    let sizes: Vec<usize> = frames(&answer).iter().map(|frame| frame.payload.len()).collect();
+    assert_eq!(sizes, [2, 5, 1]);
+    client.feed(&answer).unwrap();
 }
 
 /// A batch is one stream of gRPC: one HEADERS frame, and a message for each body.
 #[test]
 fn a_batch_is_one_call() {
-    let (mut client, mut shard) = pair(&Grpc, "grpc://127.0.0.1:8080", &[]);
+    for (protocol, url, given) in WAYS {
+        let (client, shard) = pair(*protocol, url, given);
+        match protocol.name() {
+            "grpc" => one_call_carries_a_batch(client, shard),
+            _ => {
+                let (mut client, _shard) = (client, shard);
+                let room = client.connection.batch().unwrap().room_together();
+                assert_eq!(room, 100, "a request for every message");
+            }
+        }
+    }
+}
+
+fn one_call_carries_a_batch(mut client: Client, mut shard: Shard) {
     let bodies: Vec<Vec<u8>> = (0..5).map(body).collect();
     let op = |(ticket, body)| Op { ticket: Ticket(ticket), body };
     let ops: Vec<Op<'_>> = (0..).zip(bodies.iter().map(Vec::as_slice)).map(op).collect();
@@ -156,38 +204,36 @@ fn a_batch_is_one_call() {
     exchange(&mut client, &mut shard, 0, &[]);
     assert_eq!(client.heard[client.heard.len() - 5..], [0, 1, 2, 3, 4].map(Heard::Done));
     assert_eq!(shard.server.report().unique, 5);
-    let (mut client, _) = pair(&Http2, "h2c://127.0.0.1:8080", &[]);
-    assert_eq!(
-        client.connection.batch().unwrap().room_together(),
-        100,
-        "a request for every message"
-    );
 }
 
 #[test]
 fn error_answers_are_told_with_their_codes() {
-    let (mut client, mut shard) = pair(&Http2, "h2c://127.0.0.1:8080/nowhere", &[]);
-    client.send(0, &body(0));
-    exchange(&mut client, &mut shard, 0, &[]);
-    assert_eq!(client.heard.last(), Some(&Heard::Refused(0, 404)));
-    let (mut client, mut shard) = pair(&Http2, "h2c://127.0.0.1:8080", &[("body_bytes_max", "63")]);
-    client.send(0, &body(0));
-    exchange(&mut client, &mut shard, 0, &[]);
-    assert_eq!(client.heard.last(), Some(&Heard::Refused(0, 413)));
-    // OUT_OF_RANGE.
-    let (mut client, mut shard) =
-        pair(&Grpc, "grpc://127.0.0.1:8080", &[("message_bytes_max", "60")]);
-    client.send(0, &body(0));
-    exchange(&mut client, &mut shard, 0, &[]);
-    assert_eq!(client.heard.last(), Some(&Heard::Refused(0, 11)));
-    assert_eq!(shard.server.report().received, 0);
+    for (protocol, url, given) in WAYS {
+        // OUT_OF_RANGE is 11.
+        let (nowhere, wrong, limit, code) = match protocol.name() {
+            "grpc" => (None, "message_bytes_max", "60", 11),
+            _ => (Some("h2c://127.0.0.1:8080/nowhere"), "body_bytes_max", "63", 413),
+        };
+        if let Some(nowhere) = nowhere {
+            let (mut client, mut shard) = pair(*protocol, nowhere, given);
+            client.send(0, &body(0));
+            exchange(&mut client, &mut shard, 0, &[]);
+            assert_eq!(client.heard.last(), Some(&Heard::Refused(0, 404)));
+        }
+        let given = [given, &[(wrong, limit)][..]].concat();
+        let (mut client, mut shard) = pair(*protocol, url, &given);
+        client.send(0, &body(0));
+        exchange(&mut client, &mut shard, 0, &[]);
+        assert_eq!(client.heard.last(), Some(&Heard::Refused(0, code)));
+        assert_eq!(shard.server.report().received, 0);
+    }
 }
 
 /// RFC 9113, sections 6.4 and 6.8.
 #[test]
 fn resets_and_goodbyes_of_the_server_are_heeded() {
-    for (protocol, url) in BOTH {
-        let mut client = Client::of(protocol, url, &[]);
+    for (protocol, url, given) in WAYS {
+        let mut client = Client::of(*protocol, url, given);
         client.sent();
         client.feed(&settings()).unwrap();
         let granted = Heard::Granted("max_concurrent_streams", 3);
@@ -211,16 +257,18 @@ fn resets_and_goodbyes_of_the_server_are_heeded() {
 
 #[test]
 fn a_connection_that_breaks_says_why() {
-    for (protocol, url) in BOTH {
-        let mut client = Client::of(protocol, url, &[]);
+    for (protocol, url, given) in WAYS {
+        let mut client = Client::of(*protocol, url, given);
         client.sent();
         client.feed(&settings()).unwrap();
         client.send(0, &body(0));
-        // DATA on stream 0 is a connection error (RFC 9113, section 6.1).
+        // DATA on stream 0 is a connection error (RFC 9113, section 6.1). The library does not say
+        // whose error it is.
         let broken = client.feed(&frame(DATA, 0, 0, b"x"));
-        assert_eq!(kind(&broken), "ended", "{broken:?}");
+        let due = if given.is_empty() { "malformed" } else { "ended" };
+        assert_eq!(kind(&broken), due, "{broken:?}");
         client.sent();
-        let mut client = Client::of(protocol, url, &[]);
+        let mut client = Client::of(*protocol, url, given);
         let other = client.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
         assert!(other.to_string().contains("it answers in HTTP/1"), "{other}");
     }
@@ -228,23 +276,48 @@ fn a_connection_that_breaks_says_why() {
 
 #[test]
 fn a_server_without_the_service_is_named() {
-    let mut shard = Shard::of(&Http2, &[]);
-    shard.accept(0);
-    let mut client = Client::of(&Grpc, "grpc://127.0.0.1:8080", &[]);
-    exchange(&mut client, &mut shard, 0, &[]);
-    client.send(0, &body(0));
-    shard.feed(0, &client.sent()).unwrap();
-    let answer = client.feed(&shard.staged(0));
-    let fault = answer.expect_err(&format!("{:?}", client.heard)).to_string();
-    assert!(fault.contains("weigh.store.v1.Store"), "{fault}");
-    assert!(fault.contains("HTTP status 404"), "{fault}");
+    for (protocol, url, given) in WAYS.iter().filter(|(protocol, ..)| protocol.name() == "grpc") {
+        let mut shard = Shard::of(&Http2, given);
+        shard.accept(0);
+        let mut client = Client::of(*protocol, url, given);
+        exchange(&mut client, &mut shard, 0, &[]);
+        client.send(0, &body(0));
+        shard.feed(0, &client.sent()).unwrap();
+        let answer = client.feed(&shard.staged(0));
+        let fault = answer.expect_err(&format!("{:?}", client.heard)).to_string();
+        assert!(fault.contains("weigh.store.v1.Store"), "{fault}");
+        assert!(fault.contains("HTTP status 404"), "{fault}");
+    }
+}
+
+/// Each implementation as the stranger of the other.
+#[cfg(feature = "library")]
+#[test]
+fn both_implementations_speak_with_each_other() {
+    for (protocol, url) in [(&Http2 as &dyn Protocol, HTTP2), (&Grpc, GRPC)] {
+        for (of_client, of_server) in [(&[][..], HOSTED), (HOSTED, &[])] {
+            let mut shard = Shard::of(protocol, of_server);
+            shard.accept(0);
+            let mut client = Client::of(protocol, url, of_client);
+            exchange(&mut client, &mut shard, 0, &[]);
+            for round in 0..20 {
+                for ticket in 0..30 {
+                    let large = vec![b'x'; 40_000 * usize::from(ticket == 7)];
+                    client.send(ticket, &[large, body((round * 30 + ticket).into())].concat());
+                }
+                exchange(&mut client, &mut shard, 0, &[]);
+            }
+            let done = client.heard.iter().filter(|heard| matches!(heard, Heard::Done(_)));
+            assert_eq!((done.count(), shard.server.report().received), (600, 600));
+        }
+    }
 }
 
 /// UNIMPLEMENTED, as a server of gRPC says it that has other services: trailers alone, with
 /// `:status 200`, the content type, and `grpc-status: 12` (RFC 7541, literals without indexing).
 #[test]
 fn a_server_of_other_services_is_named() {
-    let mut client = Client::of(&Grpc, "grpc://127.0.0.1:8080", &[]);
+    let mut client = Client::of(&Grpc, GRPC, &[]);
     client.sent();
     client.feed(&settings()).unwrap();
     client.send(0, &body(0));
@@ -288,10 +361,10 @@ proptest! {
     /// In whatever pieces bytes come, all of it comes out alike.
     #[test]
     fn pieces_change_nothing(cuts in vec(0_usize..400, 0..6), calls in 1_u32..6) {
-        for (protocol, url) in BOTH {
-            let mut shard = Shard::of(protocol, &[]);
+        for (protocol, url, given) in WAYS {
+            let mut shard = Shard::of(*protocol, given);
             shard.accept(0);
-            let mut client = Client::of(protocol, url, &[]);
+            let mut client = Client::of(*protocol, url, given);
             exchange(&mut client, &mut shard, 0, &cuts);
             for ticket in 0..calls {
                 client.send(ticket, &body(ticket.into()));
@@ -312,8 +385,8 @@ proptest! {
     fn no_bytes_make_either_end_panic(
         bytes in vec(any::<u8>(), 0..200), cuts in vec(0_usize..200, 0..4), valid in any::<bool>()
     ) {
-        for (protocol, url) in BOTH {
-            let mut client = Client::of(protocol, url, &[]);
+        for (protocol, url, given) in WAYS {
+            let mut client = Client::of(*protocol, url, given);
             client.sent();
             let start = if valid { settings() } else { Vec::new() };
             let input = [&start[..], &bytes].concat();
@@ -321,7 +394,7 @@ proptest! {
             if valid && fed.is_ok() && client.connection.room() > 0 {
                 client.send(0, b"body");
             }
-            let mut shard = Shard::of(protocol, &[]);
+            let mut shard = Shard::of(*protocol, given);
             shard.accept(0);
             let start = if valid { PREFACE } else { b"" };
             let _ = shard.feed_cut(0, &[start, &frame(4, 0, 0, &[]), &bytes].concat(), &cuts);
