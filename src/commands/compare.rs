@@ -43,10 +43,11 @@ pub struct Compare {
     shared: LaneOptions,
     /// Let subscribers stop reading for TIME, and count what is lost
     ///
-    /// TIME follows an equals sign: --stalled-subscriber=3s. Subscribers read nothing for this time from the
-    /// start of the measurement, then they read the backlog. Without TIME, they read nothing until
-    /// the time of -d is over. Defaults with this option: the pattern deliver, one publisher, QoS
-    /// 1, bodies of 1 kB, -d 10s. Without targets: the reference broker and every installed broker.
+    /// TIME follows an equals sign: --stalled-subscriber=3s. Subscribers read nothing for this time
+    /// from the start of the measurement, then they read the backlog. Without TIME, they read
+    /// nothing until the time of -d is over. Defaults with this option: the pattern deliver, one
+    /// publisher, QoS 1, bodies of 1 kB, -d 10s. Without targets: the reference broker and every
+    /// installed broker.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
         default_missing_value = "", value_parser = stall_time)]
     stalled_subscriber: Option<Stalled>,

@@ -51,16 +51,22 @@ fn every_protocol_stores_exactly_what_it_confirmed() {
         ("tcp", &[]),
         #[cfg(feature = "tls")]
         ("http", &["--tls"]),
-        #[cfg(feature = "library")]
+        ("coap", &[]),
         ("http2", &[]),
-        #[cfg(feature = "library")]
         ("grpc", &[]),
+        #[cfg(feature = "library")]
+        ("http2", &["--set", "http2.implementation=hosted"]),
+        #[cfg(feature = "library")]
+        ("grpc", &["--set", "grpc.implementation=hosted"]),
     ] {
         let folder = format!("store-{protocol}-{}", words.join(""));
         let is_secure = words.contains(&"--tls");
         let mut serve = vec![protocol, "--durability", "page-cache", "--store", &folder];
         if is_secure {
             serve.extend(["--set", "http1.tls=on", "--certificates", "certificates"]);
+        }
+        if words.first() == Some(&"--set") {
+            serve.extend(words);
         }
         let mut server = Server::start(&place, &serve);
         let mut load = vec![&*server.url, "-n", "200", "-s", "64B", "--json"];

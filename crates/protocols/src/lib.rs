@@ -25,14 +25,8 @@ pub use requests::basic_authorization;
 pub use weigh_model::nearest::nearest;
 
 /// Every protocol there is, in the order they are listed to a user.
-pub static PROTOCOLS: &[&dyn Protocol] = &[
-    &mqtt::Mqtt,
-    &http1::Http1,
-    &tcp::Tcp,
-    &coap::Coap,
-    &http2::Http2,
-    &grpc::Grpc,
-];
+pub static PROTOCOLS: &[&dyn Protocol] =
+    &[&mqtt::Mqtt, &http1::Http1, &tcp::Tcp, &coap::Coap, &http2::Http2, &grpc::Grpc];
 
 /// The protocol of this name or alias, in any case.
 ///

@@ -57,6 +57,7 @@ impl Pair {
             out: Outbox::default(),
             desk: Desk::default(),
         };
+        pair.desk.is_forgetful = true;
         pair.server.accepted(ConnectionId(0), Nanos(0), &mut pair.desk);
         pair.client.open(Nanos(0), &mut pair.out, &mut |_| {});
         pair

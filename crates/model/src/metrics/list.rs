@@ -25,14 +25,12 @@ pub const METRICS: &[Metric] = metrics! {
          error."
         ("sent - due, waits for a full window included; in every result");
     "response_time_lag_ns.{part}" Neither
-        "The part of the response time that is generator lag, because the generator sent late: \
-         the statistic from the due time minus the same without it. Waits for the window are \
-         excluded."
+        "Generator lag, the part of the response time by which the generator sent late: the statistic \
+         from the due time minus the same without it, waits for the window excluded."
         ("section 5");
     "delivery_time_lag_ns.{part}" Neither
-        "The part of the delivery time that is generator lag, because the generator sent late: \
-         the statistic from the due time minus the same without it. Waits for the window are \
-         excluded."
+        "Generator lag, the part of the delivery time by which the generator sent late: the statistic \
+         from the due time minus the same without it, waits for the window excluded."
         ("section 5");
     "connect_time_ns.{part}" Lower
         "From the start of connecting until ready to send."
@@ -102,9 +100,8 @@ pub const METRICS: &[Metric] = metrics! {
          the server confirms messages, those not yet confirmed at its end count too."
         ("a message that never arrived at a subscriber is in the ledger");
     "settled_messages" Neither
-        "All messages that arrived after the measurement began, late ones included. Where arrivals \
-         cannot be seen: all messages sent. CPU time and energy per message are divided by this \
-         number."
+        "Messages that arrived after the measurement began, late ones included; all messages sent \
+         where arrivals cannot be seen. CPU time and energy per message are divided by it."
         ("count");
     "answers_per_wakeup" Neither
         "Answers and arrivals that the generator found when it woke, on average."
@@ -117,8 +114,7 @@ pub const METRICS: &[Metric] = metrics! {
          as load.window allows, divided by sent."
         ("their wait is part of their response time");
     "messages_per_write" Neither
-        "Messages that left in one write to a socket, on average."
-        ("messages sent / writes to sockets; above 1 they left in bursts");
+        "Messages that left in one write to a socket, on average." ("above 1 they left in bursts");
     "polls" Neither ["polls"]
         "Requests of all consumers in the measured window." ("count, in the pattern poll");
     "empty_polls" Neither ["empty\npolls"]

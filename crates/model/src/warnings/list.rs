@@ -60,8 +60,8 @@ warnings! {
     SharedCores "shared-cores" Warning
         ["generator and target shared cores"]
         "each takes processor time from the other, so that neither is measured alone"
-        "use a machine with at least two cores; with a fleet, run the agents on other machines than \
-         the target"
+        "use a machine with at least two cores; with a fleet, run the agents on other machines \
+         than the target"
         "methodology.md#5-when-a-result-is-invalid";
     FewRepetitions(n: u32) "L13" Warning
         ["{} repetition{}: too few for narrow intervals", n, if *n == 1 { "" } else { "s" }]

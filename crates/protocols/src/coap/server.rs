@@ -218,14 +218,7 @@ impl CoapServer {
         }
     }
 
-    fn keep(
-        &mut self,
-        kind: Kind,
-        list: u32,
-        body: &[u8],
-        now: Nanos,
-        out: &mut dyn Outboxes,
-    ) {
+    fn keep(&mut self, kind: Kind, list: u32, body: &[u8], now: Nanos, out: &mut dyn Outboxes) {
         // What is not confirmed need not be stored.
         if kind == Kind::Confirmable {
             out.store(Record::Message { name: &list.to_le_bytes(), body });

@@ -179,6 +179,8 @@ pub struct Desk {
     pub notified: Vec<u16>,
     /// Bodies of the records that the server stored, pieces included.
     pub stored: Vec<Vec<u8>>,
+    /// True if nothing is stored, as in a server without a store.
+    pub is_forgetful: bool,
     /// Ends of datagrams in what is staged.
     pub ends: BTreeMap<u32, Vec<u32>>,
 }
@@ -222,7 +224,7 @@ impl Outboxes for Desk {
     }
 
     fn stores(&self) -> bool {
-        true
+        !self.is_forgetful
     }
 }
 

@@ -218,8 +218,8 @@ fn a_refused_pair_says_why_and_what_to_type() {
     assert_eq!(text(&summary, AnswerKind::Cpu), "", "nothing was compared");
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Not compared: pairs of the patterns deliver and request, which do different work (type --pattern publish); too \
-         few repetitions (type --reps 5); b and c: an own reason."
+        "Not compared: pairs of the patterns deliver and request, which do different work (type \
+         --pattern publish); too few repetitions (type --reps 5); b and c: an own reason."
     );
     let compared =
         with(&three(), &[compared(CPU, ["a", "b"], 0.5, true), refused(CPU, ["a", "c"], patterns)]);

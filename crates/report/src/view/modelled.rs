@@ -53,8 +53,8 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     lines.push(format!(
         "  \u{b1}: 95 % interval from {} random draws of the model's coefficients (seed {}) and \
          the differences between repetitions. Both sides of a ratio share the model's errors, so \
-         the ratio is more certain than either. Effects missing from the model are not covered. For the \
-         sources type weigh energy devices",
+         the ratio is more certain than either. Effects missing from the model are not covered. \
+         For the sources type weigh energy devices",
         crate::figures::count(modelled.draws),
         modelled.seed
     ));
