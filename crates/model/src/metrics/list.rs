@@ -25,12 +25,12 @@ pub const METRICS: &[Metric] = metrics! {
          error."
         ("sent - due, waits for a full window included; in every result");
     "response_time_lag_ns.{part}" Neither
-        "Generator lag, the part of the response time by which the generator sent late: the statistic \
-         from the due time minus the same without it, waits for the window excluded."
+        "Generator lag, the part of the response time by which the generator sent late: the \
+         statistic from the due time minus the same without it, waits for the window excluded."
         ("section 5");
     "delivery_time_lag_ns.{part}" Neither
-        "Generator lag, the part of the delivery time by which the generator sent late: the statistic \
-         from the due time minus the same without it, waits for the window excluded."
+        "Generator lag, the part of the delivery time by which the generator sent late: the \
+         statistic from the due time minus the same without it, waits for the window excluded."
         ("section 5");
     "connect_time_ns.{part}" Lower
         "From the start of connecting until ready to send."

@@ -30,8 +30,8 @@ pub(crate) fn table(summary: &Summary) -> String {
             guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
             confirmed. <b>s</b> service time (from sending, not from the due time), because \
             the generator sent too late. <b>∞</b> too many messages were lost: this percentile has \
-            no finite time. <b>generator lag</b> the generator sent late, so the true time may be shorter by up to \
-            this much; shown if the lag is more than 5 % of the time and more than the ± (half \
+            no finite time. <b>generator lag</b> the generator sent late, so the true time may be \
+            shorter by up to this much; shown if the lag is more than 5 % of the time and more than the ± (half \
             the interval's width). <b>–</b> not measured.</p>\n"
 }
 
@@ -126,8 +126,8 @@ fn together(multiplicity: &Multiplicity) -> String {
     format!(
         "<p>The left case divided by the right one, with the 95 % interval of that ratio \
          (Fieller). The verdict is a difference if the interval excludes 1, otherwise <i>too \
-         close to call</i>. A <code>?</code> marks a difference that is not significant when corrected for \
-         all comparisons; it counts as too close to call. \
+         close to call</i>. A <code>?</code> marks a difference that is not significant when \
+         corrected for all comparisons; it counts as too close to call. \
          <i>p</i>: if both cases were \
          equal, a difference at least this large would occur with this probability (Student's t \
          test). <i>p of ranks</i>: the same probability, from the order of the values only \
