@@ -32,9 +32,9 @@ pub struct Compare {
     /// pipeline over each protocol that it accepts, `pipeline@http` only over HTTP.
     ///
     /// Without names, 100 connections publish 2,000 messages/s to built-in servers over MQTT at QoS
-    /// 0, 1 and 2, HTTP/1.1 (also with a connection for each message), TCP, HTTP/2 and gRPC. MQTT
-    /// at QoS 1 also delivers to a subscriber. If Mosquitto is installed, it takes the same MQTT
-    /// cases. These are 13 cases, 9 without Mosquitto, and take about a minute.
+    /// 0, 1 and 2, HTTP/1.1 (also with a connection for each message), TCP, CoAP, HTTP/2 and gRPC.
+    /// MQTT at QoS 1 also delivers to a subscriber. If Mosquitto is installed, it takes the same
+    /// MQTT cases. These are 15 cases, 11 without Mosquitto, and take about a minute.
     #[arg(value_name = "PROTOCOL|TARGET|URL")]
     words: Vec<String>,
     #[command(flatten)]

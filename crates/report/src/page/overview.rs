@@ -31,8 +31,8 @@ pub(crate) fn table(summary: &Summary) -> String {
             confirmed. <b>s</b> service time (from sending, not from the due time), because \
             the generator sent too late. <b>∞</b> too many messages were lost: this percentile has \
             no finite time. <b>generator lag</b> the generator sent late, so the true time may be \
-            shorter by up to this much; shown if the lag is more than 5 % of the time and more than the ± (half \
-            the interval's width). <b>–</b> not measured.</p>\n"
+            shorter by up to this much; shown if the lag is more than 5 % of the time and more \
+            than the ± (half the interval's width). <b>–</b> not measured.</p>\n"
 }
 
 /// One table with these columns.
