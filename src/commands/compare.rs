@@ -118,7 +118,9 @@ impl Compare {
         let is_main = words.is_empty();
         let given_load = options.clone();
         if is_main {
-            (words, options) = (main_case::words(catalogue), main_job::load(&options));
+            options = main_job::load(&options);
+            let pattern = options.words.pattern.unwrap_or(Pattern::Publish);
+            words = main_case::words(catalogue, pattern);
         }
         let mut lanes = self.shared.lanes(&words, catalogue, &given, &options)?;
         if is_main && options.words.pattern == Some(Pattern::Publish) {

@@ -119,10 +119,10 @@ fn http_errors_are_losses_by_error_answer() {
     closed.server = Some(|| Box::new(MoodyHttp(0)));
     both(&closed, MESSAGES / 3 * 2, 0);
     both(&closed.connections(20).open("constant", "2000/s"), MESSAGES / 3 * 2, 0);
-    // The reference server does not know this path.
+    // A reference server whose path was set does not know another.
     let given = [("path", "/nowhere")];
     let mut missing = Setup::new("http1", &given, Pattern::Request, MESSAGES);
-    missing.server_settings = vec![("path".to_owned(), "/messages".to_owned())];
+    missing.server_settings = vec![("path".to_owned(), "/elsewhere".to_owned())];
     both(&missing, MESSAGES, 0);
 }
 

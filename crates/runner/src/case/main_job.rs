@@ -9,13 +9,13 @@ use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::lanes::{self, Against, Lane};
 
-/// Returns the words of the main job: every protocol that can publish, against its reference
-/// server, and Mosquitto if it is installed.
-pub fn words(catalogue: &Catalogue) -> Vec<String> {
-    let publishing =
-        registry::PROTOCOLS.iter().filter(|own| own.patterns().contains(&Pattern::Publish));
-    let words = publishing.map(|own| own.name().to_owned());
-    words.chain(lanes::mosquitto(catalogue)).collect()
+/// Returns the words of the main job in `pattern`: every protocol that has it, against its
+/// reference server, and Mosquitto if it is installed.
+pub fn words(catalogue: &Catalogue, pattern: Pattern) -> Vec<String> {
+    let able = || registry::PROTOCOLS.iter().filter(|own| own.patterns().contains(&pattern));
+    let has_broker = able().any(|own| own.properties().is_brokered);
+    let broker = lanes::mosquitto(catalogue).filter(|_| has_broker);
+    able().map(|own| own.name().to_owned()).chain(broker).collect()
 }
 
 /// Adds, after each lane whose protocol can do so, the same lane with a connection per message,
@@ -102,11 +102,19 @@ mod tests {
     #[test]
     fn every_protocol_that_can_publish_is_in_it() {
         let catalogue = Catalogue::load(None).unwrap();
-        let words = words(&catalogue);
+        let words = words(&catalogue, Pattern::Publish);
         let first: Vec<&str> = words.iter().map(String::as_str).take(3).collect();
         assert_eq!(first, ["mqtt", "http1", "tcp"]);
         for own in registry::PROTOCOLS {
             assert!(words.iter().any(|word| word == own.name()), "{}", own.name());
         }
+    }
+
+    #[test]
+    fn a_protocol_without_the_pattern_is_left_out() {
+        let catalogue = Catalogue::load(None).unwrap();
+        let holding = super::words(&catalogue, Pattern::Hold);
+        assert!(holding.contains(&"mqtt".to_owned()), "{holding:?}");
+        assert!(!holding.contains(&"coap".to_owned()), "{holding:?}");
     }
 }
