@@ -10,10 +10,7 @@ fn what_is_wrong_is_named_with_what_to_type() {
         ("mqt", &["unknown protocol \"mqt\"", "did you mean mqtt?"][..]),
         ("mosqito", &["did you mean mosquitto?"]),
         ("mosquitto@huge", &["mosquitto@defaults or mosquitto@no-limits"]),
-        (
-            "ftp://127.0.0.1",
-            &["\"ftp\"", "type mqtt://, http://, tcp://, coap://, h2c:// or"],
-        ),
+        ("ftp://127.0.0.1", &["\"ftp\"", "type mqtt://, http://, tcp://, coap://"]),
         ("tcp://127.0.0.1", &["no port", "tcp://127.0.0.1:PORT"]),
         ("mqtt --ratte 5/s", &["--ratte", "--rate"]),
         ("mqtt -R 1000", &["type 1000/s"]),
