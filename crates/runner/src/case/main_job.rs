@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_protocol_without_the_pattern_is_left_out() {
         let catalogue = Catalogue::load(None).unwrap();
-        let holding = super::words(&catalogue, Pattern::Hold);
+        let holding = words(&catalogue, Pattern::Hold);
         assert!(holding.contains(&"mqtt".to_owned()), "{holding:?}");
         assert!(!holding.contains(&"coap".to_owned()), "{holding:?}");
     }
