@@ -63,7 +63,7 @@ fn none(cells: &[Cell]) -> String {
             let of = counted(some, "case");
             let seen = counted(cells.len() - some, "case");
             format!(
-                "No message was lost of {} sent in {seen}; of {of} losses are unknown",
+                "No message was lost of {} sent in {seen}; the losses of {of} are unknown",
                 count(sent)
             )
         }

@@ -164,7 +164,11 @@ fn verdict_table(title: &str, all: &[&Comparison], label: impl Fn(&str) -> Strin
     let mut html = format!(
         "<details{open}><summary>{title}: {}</summary><div class=\"wide\" tabindex=\"0\" \
          role=\"region\" aria-label=\"Verdicts\"><table class=\"sortable verdicts\">\n<thead><tr>",
-        if all.len() == 1 { "1 pair".to_owned() } else { format!("{} pairs", all.len()) }
+        if all.len() == 1 {
+            "1 comparison".to_owned()
+        } else {
+            format!("{} comparisons", all.len())
+        }
     );
     for (heading, is_text) in HEADINGS {
         let class = if is_text { " class=\"text\"" } else { "" };
