@@ -20,6 +20,33 @@ pub struct Setting {
     pub doc: &'static str,
 }
 
+impl Setting {
+    /// A setting of any text.
+    pub const fn text(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
+        Setting { key, kind: SettingKind::Text, default, doc }
+    }
+
+    /// A setting that is `true` or `false`.
+    pub const fn flag(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
+        Setting { key, kind: SettingKind::Flag, default, doc }
+    }
+
+    /// A setting of a duration with its unit.
+    pub const fn duration(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
+        Setting { key, kind: SettingKind::Duration, default, doc }
+    }
+
+    /// A setting of a whole number within `range`, both ends included.
+    pub const fn integer(
+        key: &'static str,
+        range: (u64, u64),
+        default: &'static str,
+        doc: &'static str,
+    ) -> Setting {
+        Setting { key, kind: SettingKind::Integer(range.0, range.1), default, doc }
+    }
+}
+
 /// Type of a setting's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingKind {

@@ -2,23 +2,6 @@
 
 use weigh_model::protocol::{Setting, SettingKind};
 
-const fn integer(
-    key: &'static str,
-    range: (u64, u64),
-    default: &'static str,
-    doc: &'static str,
-) -> Setting {
-    Setting { key, kind: SettingKind::Integer(range.0, range.1), default, doc }
-}
-
-const fn text(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
-    Setting { key, kind: SettingKind::Text, default, doc }
-}
-
-const fn duration(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
-    Setting { key, kind: SettingKind::Duration, default, doc }
-}
-
 /// All keys. Parameters of RFC 7252, section 4.8, apply to both ends.
 pub(super) static SETTINGS: &[Setting] = &[
     Setting {
@@ -33,48 +16,64 @@ pub(super) static SETTINGS: &[Setting] = &[
         default: "POST",
         doc: "Method of every request; GET carries no body.",
     },
-    text(
+    Setting::text(
         "path",
         "/messages",
         "Path of every request, unless the target's URL has one; the server stores there.",
     ),
-    text("content_format", "50", "Number of the Content-Format of every body; empty for none."),
-    integer("token_bytes", (2, 8), "4", "Bytes of the token of every request."),
+    Setting::text(
+        "content_format",
+        "50",
+        "Number of the Content-Format of every body; empty for none.",
+    ),
+    Setting::integer("token_bytes", (2, 8), "4", "Bytes of the token of every request."),
     Setting {
         key: "no_response",
         kind: SettingKind::Flag,
         default: "false",
         doc: "Whether non asks for no response (RFC 7967); then nothing confirms a message.",
     },
-    integer(
+    Setting::integer(
         "block_bytes",
         (16, 1_024),
         "1024",
         "Bytes of a block, a power of two; larger bodies are sent block-wise (RFC 7959).",
     ),
-    integer(
+    Setting::integer(
         "nstart",
         (1, 65_535),
         "1",
         "Requests in progress on one connection; the load's window raises it.",
     ),
-    duration("ack_timeout", "2s", "Shortest wait for an acknowledgement before a repetition."),
-    text("ack_random_factor", "1.5", "Factor of the longest first wait, drawn from the seed."),
-    integer("max_retransmit", (0, 20), "4", "Repetitions of a confirmable message."),
-    duration("max_latency", "100s", "Longest time in transit; bounds the reuse of message IDs."),
+    Setting::duration(
+        "ack_timeout",
+        "2s",
+        "Shortest wait for an acknowledgement before a repetition.",
+    ),
+    Setting::text(
+        "ack_random_factor",
+        "1.5",
+        "Factor of the longest first wait, drawn from the seed.",
+    ),
+    Setting::integer("max_retransmit", (0, 20), "4", "Repetitions of a confirmable message."),
+    Setting::duration(
+        "max_latency",
+        "100s",
+        "Longest time in transit; bounds the reuse of message IDs.",
+    ),
     Setting {
         key: "response",
         kind: SettingKind::Choice(&["piggybacked", "separate"]),
         default: "piggybacked",
         doc: "Reference server: the response to con comes in the acknowledgement or after it.",
     },
-    integer(
+    Setting::integer(
         "notify_queue",
         (1, 1_000_000),
         "1",
         "Reference server: newest states that wait while an observer acknowledges.",
     ),
-    integer(
+    Setting::integer(
         "body_bytes_max",
         (1, 1 << 30),
         "1048576",

@@ -79,7 +79,7 @@ impl Calls {
 }
 
 /// `:scheme` and `:authority` of every call.
-fn origin(trial: &Trial) -> Result<(&'static str, String), Invalid> {
+pub(super) fn origin(trial: &Trial) -> Result<(&'static str, String), Invalid> {
     let endpoint = trial.endpoint.as_ref();
     let is_secure = tls::is_on(&trial.settings) || endpoint.is_some_and(|own| own.scheme == SECURE);
     let scheme = if is_secure { "https" } else { "http" };

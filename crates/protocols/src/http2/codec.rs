@@ -76,7 +76,7 @@ pub(super) fn carries(settings: &Settings) -> bool {
 }
 
 /// Fields that HTTP/2 or Weighbridge sets itself (RFC 9113, section 8.2.2), and what to do instead.
-const OWN_FIELDS: [(&str, &str); 9] = [
+pub(super) const OWN_FIELDS: [(&str, &str); 9] = [
     ("host", "it is taken from the target's URL"),
     ("content-length", "it is taken from the body"),
     ("content-type", "set http2.content_type"),

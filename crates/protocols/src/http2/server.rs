@@ -69,6 +69,14 @@ impl Intake {
     pub(super) fn new(rules: Arc<Rules>) -> Intake {
         Intake { rules, census: ServerCounts::default(), stored: Stored::default() }
     }
+
+    fn take_piece(&self, call: &mut Call, data: &[u8]) {
+        call.bytes += data.len() as u64;
+        call.reader.get_or_insert_default().take(data);
+        if self.stored.is_on() {
+            call.pieces.extend_from_slice(data);
+        }
+    }
 }
 
 impl Service for Intake {
@@ -97,11 +105,7 @@ impl Service for Intake {
         if call.route != Route::Store {
             return None;
         }
-        call.bytes += data.len() as u64;
-        call.reader.get_or_insert_default().take(data);
-        if self.stored.is_on() {
-            call.pieces.extend_from_slice(data);
-        }
+        self.take_piece(call, data);
         (call.bytes > self.rules.body_bytes_max).then(too_long)
     }
 
@@ -111,17 +115,13 @@ impl Service for Intake {
                 if call.bytes + data.len() as u64 > self.rules.body_bytes_max {
                     return too_long();
                 }
-                match &mut call.reader {
-                    Some(reader) => {
-                        reader.take(data);
-                        self.census.note_reading(reader.finish());
-                        call.pieces.extend_from_slice(if self.stored.is_on() { data } else { &[] });
-                        self.stored.put(&call.pieces);
-                    }
-                    None => {
-                        self.census.note(data);
-                        self.stored.put(data);
-                    }
+                if call.reader.is_none() {
+                    self.census.note(data);
+                    self.stored.put(data);
+                } else {
+                    self.take_piece(&mut call, data);
+                    self.census.note_reading(call.reader.get_or_insert_default().finish());
+                    self.stored.put(&call.pieces);
                 }
                 Answer::bare(Fields::Known(0))
             }

@@ -7,92 +7,91 @@ use weigh_model::{tls, websocket};
 use super::codec::{Qos, Version};
 use super::overload::Overload;
 
-const fn text(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
-    Setting { key, kind: SettingKind::Text, default, doc }
-}
-
-const fn flag(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
-    Setting { key, kind: SettingKind::Flag, default, doc }
-}
-
-const fn duration(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
-    Setting { key, kind: SettingKind::Duration, default, doc }
-}
-
-const fn integer(
-    key: &'static str,
-    range: (u64, u64),
-    default: &'static str,
-    doc: &'static str,
-) -> Setting {
-    Setting { key, kind: SettingKind::Integer(range.0, range.1), default, doc }
-}
-
 /// All keys. Version 3.1.1 is the default because several real brokers (aedes, amqtt, Moquette,
 /// NATS, RabbitMQ before 3.13) refuse 5, and none refuses 3.1.1.
 const OWN: &[Setting] = &[
-    integer("qos", (0, 2), "0", "Quality of service of publishing and of subscribing."),
+    Setting::integer("qos", (0, 2), "0", "Quality of service of publishing and of subscribing."),
     Setting {
         key: "version",
         kind: SettingKind::Choice(&["3.1.1", "5"]),
         default: "3.1.1",
         doc: "Version of MQTT that clients speak; the reference broker speaks both.",
     },
-    text(
+    Setting::text(
         "topic",
         "weigh/%t/%i",
         "Topic: {client} or %i is the producer, {seq} or %s the message, %c the client id, %u the \
          user, %t the trial.",
     ),
-    text("filter", "", "Topic filter of consumers; empty derives it from topic and topology."),
-    text("share", "", "Group of the shared subscription of the topology shared; empty: weigh."),
-    duration("keep_alive", "60s", "Longest silence before a ping; 0s switches it off."),
-    flag("clean", "true", "Start without the session of an earlier connection."),
-    duration("session_expiry", "0s", "How long a session outlives its connection (MQTT 5)."),
-    integer(
+    Setting::text(
+        "filter",
+        "",
+        "Topic filter of consumers; empty derives it from topic and topology.",
+    ),
+    Setting::text(
+        "share",
+        "",
+        "Group of the shared subscription of the topology shared; empty: weigh.",
+    ),
+    Setting::duration("keep_alive", "60s", "Longest silence before a ping; 0s switches it off."),
+    Setting::flag("clean", "true", "Start without the session of an earlier connection."),
+    Setting::duration(
+        "session_expiry",
+        "0s",
+        "How long a session outlives its connection (MQTT 5).",
+    ),
+    Setting::integer(
         "receive_maximum",
         (1, 65_535),
         "65535",
         "Most unacknowledged messages that clients accept (MQTT 5).",
     ),
-    flag("topic_alias", "false", "Use topic aliases where the other side allows (MQTT 5)."),
-    integer(
+    Setting::flag(
+        "topic_alias",
+        "false",
+        "Use topic aliases where the other side allows (MQTT 5).",
+    ),
+    Setting::integer(
         "maximum_packet_size",
         (0, 4_294_967_295),
         "0",
         "Largest packet in bytes that clients accept; 0 means no limit (MQTT 5).",
     ),
-    duration("message_expiry", "0s", "Age at which a broker discards a message (MQTT 5)."),
-    flag("retain", "false", "Publish with the retain flag."),
-    text("will_topic", "", "Topic of the last will; empty means no will."),
-    text("will_body", "gone", "Body of the last will."),
-    text("user_property", "", "name=value, added to every message (MQTT 5)."),
-    text(
+    Setting::duration("message_expiry", "0s", "Age at which a broker discards a message (MQTT 5)."),
+    Setting::flag("retain", "false", "Publish with the retain flag."),
+    Setting::text("will_topic", "", "Topic of the last will; empty means no will."),
+    Setting::text("will_body", "gone", "Body of the last will."),
+    Setting::text("user_property", "", "name=value, added to every message (MQTT 5)."),
+    Setting::text(
         "client_id",
         "weigh-%t-%r%i",
         "Client identifier: %i is the index, %r the role (p or c), %t the trial.",
     ),
-    text(
+    Setting::text(
         "overload",
         "unlimited",
         "Reference broker: unlimited, drop-newest:N, drop-oldest:N or disconnect:N.",
     ),
-    integer("broker_maximum_qos", (0, 2), "2", "Reference broker: highest QoS it grants."),
-    integer(
+    Setting::integer("broker_maximum_qos", (0, 2), "2", "Reference broker: highest QoS it grants."),
+    Setting::integer(
         "broker_receive_maximum",
         (1, 65_535),
         "65535",
         "Reference broker: most unacknowledged QoS 2 messages it accepts per client.",
     ),
-    integer(
+    Setting::integer(
         "broker_topic_alias_maximum",
         (0, 65_535),
         "16",
         "Reference broker: topic aliases it accepts per client.",
     ),
-    duration("broker_keep_alive", "0s", "Reference broker: keep-alive it imposes (MQTT 5)."),
-    text("broker_user", "", "Reference broker: required user; empty accepts all clients."),
-    text("broker_password", "", "Reference broker: password of that user."),
+    Setting::duration(
+        "broker_keep_alive",
+        "0s",
+        "Reference broker: keep-alive it imposes (MQTT 5).",
+    ),
+    Setting::text("broker_user", "", "Reference broker: required user; empty accepts all clients."),
+    Setting::text("broker_password", "", "Reference broker: password of that user."),
     websocket::ON,
     websocket::PATH,
 ];

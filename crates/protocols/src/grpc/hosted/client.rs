@@ -22,10 +22,10 @@ use tower_service::Service;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Trial;
-use weigh_model::{Endpoint, tls};
 
 use crate::fields;
 
+use crate::grpc::client;
 use crate::grpc::codec::{
     APPEND, APPEND_BATCH, AppendBatchReply, AppendReply, AppendRequest, SERVICE,
 };
@@ -53,17 +53,9 @@ impl Plan {
     }
 }
 
-/// `:scheme` and `:authority` of every call.
+/// `:scheme` and `:authority` of every call, as the library takes them.
 fn origin(trial: &Trial) -> Result<Uri, Invalid> {
-    let endpoint = trial.endpoint.as_ref();
-    let is_secure = tls::is_on(&trial.settings) || endpoint.is_some_and(|own| own.scheme == SECURE);
-    let scheme = if is_secure { "https" } else { "http" };
-    let authority = endpoint.map_or("localhost:0".to_owned(), Endpoint::authority);
-    let path = endpoint.map_or("", |own| own.path.trim_matches('/'));
-    if !path.is_empty() {
-        let problem = format!("the URL has the path /{path}, but gRPC calls {SERVICE} by name");
-        return Err(Invalid::new("target", problem, format!("type grpc://{authority}")));
-    }
+    let (scheme, authority) = client::origin(trial)?;
     let text = format!("{scheme}://{authority}");
     text.parse().map_err(|error| {
         let problem = format!("{text:?} is not an address of a server: {error}");
@@ -261,6 +253,3 @@ fn answer(status: &Status) -> Answer {
     }
     Answer::Refused(code as u16)
 }
-
-/// The scheme for TLS.
-pub(super) const SECURE: &str = "grpcs";

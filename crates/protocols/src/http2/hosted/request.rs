@@ -8,9 +8,10 @@ use http::{Method, Request, Version};
 use http_body_util::Full;
 use weigh_model::protocol::Invalid;
 use weigh_model::tls;
-use weigh_model::trial::{Settings, Trial};
+use weigh_model::trial::Trial;
 
 use crate::fields;
+use crate::http2::codec::{OWN_FIELDS, SECURE, carries};
 use crate::name_pattern::NamePattern;
 use crate::statuses::Statuses;
 
@@ -100,11 +101,6 @@ impl Template {
     }
 }
 
-/// True if requests carry the message (RFC 9110, section 9.3).
-pub(super) fn carries(settings: &Settings) -> bool {
-    matches!(settings.text("method"), "" | "POST" | "PUT" | "PATCH")
-}
-
 /// The path for the message with this body.
 fn filled(places: &NamePattern, body: &[u8]) -> Option<PathAndQuery> {
     let mut path = Vec::new();
@@ -119,19 +115,6 @@ fn unfit_path(path: &str) -> Invalid {
     let fix = "type one that starts with /, and write a space as %20";
     Invalid::new("http2.path", format!("{path:?} is not a path"), fix)
 }
-
-/// Fields that HTTP/2 or Weighbridge sets itself (RFC 9113, section 8.2.2), and what to do instead.
-const OWN_FIELDS: [(&str, &str); 9] = [
-    ("host", "it is taken from the target's URL"),
-    ("content-length", "it is taken from the body"),
-    ("content-type", "set http2.content_type"),
-    ("transfer-encoding", "HTTP/2 does not use it"),
-    ("connection", "HTTP/2 does not use it"),
-    ("keep-alive", "HTTP/2 does not use it"),
-    ("proxy-connection", "HTTP/2 does not use it"),
-    ("upgrade", "HTTP/2 does not use it"),
-    ("te", "remove it"),
-];
 
 /// Host and port as they stand in `:authority` (RFC 9113, section 8.3.1).
 fn authority(trial: &Trial) -> Result<Authority, Invalid> {
@@ -160,5 +143,3 @@ fn wrong_path(path: &str, error: &dyn std::error::Error) -> Invalid {
 pub(super) fn stored_at(path: &str) -> Result<String, Invalid> {
     path_of(path).map(|path| path.path().to_owned())
 }
-/// The scheme for TLS.
-pub(super) const SECURE: &str = "h2";
