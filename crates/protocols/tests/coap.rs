@@ -535,7 +535,8 @@ fn guarantees_and_settings_follow_the_type() {
 }
 
 proptest! {
-    /// Whatever is lost, doubled and late: no message ends twice, and the server counts each once.
+    /// Whatever is lost, doubled and late: no message ends twice, and a confirmable one is given up
+    /// only after five losses of its own.
     #[test]
     fn both_ends_agree_over_a_bad_link(
         is_non in any::<bool>(),
@@ -548,7 +549,7 @@ proptest! {
         let mut shard = Shard::of(&Coap, &[("response", response)]);
         shard.accept(0);
         let mut fates = fates.into_iter();
-        let (mut late, mut tickets) = (Vec::new(), 0);
+        let (mut late, mut tickets, mut lost) = (Vec::new(), 0, 0);
         for step in 0..400u64 {
             let now = Nanos::from_millis(step * 500);
             client.pass(now).unwrap();
@@ -563,7 +564,7 @@ proptest! {
             }
             for datagram in there {
                 match fates.next() {
-                    Some(0..=1) => {}
+                    Some(0..=1) => lost += 1,
                     Some(2) => late.push(datagram),
                     Some(3) => {
                         shard.feed(0, &datagram).unwrap();
@@ -574,7 +575,7 @@ proptest! {
             }
             for datagram in shard.datagrams(0) {
                 match fates.next() {
-                    Some(0..=1) => {}
+                    Some(0..=1) => lost += 1,
                     Some(2..=3) => {
                         client.feed(&datagram).unwrap();
                         client.feed(&datagram).unwrap();
@@ -590,7 +591,8 @@ proptest! {
         different.dedup();
         prop_assert_eq!(different.len(), all, "something ended twice");
         if !is_non {
-            prop_assert_eq!((done, tickets), (20, 20));
+            prop_assert_eq!(tickets, 20);
+            prop_assert!(20 - done <= lost / 5, "{done} of 20 ended, {lost} datagrams were lost");
         }
     }
 }
