@@ -180,6 +180,9 @@ impl Scheme {
 pub struct Properties {
     /// True if `compare` measures it by default.
     pub is_compared: bool,
+    /// True if `compare` without arguments leaves it out, so that the main job stays short: it is
+    /// measured where its name is given.
+    pub is_only_by_name: bool,
     /// The setting, as key and value, under which every message has a connection of its own;
     /// `compare` measures it too without arguments. `None` if its connections are always kept.
     pub per_message: Option<(&'static str, &'static str)>,

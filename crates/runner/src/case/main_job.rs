@@ -1,4 +1,4 @@
-//! The comparison of `weigh compare` without arguments: every built-in protocol publishes at one
+//! The comparison of `weigh compare` without arguments: the protocols of the main job publish at one
 //! rate, with a connection per message where it can, and brokers deliver as well. Reasons:
 //! `docs/decisions/0053-the-main-job.md`.
 
@@ -9,10 +9,14 @@ use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::lanes::{self, Against, Lane};
 
-/// Returns the words of the main job in `pattern`: every protocol that has it, against its
-/// reference server, and Mosquitto if it is installed.
+/// Returns the words of the main job in `pattern`: every protocol that has it and does not wait for
+/// its name (`Properties::is_only_by_name`), against its reference server, and Mosquitto if it is
+/// installed.
 pub fn words(catalogue: &Catalogue, pattern: Pattern) -> Vec<String> {
-    let able = || registry::PROTOCOLS.iter().filter(|own| own.patterns().contains(&pattern));
+    let able = || {
+        let asked = registry::PROTOCOLS.iter().filter(|own| own.patterns().contains(&pattern));
+        asked.filter(|own| !own.properties().is_only_by_name)
+    };
     let has_broker = able().any(|own| own.properties().is_brokered);
     let broker = lanes::mosquitto(catalogue).filter(|_| has_broker);
     able().map(|own| own.name().to_owned()).chain(broker).collect()
@@ -100,13 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn every_protocol_that_can_publish_is_in_it() {
+    fn every_protocol_that_does_not_wait_for_its_name_is_in_it() {
         let catalogue = Catalogue::load(None).unwrap();
         let words = words(&catalogue, Pattern::Publish);
         let first: Vec<&str> = words.iter().map(String::as_str).take(3).collect();
         assert_eq!(first, ["mqtt", "http1", "tcp"]);
         for own in registry::PROTOCOLS {
-            assert!(words.iter().any(|word| word == own.name()), "{}", own.name());
+            let is_in = words.iter().any(|word| word == own.name());
+            assert_eq!(is_in, !own.properties().is_only_by_name, "{}", own.name());
         }
     }
 
