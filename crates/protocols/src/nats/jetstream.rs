@@ -51,9 +51,9 @@ impl JetStream {
         if !message.reply.is_empty() {
             let name = &stream.config.name;
             let body = match stored {
-                Stored::New(number) => format!("{{\"stream\":\"{name}\",\"seq\":{number}}}"),
+                Stored::New(number) => format!("{{\"stream\":\"{name}\", \"seq\":{number}}}"),
                 Stored::Duplicate(number) => {
-                    format!("{{\"stream\":\"{name}\",\"seq\":{number},\"duplicate\":true}}")
+                    format!("{{\"stream\":\"{name}\", \"seq\":{number},\"duplicate\": true}}")
                 }
             };
             say(message.reply, body.as_bytes(), router, turn);

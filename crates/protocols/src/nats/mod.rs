@@ -7,6 +7,7 @@ mod client;
 mod consumer;
 mod errors;
 mod jetstream;
+mod log;
 mod names;
 mod packets;
 mod plan;

@@ -8,6 +8,7 @@ use weigh_model::Nanos;
 use super::api::StreamConfig;
 use super::codec::{Publish, headers, subject};
 use super::consumer::Consumer;
+use super::log::Log;
 
 /// A stream.
 #[derive(Debug)]
@@ -18,24 +19,6 @@ pub(super) struct Stream {
     /// Messages by Nats-Msg-Id, and when each was stored.
     ids: HashMap<Box<[u8]>, u64>,
     ids_in_order: VecDeque<(Nanos, Box<[u8]>)>,
-}
-
-/// The messages of a stream.
-#[derive(Debug)]
-pub(super) struct Log {
-    messages: VecDeque<Kept>,
-    /// Number of the first message that is there, or would be.
-    first: u64,
-    bytes: u64,
-}
-
-/// A message that is kept: subject, headers and body, one behind the other.
-#[derive(Debug)]
-struct Kept {
-    data: Box<[u8]>,
-    subject_bytes: u32,
-    headers_bytes: u32,
-    time: Nanos,
 }
 
 /// What a stream did with a message.
@@ -52,7 +35,7 @@ impl Stream {
         Stream {
             config,
             consumers: Vec::new(),
-            log: Log { messages: VecDeque::new(), first: 1, bytes: 0 },
+            log: Log::new(),
             ids: HashMap::new(),
             ids_in_order: VecDeque::new(),
         }
@@ -99,12 +82,12 @@ impl Stream {
     /// Discards the oldest messages beyond the stream's limits.
     pub(super) fn trim(&mut self, now: Nanos) {
         let config = &self.config;
-        while let Some(oldest) = self.log.messages.front() {
+        while let Some(stored) = self.log.oldest() {
             let is_within = |limit: i64, is: u64| limit <= 0 || is <= limit as u64;
-            let is_young = config.max_age == 0 || now.since(oldest.time).0 < config.max_age;
+            let is_young = config.max_age == 0 || now.since(stored).0 < config.max_age;
             if is_young
-                && is_within(config.max_msgs, self.log.messages.len() as u64)
-                && is_within(config.max_bytes, self.log.bytes)
+                && is_within(config.max_msgs, self.log.len())
+                && is_within(config.max_bytes, self.log.bytes())
             {
                 return;
             }
@@ -117,56 +100,5 @@ impl Stream {
         let count = self.log.len();
         (0..count).for_each(|_| self.log.pop());
         count
-    }
-}
-
-impl Log {
-    fn push(&mut self, message: &Publish<'_>, time: Nanos) -> u64 {
-        let number = self.next();
-        let Publish { subject, headers, body, .. } = message;
-        let kept = Kept {
-            data: [*subject, *headers, *body].concat().into(),
-            subject_bytes: subject.len() as u32,
-            headers_bytes: headers.len() as u32,
-            time,
-        };
-        self.bytes += kept.data.len() as u64;
-        self.messages.push_back(kept);
-        number
-    }
-
-    fn pop(&mut self) {
-        if let Some(kept) = self.messages.pop_front() {
-            self.bytes -= kept.data.len() as u64;
-            self.first += 1;
-        }
-    }
-
-    /// A message, without a subject for its answer, and when it was stored.
-    pub(super) fn get(&self, number: u64) -> Option<(Publish<'_>, Nanos)> {
-        let kept = self.messages.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?;
-        let (subject, rest) = kept.data.split_at(kept.subject_bytes as usize);
-        let (headers, body) = rest.split_at(kept.headers_bytes as usize);
-        Some((Publish { subject, reply: b"", headers, body }, kept.time))
-    }
-
-    /// Number of the first message.
-    pub(super) fn first(&self) -> u64 {
-        self.first
-    }
-
-    /// Number of the next message.
-    pub(super) fn next(&self) -> u64 {
-        self.first + self.messages.len() as u64
-    }
-
-    /// Number of messages.
-    pub(super) fn len(&self) -> u64 {
-        self.messages.len() as u64
-    }
-
-    /// Bytes of memory for messages.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
     }
 }

@@ -29,10 +29,7 @@ impl Trie {
                 node.full.push(id);
                 return;
             }
-            node = match node.children.contains_key(token) {
-                true => node.children.get_mut(token).unwrap_or_else(|| unreachable!()),
-                false => node.children.entry(token.into()).or_default(),
-            };
+            node = node.children.entry(token.into()).or_default();
         }
         node.here.push(id);
     }

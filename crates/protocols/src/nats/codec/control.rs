@@ -1,8 +1,9 @@
 //! Control lines: the word at their beginning, in either case, and fields separated by spaces or
 //! tabs.
 
+use super::decimal::decimal;
 use super::flaw::Flaw;
-use super::{Limits, Sizes, Subscribe, decimal};
+use super::lines::{Limits, Sizes, Subscribe};
 
 /// A control line, without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Header blocks: a first line `NATS/1.0` with perhaps a status, lines `Name: value`, and an empty
 //! line (ADR-4).
 
-use super::{decimal, put_decimal};
+use super::decimal::{decimal, put_decimal};
 
 /// Status in the first line of a header block, with its description; `None` if it has none.
 pub fn status(headers: &[u8]) -> Option<(u16, &[u8])> {
