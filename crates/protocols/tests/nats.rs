@@ -328,7 +328,7 @@ fn jetstream_delivers_again_and_finds_duplicates() {
 fn a_slow_consumer_has_to_go() {
     let given = [("confirm", "none"), ("server_max_pending", "1024")];
     let (mut producer, _consumer, mut shard) = both(&given, &[]);
-    (0..40).for_each(|number| drop(producer.send(number, &[b'x'; 90])));
+    (0..40).for_each(|number| assert_eq!(producer.send(number, &[b'x'; 90]), Reply::None));
     shard.feed(1, &producer.sent()).unwrap();
     assert_eq!(shard.desk.closed, [0]);
     let report = shard.server.report();

@@ -32,7 +32,7 @@ fn of_server(bytes: &[u8]) -> FromServer<'_> {
 #[test]
 fn the_examples_of_messages_to_a_server_are_written_and_read() {
     const BAR: &[u8] = b"NATS/1.0\r\nBar: Baz\r\n\r\n";
-    const BREAKFAST: &[u8] = b"NATS/1.0\r\nBREAKFAST: donut\r\nLUNCH: burger\r\n\r\n";
+    const BREAKFAST: &[u8] = b"NATS/1.0\r\nBREAKFAST: donut\r\nBREAKFAST: eggs\r\n\r\n";
     for (own, example) in [
         (publish(b"FOO", b"", b"Hello NATS!"), &b"PUB FOO 11\r\nHello NATS!\r\n"[..]),
         (
@@ -54,7 +54,7 @@ fn the_examples_of_messages_to_a_server_are_written_and_read() {
         ),
         (
             Publish { headers: BREAKFAST, ..publish(b"MORNING.MENU", b"", b"Yum!") },
-            b"HPUB MORNING.MENU 47 51\r\nNATS/1.0\r\nBREAKFAST: donut\r\nLUNCH: burger\r\n\r\nYum!\r\n",
+            b"HPUB MORNING.MENU 47 51\r\nNATS/1.0\r\nBREAKFAST: donut\r\nBREAKFAST: eggs\r\n\r\nYum!\r\n",
         ),
     ] {
         let mut out = Vec::new();
