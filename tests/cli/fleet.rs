@@ -1,7 +1,7 @@
 //! Load from several processes: agents of the built program meet on a real NATS server, and load
 //! servers that are given by URL.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -97,6 +97,12 @@ impl Agent {
             }
         });
         Agent { child, said }
+    }
+
+    /// Waits until it has printed `text`.
+    #[track_caller]
+    pub fn has_said(&self, text: &str) {
+        until(text, || self.said.lock().unwrap().contains(text));
     }
 
     /// Ends it by a signal; its exit code and what it printed.

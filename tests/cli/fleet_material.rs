@@ -4,13 +4,16 @@
 use std::io::{Read, Write};
 use std::process::Command;
 
+#[cfg(feature = "parquet")]
 use crate::exports::{export, rows};
-use crate::fleet::{fleet, is_exact};
+use crate::fleet::fleet;
+#[cfg(feature = "parquet")]
+use crate::fleet::is_exact;
 use crate::rig::{Place, cells, figure};
 
-#[cfg(feature = "parquet")]
 /// Half of the messages begin on another host than they end: their rows are put together from what
 /// both hosts kept.
+#[cfg(feature = "parquet")]
 #[test]
 fn single_messages_of_all_agents_add_up_to_the_ledger() {
     let place = Place::new("fleet-messages");

@@ -3,7 +3,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -101,72 +100,62 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_starts() {
     assert!(place.runs().is_empty());
 }
 
-/// An agent of another build: it has the answers of a real one, with another version in them.
-struct Foreign(TcpStream);
+/// A client that speaks to the bus itself.
+struct Raw(BufReader<TcpStream>);
 
-impl Foreign {
-    /// Copies what the only agent on the bus says of itself.
-    fn copy(bus: &Bus) -> String {
-        let mut own = Foreign::connect(bus, "SUB copied 1\r\nPUB $SRV.INFO.weigh copied 0\r\n\r\n");
-        let (_, info) = own.heard().expect("an answer");
-        info
-    }
-
-    /// Answers in the place of an agent from now on.
-    fn answer(bus: &Bus, info: String) -> std::thread::JoinHandle<()> {
-        let mut own = Foreign::connect(bus, "SUB $SRV.INFO.weigh 1\r\nPING\r\n");
-        std::thread::spawn(move || {
-            while let Some((reply, _)) = own.heard() {
-                let answer = format!("PUB {reply} {}\r\n{info}\r\n", info.len());
-                own.0.write_all(answer.as_bytes()).expect("it answers");
-            }
-        })
-    }
-
-    fn connect(bus: &Bus, lines: &str) -> Foreign {
+impl Raw {
+    fn connect(bus: &Bus, lines: &str) -> Raw {
         let address = bus.url.trim_start_matches("nats://");
-        let mut stream = TcpStream::connect(address).expect("a connection");
-        let text = format!("CONNECT {{\"verbose\":false}}\r\n{lines}");
-        stream.write_all(text.as_bytes()).expect("it asks");
-        Foreign(stream)
+        let stream = TcpStream::connect(address).expect("a connection");
+        let mut raw = Raw(BufReader::new(stream));
+        raw.say(&format!("CONNECT {{\"verbose\":false}}\r\n{lines}"));
+        raw
+    }
+
+    fn say(&mut self, lines: &str) {
+        self.0.get_mut().write_all(lines.as_bytes()).expect("the bus listens");
     }
 
     /// The next message: where its answer goes, and its body. `None` once the bus is gone.
     fn heard(&mut self) -> Option<(String, String)> {
-        let mut reader = BufReader::new(self.0.try_clone().expect("a copy"));
-        let mut line = String::new();
-        while reader.read_line(&mut line).ok()? > 0 {
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
             if line.starts_with("PING") {
-                self.0.write_all(b"PONG\r\n").ok()?;
+                self.say("PONG\r\n");
             }
             if line.starts_with("MSG") {
                 let words: Vec<&str> = line.split_whitespace().collect();
-                let reply = words.get(3).filter(|_| words.len() == 5).unwrap_or(&"");
+                let reply = if words.len() == 5 { words[3] } else { "" };
                 let mut body = String::new();
-                reader.read_line(&mut body).ok()?;
-                return Some(((*reply).to_owned(), body.trim_end().to_owned()));
+                self.0.read_line(&mut body).ok()?;
+                return Some((reply.to_owned(), body.trim_end().to_owned()));
             }
-            line.clear();
         }
-        None
     }
 }
 
+/// An agent of another build says what this one says, with another version.
 #[test]
 fn an_agent_of_another_version_is_named_and_not_used() {
     let place = Place::new("fleet-version");
     let Some((bus, agents)) = fleet(&place, 1) else { return };
-    let mut info = String::new();
-    crate::rig::until("the agent is on the bus", || {
-        let asked = std::panic::catch_unwind(|| Foreign::copy(&bus));
-        info = asked.unwrap_or_default();
-        info.contains("metadata")
-    });
+    agents[0].has_said("registered as");
+    let mut asking = Raw::connect(&bus, "SUB copied 1\r\nPUB $SRV.INFO.weigh copied 0\r\n\r\n");
+    let (_, info) = asking.heard().expect("an answer");
     agents.into_iter().for_each(|agent| drop(agent.end("TERM")));
     let mut foreign: Value = serde_json::from_str(&info).expect("JSON");
     let own = foreign["metadata"]["version"].as_str().expect("a version").to_owned();
     foreign["metadata"]["version"] = "0.0.1 (0123abcd)".into();
-    let answering = Foreign::answer(&bus, foreign.to_string());
+    let foreign = foreign.to_string();
+    let mut agent = Raw::connect(&bus, "SUB $SRV.INFO.weigh 1\r\n");
+    let answering = std::thread::spawn(move || {
+        while let Some((reply, _)) = agent.heard() {
+            agent.say(&format!("PUB {reply} {}\r\n{foreign}\r\n", foreign.len()));
+        }
+    });
     let words = ["tcp", "--fleet", &bus.url, "--agents", "1", "--fleet-wait", "2s", "-n", "10"];
     let said = format!("is of version 0.0.1 (0123abcd), this is {own}");
     place.compare(&words).with(5).saying(&["agent", &said, "missing: rank 0"]);

@@ -343,7 +343,7 @@ fn collect(
             clock: ended.clocks.known(index, hand, monotonic::now_ns()),
             start_slack_ns: state.start_slack_ns,
         };
-        let failed = |reason| Failure::Ourselves(format!("{}: {reason}", hand.name()));
+        let failed = |reason: String| Failure::Ourselves(format!("{}: {reason}", hand.name()));
         let (host, outcomes) = collection.part(&reported).map_err(failed)?;
         let kept = state.messages.map(|hash| collection.messages(hand.rank, hash)).transpose();
         messages.extend(kept.map_err(failed)?);

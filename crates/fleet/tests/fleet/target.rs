@@ -1,5 +1,5 @@
-//! The target of the trials: a reference server that keeps every message that it got, behind a fault
-//! that may lose some of them.
+//! The target of the trials: a reference server that keeps every message that it got, behind a
+//! fault that may lose some of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;

@@ -79,12 +79,13 @@ fn load(case: &Case) -> Option<(&'static str, &'static str)> {
     let load = &case.load;
     match () {
         () if case.material.object_bytes > FILE_BYTES_MAX => Some((
-            "a file of more than 1 GiB is not sent to the agents of a fleet: each holds it in memory",
-            "name a smaller file, or leave --body out, so that every agent makes the object (--size)",
+            "a file of more than 1 GiB is not sent to the agents of a fleet: each holds it in \
+             memory",
+            "name a smaller file, or leave --body out: every agent makes the object (--size)",
         )),
         () if load.body.seal().is_some() => Some((
-            "bodies cannot be sealed with a fleet: each trial makes new keys, and they do not leave \
-             the process that made them",
+            "bodies cannot be sealed with a fleet: each trial makes new keys, and they do not \
+             leave the process that made them",
             "leave --seal-to and --body sealed:... out, or leave --fleet out",
         )),
         () if case.background.is_some() => Some((
