@@ -20,7 +20,7 @@ fn single_messages_of_all_agents_add_up_to_the_ledger() {
     let Some((bus, _agents)) = fleet(&place, 2) else { return };
     let words = ["mqtt", "--fleet", &bus.url, "--agents", "2", "--topology", "fan-in"];
     let load = ["--pattern", "deliver", "--qos", "1", "-R", "2k/s", "-n", "5000", "-c", "4"];
-    let more = ["--reps", "1", "--keep-messages"];
+    let more = ["--keep-messages"];
     place.compare(&[&words[..], &load, &more].concat()).with(0);
     let summary = place.summary();
     is_exact(&cells(&summary)[0], 5_000);
@@ -48,7 +48,7 @@ fn a_file_is_streamed_by_all_agents() {
     let Some((bus, _agents)) = fleet(&place, 2) else { return };
     place.write("large.bin", &"a file that agents do not have\n".repeat(20_000));
     let words = ["http", "--fleet", &bus.url, "--agents", "2", "--pattern", "transfer"];
-    let load = ["--body", "file:large.bin", "-n", "8", "-c", "2", "--reps", "1"];
+    let load = ["--body", "file:large.bin", "-n", "8", "-c", "2"];
     place.compare(&[&words[..], &load].concat()).with(0);
     let summary = place.summary();
     let cell = &cells(&summary)[0];
