@@ -36,6 +36,7 @@ mod main_job;
 #[cfg(feature = "parquet")]
 mod messages;
 mod modelled;
+mod nats;
 mod numbers;
 mod observing;
 mod outputs;

@@ -58,6 +58,12 @@ const WAYS: &[Way] = &[
     way("mqtt", &[("qos", "2"), ("version", "5")], Pattern::Transfer, true, true),
     way("http2", &[("streams", "8")], Pattern::Publish, true, false),
     way("grpc", &[], Pattern::Request, true, false),
+    way("nats", &[("confirm", "none")], Pattern::Deliver, false, false),
+    way("nats", &[("confirm", "none")], Pattern::Request, true, false),
+    way("nats", &[("confirm", "ok")], Pattern::Publish, true, false),
+    way("nats", &[("confirm", "flush")], Pattern::Deliver, true, false),
+    way("nats", &[("confirm", "jetstream")], Pattern::Publish, true, false),
+    way("nats", &[("confirm", "jetstream")], Pattern::Deliver, true, false),
 ];
 
 impl Way {

@@ -14,6 +14,7 @@ mod http2_core;
 mod implementation;
 pub mod mqtt;
 mod name_pattern;
+pub mod nats;
 pub mod pass_through;
 mod requests;
 pub mod server_counts;
@@ -25,8 +26,16 @@ pub use requests::basic_authorization;
 pub use weigh_model::nearest::nearest;
 
 /// Every protocol there is, in the order they are listed to a user.
-pub static PROTOCOLS: &[&dyn Protocol] =
-    &[&mqtt::Mqtt, &http1::Http1, &tcp::Tcp, &coap::Coap, &http2::Http2, &grpc::Grpc];
+pub static PROTOCOLS: &[&dyn Protocol] = 
+    &[
+    &mqtt::Mqtt,
+    &http1::Http1,
+    &tcp::Tcp,
+    &coap::Coap,
+    &nats::Nats,
+    &http2::Http2,
+    &grpc::Grpc,
+];
 
 /// The protocol of this name or alias, in any case.
 ///
