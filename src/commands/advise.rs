@@ -197,7 +197,7 @@ impl Advise {
         if let Some(exit) = finished.interrupted {
             return Err(Stop::new(exit, "the check was interrupted"));
         }
-        crate::show::output::put_table(&weigh_report::table::render(
+        output::put_table(&weigh_report::table::render(
             &finished.summary,
             terminal::style(),
         ))?;

@@ -14,7 +14,7 @@ use crate::break_even::{Axis, BreakEven, find};
 use crate::cells::{Cells, Machine, by_family};
 use crate::choice::Choice;
 use crate::criterion::Criterion;
-use crate::deciding::{Deciding, deciding};
+use crate::deciding::{self, Deciding};
 use crate::drawn::{Drawn, Shown};
 use crate::exclusion::{Verdict, by_abilities, by_figures};
 use crate::family::Family;
@@ -75,6 +75,8 @@ pub struct Advice {
     pub break_even: Vec<BreakEven>,
     /// What one more minute would decide; null if there is nothing to decide.
     pub deciding: Option<Deciding>,
+    /// A plan in TOML that measures every option that can do it.
+    pub plan: String,
     /// What was assumed, a sentence each.
     pub assumptions: Vec<String>,
     /// Where the cells are from, by family.
@@ -110,6 +112,8 @@ pub struct OptionShown {
     pub best: f64,
     /// Its cost over that of the cheapest; null if it is out or unknown.
     pub ratio: Option<Shown>,
+    /// Probability that it costs less than another option, by the other's name.
+    pub beats: BTreeMap<String, f64>,
     /// Figures by criterion.
     pub figures: BTreeMap<Criterion, Shown>,
     /// Figures that cannot be predicted, and what is missing.
@@ -148,7 +152,9 @@ pub fn advise(inputs: &Inputs<'_>) -> Advice {
     }
     let is_open = |own: &Judged<'_>| own.standing == Standing::Unknown;
     let is_complete = !judged.iter().any(is_open);
-    let options = judged.iter().enumerate().map(|(at, own)| shown(own, &advised, at)).collect();
+    let mut options: Vec<OptionShown> =
+        judged.iter().enumerate().map(|(at, own)| shown(own, &advised, at)).collect();
+    pairs(&mut options, &judged, matters[0]);
     let names: Vec<String> =
         advised.set.iter().map(|at| judged[*at].offer.choice.name()).collect();
     let picked: Vec<(&Choice, &Drawn)> = advised
@@ -164,8 +170,9 @@ pub fn advise(inputs: &Inputs<'_>) -> Advice {
         schema: SCHEMA.to_owned(),
         sentence: sentence(&names, &judged, inputs.situation),
         is_complete,
+        plan: plan(&judged, inputs.situation),
         break_even: break_evens(&advised, &judged, inputs, &families),
-        deciding: deciding(&picked, inputs.situation, is_measured),
+        deciding: deciding::deciding(&picked, inputs.situation, is_measured),
         advised: names,
         options,
         assumptions: assumptions(inputs),
@@ -260,6 +267,7 @@ fn shown(own: &Judged<'_>, advised: &Advised, at: usize) -> OptionShown {
         run: own.run.clone(),
         best: advised.best.get(at).copied().unwrap_or(0.0),
         ratio: advised.ratios.get(at).and_then(|own| own.as_ref()).map(Drawn::shown),
+        beats: BTreeMap::new(),
         figures: BTreeMap::new(),
         missing: BTreeMap::new(),
         days: None,
@@ -276,6 +284,32 @@ fn shown(own: &Judged<'_>, advised: &Advised, at: usize) -> OptionShown {
     shown.days = figures.days.as_ref().map(Drawn::shown);
     (shown.message, shown.month) = (figures.message, figures.month);
     shown
+}
+
+/// For every pair of options that can do it, the probability that one costs less.
+fn pairs(options: &mut [OptionShown], judged: &[Judged<'_>], criterion: Criterion) {
+    let is_compared =
+        |own: &Judged<'_>| matches!(own.standing, Standing::Advised | Standing::Behind);
+    let cost = |own: &Judged<'_>| own.figures.as_ref()?.get(criterion).cloned();
+    let known: Vec<(usize, Drawn)> = judged
+        .iter()
+        .enumerate()
+        .filter(|(_, own)| is_compared(own))
+        .filter_map(|(at, own)| Some((at, cost(own)?)))
+        .collect();
+    for (at, own) in &known {
+        let others = known.iter().filter(|(other, _)| other != at);
+        options[*at].beats = others
+            .map(|(other, cost)| (judged[*other].offer.choice.name(), own.beats(cost)))
+            .collect();
+    }
+}
+
+/// A plan that measures every option that is not out.
+fn plan(judged: &[Judged<'_>], situation: &Situation) -> String {
+    let can = judged.iter().filter(|own| own.standing != Standing::Out);
+    let choices: Vec<&Choice> = can.map(|own| &own.offer.choice).collect();
+    if choices.is_empty() { String::new() } else { deciding::plan(&choices, situation, REPETITIONS) }
 }
 
 /// The answer in a sentence or two.
@@ -447,6 +481,9 @@ fn assumptions(inputs: &Inputs<'_>) -> Vec<String> {
     }
     found
 }
+
+/// Repetitions of the plan of all options.
+const REPETITIONS: u32 = 5;
 
 /// More of them are not read.
 const BREAK_EVENS_MAX: usize = 8;

@@ -27,6 +27,9 @@ pub struct Cells {
     pub weigh: String,
     /// The machine.
     pub machine: Machine,
+    /// True of built-in cells: they never count as this machine's, however alike it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shipped: bool,
     /// The cells.
     pub cells: Vec<Cell>,
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::advised::ZONE;
 use crate::choice::{Choice, REFERENCE};
+use crate::criterion::Criterion;
 use crate::drawn::Drawn;
 use crate::situation::Situation;
 
@@ -61,8 +62,8 @@ pub fn deciding(
     Some(Deciding { options: names, repetitions: repetitions as u64, probability, sentence, plan })
 }
 
-/// A plan in TOML that measures the server's costs of these options at the load of the situation. The
-/// path is left out: it does not change what a server pays.
+/// A plan in TOML that measures the first criterion of these options at the load of the situation.
+/// For the server's costs the path is left out: it does not change what a server pays.
 pub fn plan(choices: &[&Choice], situation: &Situation, repetitions: u32) -> String {
     let traffic = &situation.traffic;
     let mut text = format!(
@@ -73,6 +74,12 @@ pub fn plan(choices: &[&Choice], situation: &Situation, repetitions: u32) -> Str
         traffic.size.typed(),
         trial_s(situation)
     );
+    let path = situation.network.path.iter();
+    text += &match situation.matters.first() {
+        Some(Criterion::Latency) => path.map(|path| format!("path = \"{path}\"\n")).collect(),
+        Some(Criterion::Bytes | Criterion::Energy) => "observe.wire = true\n".to_owned(),
+        _ => String::new(),
+    };
     for choice in choices {
         text += &case(choice, situation);
     }

@@ -52,7 +52,7 @@ impl Origin {
         let own = &cells.machine;
         if !own.architecture.is_empty() && own.architecture != here.architecture {
             Origin::OtherArchitecture
-        } else if own == here {
+        } else if own == here && !cells.is_shipped {
             Origin::Here
         } else {
             Origin::Elsewhere
@@ -260,7 +260,9 @@ impl Family {
     fn like<'f>(&'f self, choice: &Choice) -> impl Iterator<Item = &'f Cell> + use<'f> {
         let (variant, is_tls, is_kept) = (choice.variant(), choice.is_tls, choice.is_kept);
         self.cells.iter().map(|(_, cell)| cell).filter(move |cell| {
-            cell.variant == variant && cell.is_tls == is_tls && cell.is_per_connection != is_kept
+            // What a connection costs is the same for all lanes.
+            let is_own = cell.variant == variant || cell.is_per_connection;
+            is_own && cell.is_tls == is_tls && cell.is_per_connection != is_kept
         })
     }
 

@@ -29,6 +29,7 @@ pub fn cells(summary: &Summary, source: &str) -> (Cells, Vec<String>) {
         made: summary.run.started.clone(),
         weigh: summary.run.version.clone(),
         machine: machine(&summary.run.host),
+        is_shipped: false,
         cells: found,
     };
     (cells, left_out)
