@@ -60,8 +60,6 @@ impl Ready {
 
     /// Calls `with` with the inputs of an answer from these cells.
     pub fn with<T>(&self, cells: &[Cells], with: impl FnOnce(&Inputs<'_>) -> T) -> T {
-        let at_size =
-            |choice: &weigh_advice::Choice, size: u64| self.offers.session(choice, size);
         with(&Inputs {
             situation: &self.situation,
             offers: &self.offers.all,
@@ -69,7 +67,6 @@ impl Ready {
             here: &self.here,
             link: &self.link,
             energy: self.energy.as_ref().map(|(model, size_max)| (model, *size_max)),
-            at_size: &at_size,
         })
     }
 }
@@ -93,7 +90,11 @@ fn model(
         every: Some(situation.traffic.every),
         cpu: Processor::Scaled,
     };
-    let basis = energy::catalogue(data)?.basis(&asked).map_err(energy::invalid)?;
+    let mut basis = energy::catalogue(data)?.basis(&asked).map_err(energy::invalid)?;
+    // The situation has one of its own, for bytes and energy alike.
+    if let Some(radio) = &mut basis.radio {
+        radio.coefficients.remove(IDLE_LIMIT);
+    }
     let size_max = basis.radio.as_ref().and_then(|radio| radio.message_bytes_max);
     let model = Model::with_draws(&basis, weigh_advice::drawn::DRAWS, weigh_energy::answer::SEED);
     Ok(Some((model, size_max)))
@@ -122,3 +123,6 @@ pub fn runner<'c>(
         fleet: None,
     })
 }
+
+/// The radio's own idle limit, among its coefficients.
+const IDLE_LIMIT: &str = "idle_limit";

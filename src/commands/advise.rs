@@ -186,7 +186,7 @@ impl Advise {
         if choices.is_empty() {
             return Err(Stop::new(Exit::Undecided, "no option can do this: nothing to measure"));
         }
-        let repetitions = advice.deciding.as_ref().map_or(5, |own| own.repetitions.clamp(3, 10));
+        let repetitions = advice.deciding.as_ref().map_or(3, |own| own.repetitions.clamp(3, 10));
         let plan = deciding::plan(&choices, &ready.situation, repetitions as u32);
         if self.dry {
             output::put(&plan)?;

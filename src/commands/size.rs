@@ -8,7 +8,7 @@ use weigh_advice::answer::{Inputs, OptionShown, families, figures_at};
 use weigh_advice::choice::Choice;
 use weigh_advice::sizing::{Carries, carries};
 use weigh_advice::text::{Sized, sizes};
-use weigh_advice::{advise, situation::TlsWish};
+use weigh_advice::{Criterion, advise, situation::TlsWish};
 use weigh_model::Guarantee;
 use weigh_runner::advice::calibration;
 use weigh_runner::exit::{Exit, Stop};
@@ -189,8 +189,12 @@ fn text(ready: &Ready, answered: Vec<Answered>) -> String {
         }
         for (criterion, missing) in &own.shown.missing {
             let is_new = own.shown.why.as_ref() != Some(&missing.why);
-            let is_energy = *criterion == weigh_advice::Criterion::Energy;
-            if is_new && !(is_energy && ready.situation.device.is_none()) {
+            let is_shown = match criterion {
+                Criterion::Latency => false,
+                Criterion::Energy => ready.situation.device.is_some(),
+                _ => true,
+            };
+            if is_new && is_shown {
                 notes.push(format!("{}, {criterion}: {}", own.shown.name, missing.why));
             }
         }

@@ -52,8 +52,6 @@ pub struct Inputs<'i> {
     pub link: &'i Link,
     /// The device and its radio, with the largest message in bytes of the radio's coefficients.
     pub energy: Option<(&'i Model, Option<u64>)>,
-    /// What the connections of an option carry at another size.
-    pub at_size: &'i dyn Fn(&Choice, u64) -> Option<Session>,
 }
 
 /// The answer.
@@ -431,7 +429,7 @@ pub fn figures_at(
         }
         Some((Axis::Size, size)) => {
             situation.traffic.size = weigh_model::units::Bytes(size.round() as u64);
-            session = (inputs.at_size)(&offer.choice, size.round() as u64)?;
+            session = session.resized(size.round() as u64);
         }
         Some((Axis::MessagesPerConnection, _)) | None => {}
     }
@@ -452,7 +450,7 @@ fn assumptions(inputs: &Inputs<'_>) -> Vec<String> {
     let idle = rough(network.idle_limit.as_secs_f64());
     let mut found = vec![
         "bytes: IPv4, TCP with timestamps (52 B of headers a segment), no offloads; as few and as \
-         many acknowledgements as TCP lets there be"
+         many acknowledgements as TCP lets there be; topics and header fields of weigh's clients"
             .to_owned(),
         format!("a kept connection sends a keep-alive after {idle} of silence, and never breaks")
             .replace(

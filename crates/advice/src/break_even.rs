@@ -133,7 +133,7 @@ fn crossing(
 }
 
 /// Places on the axis.
-const STEPS: usize = 96;
+const STEPS: usize = 64;
 
 /// An interval needs this share of the draws to cross.
 const SURE: f64 = 0.95;

@@ -29,7 +29,7 @@ pub fn regions(inputs: &Inputs<'_>) -> Regions {
             .iter()
             .map(|offer| {
                 let mut sized = offer.clone();
-                sized.session = (inputs.at_size)(&offer.choice, size).ok_or_else(String::new);
+                sized.session = offer.session.clone().map(|session| session.resized(size));
                 let mut situation = inputs.situation.clone();
                 situation.traffic.size = weigh_model::units::Bytes(size);
                 let inputs = Inputs { situation: &situation, ..*inputs };

@@ -32,6 +32,23 @@ pub struct Session {
 }
 
 impl Session {
+    /// The session with bodies of another size: the write that carries the body is longer or shorter by
+    /// as much, and TLS cuts it into more records or fewer. Fields that hold a length may be a byte or
+    /// two longer there, which a dry trial would show.
+    pub fn resized(&self, size: u64) -> Session {
+        let mut session = self.clone();
+        let is_body = |flight: &&mut Flight| flight.is_up && flight.plain >= self.body;
+        if let Some(flight) = session.message.iter_mut().find(is_body) {
+            let around = flight.plain - self.body;
+            let records = |plain: u64| plain.div_ceil(RECORD).max(1);
+            let sealed = (flight.carried - flight.plain) / records(flight.plain);
+            flight.plain = around + size;
+            flight.carried = flight.plain + sealed * records(flight.plain);
+        }
+        session.body = size;
+        session
+    }
+
     /// Round trips of these flights: every change of direction from the device to the server.
     pub fn round_trips(flights: &[Flight]) -> f64 {
         let mut trips = 0.0;
@@ -48,9 +65,26 @@ impl Session {
     }
 }
 
+/// The largest record of TLS (RFC 8446, section 5.1).
+const RECORD: u64 = 16_384;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_size_makes_the_write_of_the_body_longer() {
+        let flight = |is_up, plain, carried| Flight { is_up, plain, carried };
+        let session = Session {
+            message: vec![flight(true, 140, 162), flight(false, 4, 26)],
+            body: 125,
+            ..Session::default()
+        };
+        let large = session.resized(20_000);
+        assert_eq!(large.message[0], flight(true, 20_015, 20_015 + 2 * 22));
+        assert_eq!((large.message[1], large.body), (session.message[1], 20_000));
+        assert_eq!(large.resized(125), session);
+    }
 
     #[test]
     fn round_trips_are_changes_of_direction() {

@@ -101,9 +101,6 @@ fn with_cells<T>(
         None => Link::local(),
         Some(name) => Link::of(&weigh_model::path::preset(name).unwrap()),
     };
-    let at_size = |choice: &Choice, size: u64| {
-        offer(&choice.protocol, choice.is_kept, choice.is_tls, size).session.ok()
-    };
     let model = situation.device.as_ref().map(|device| {
         let asked = EnergyAsked {
             device: device.model.clone(),
@@ -122,7 +119,6 @@ fn with_cells<T>(
         here,
         link: &link,
         energy: model.as_ref().map(|model| (model, None)),
-        at_size: &at_size,
     })
 }
 

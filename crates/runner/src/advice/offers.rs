@@ -1,7 +1,6 @@
 //! Options with everything that is known of them without a measurement: lanes of protocols and
 //! servers, each with kept connections and one for every message, with TLS and without.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -26,7 +25,6 @@ pub struct Offers {
     /// The options, in the order in which they were named.
     pub all: Vec<Offer>,
     vault: CertificateFiles,
-    known: RefCell<BTreeMap<(String, u64), Option<Session>>>,
 }
 
 impl Offers {
@@ -51,26 +49,11 @@ impl Offers {
                  compare {url} --observe port:PORT, then weigh advise --cells latest"
             )));
         }
-        let mut offers = Offers {
-            all: Vec::new(),
-            vault: CertificateFiles::new(folder),
-            known: RefCell::default(),
-        };
+        let mut offers = Offers { all: Vec::new(), vault: CertificateFiles::new(folder) };
         for lane in lanes(&words, catalogue, &Given::default(), watcher)? {
             offers.add(&lane, situation, catalogue)?;
         }
         Ok(offers)
-    }
-
-    /// What the connections of an option carry at a size; `None` if it cannot send that.
-    pub fn session(&self, choice: &Choice, size: u64) -> Option<Session> {
-        let key = (format!("{} {}", choice.protocol, choice.name()), size);
-        if let Some(known) = self.known.borrow().get(&key) {
-            return known.clone();
-        }
-        let found = self.dry(choice, size).ok();
-        self.known.borrow_mut().insert(key, found.clone());
-        found
     }
 
     fn dry(&self, choice: &Choice, size: u64) -> Result<Session, Stop> {
