@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use weigh_advice::cells::{Cells, Machine};
-use weigh_report::summary::Summary;
 use weigh_report::RunFolder;
+use weigh_report::summary::Summary;
 use weigh_runner::advice::calibration;
 use weigh_runner::advice::observed;
 use weigh_runner::advice::shipped;

@@ -72,10 +72,7 @@ impl Ready {
 }
 
 /// The device and its radio, if the situation has them.
-fn model(
-    situation: &Situation,
-    data: Option<&Path>,
-) -> Result<Option<(Model, Option<u64>)>, Stop> {
+fn model(situation: &Situation, data: Option<&Path>) -> Result<Option<(Model, Option<u64>)>, Stop> {
     let Some(device) = &situation.device else { return Ok(None) };
     if device.model.is_empty() || device.radio.is_empty() {
         return Err(Stop::usage(

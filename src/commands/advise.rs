@@ -197,10 +197,7 @@ impl Advise {
         if let Some(exit) = finished.interrupted {
             return Err(Stop::new(exit, "the check was interrupted"));
         }
-        output::put_table(&weigh_report::table::render(
-            &finished.summary,
-            terminal::style(),
-        ))?;
+        output::put_table(&weigh_report::table::render(&finished.summary, terminal::style()))?;
         let (cells, left_out) =
             observed::cells(&finished.summary, &format!("check, run {}", finished.summary.run.id));
         for why in left_out {

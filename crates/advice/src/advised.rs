@@ -43,7 +43,9 @@ impl Advised {
         advised.ratios = costs.iter().map(over).collect();
         let is_beaten = |at: usize| {
             known.iter().any(|other| {
-                let (Some(own), Some(other_cost)) = (costs[at], costs[*other]) else { return false };
+                let (Some(own), Some(other_cost)) = (costs[at], costs[*other]) else {
+                    return false;
+                };
                 *other != at && own.exceeds(1.0 + ZONE, other_cost) >= CONFIDENCE
             })
         };
@@ -63,9 +65,7 @@ impl Advised {
             others.map(|own| step(value(at, *own))).collect()
         };
         let first = |at: usize| value(at, matters[0]);
-        self.set.sort_by(|a, b| {
-            ranks(*a).cmp(&ranks(*b)).then(first(*a).total_cmp(&first(*b)))
-        });
+        self.set.sort_by(|a, b| ranks(*a).cmp(&ranks(*b)).then(first(*a).total_cmp(&first(*b))));
     }
 }
 
@@ -78,7 +78,13 @@ fn step(value: f64) -> i64 {
 }
 
 fn ratio(own: f64, best: f64) -> f64 {
-    if best > 0.0 { own / best } else if own > 0.0 { f64::INFINITY } else { 1.0 }
+    if best > 0.0 {
+        own / best
+    } else if own > 0.0 {
+        f64::INFINITY
+    } else {
+        1.0
+    }
 }
 
 /// For every option the share of the draws in which it is the cheapest; ties are shared.

@@ -120,6 +120,8 @@ pub struct OptionShown {
     pub days: Option<Shown>,
     /// Bytes of a message by layer, its connection included if it has one of its own.
     pub message: Bounds,
+    /// Bytes of opening and closing a kept connection by layer.
+    pub around: Bounds,
     /// Bytes of 30 days by layer.
     pub month: Bounds,
 }
@@ -153,8 +155,7 @@ pub fn advise(inputs: &Inputs<'_>) -> Advice {
     let mut options: Vec<OptionShown> =
         judged.iter().enumerate().map(|(at, own)| shown(own, &advised, at)).collect();
     pairs(&mut options, &judged, matters[0]);
-    let names: Vec<String> =
-        advised.set.iter().map(|at| judged[*at].offer.choice.name()).collect();
+    let names: Vec<String> = advised.set.iter().map(|at| judged[*at].offer.choice.name()).collect();
     let picked: Vec<(&Choice, &Drawn)> = advised
         .set
         .iter()
@@ -176,7 +177,9 @@ pub fn advise(inputs: &Inputs<'_>) -> Advice {
         assumptions: assumptions(inputs),
         cells: families
             .iter()
-            .map(|(name, own)| (name.clone(), format!("{} cells, {}", own.len(), own.origin.words())))
+            .map(|(name, own)| {
+                (name.clone(), format!("{} cells, {}", own.len(), own.origin.words()))
+            })
             .collect(),
         situation: inputs.situation.clone(),
     }
@@ -217,13 +220,8 @@ fn judge<'j>(
     families: &BTreeMap<String, Family>,
     ground: &Ground<'_>,
 ) -> Judged<'j> {
-    let of = |standing, why: Option<String>, run, figures| Judged {
-        offer,
-        figures,
-        standing,
-        why,
-        run,
-    };
+    let of =
+        |standing, why: Option<String>, run, figures| Judged { offer, figures, standing, why, run };
     match by_abilities(&offer.choice, inputs.situation) {
         Some(Verdict::Out(why)) => return of(Standing::Out, Some(why), None, None),
         Some(Verdict::Unknown(why, run)) => {
@@ -236,12 +234,8 @@ fn judge<'j>(
         Err(why) => return of(Standing::Out, Some(why.clone()), None, None),
     };
     let family = families.get(&offer.choice.family());
-    let candidate = Candidate {
-        choice: &offer.choice,
-        session,
-        open_trips: offer.open_trips,
-        family,
-    };
+    let candidate =
+        Candidate { choice: &offer.choice, session, open_trips: offer.open_trips, family };
     let figures = Figures::of(&candidate, ground);
     if let Some(why) = by_figures(&figures, inputs.situation) {
         return of(Standing::Out, Some(why), None, Some(figures));
@@ -270,6 +264,7 @@ fn shown(own: &Judged<'_>, advised: &Advised, at: usize) -> OptionShown {
         missing: BTreeMap::new(),
         days: None,
         message: Bounds::default(),
+        around: Bounds::default(),
         month: Bounds::default(),
     };
     let Some(figures) = &own.figures else { return shown };
@@ -280,7 +275,8 @@ fn shown(own: &Judged<'_>, advised: &Advised, at: usize) -> OptionShown {
         }
     }
     shown.days = figures.days.as_ref().map(Drawn::shown);
-    (shown.message, shown.month) = (figures.message, figures.month);
+    (shown.message, shown.around) = (figures.message, figures.around);
+    shown.month = figures.month;
     shown
 }
 
@@ -307,7 +303,11 @@ fn pairs(options: &mut [OptionShown], judged: &[Judged<'_>], criterion: Criterio
 fn plan(judged: &[Judged<'_>], situation: &Situation) -> String {
     let can = judged.iter().filter(|own| own.standing != Standing::Out);
     let choices: Vec<&Choice> = can.map(|own| &own.offer.choice).collect();
-    if choices.is_empty() { String::new() } else { deciding::plan(&choices, situation, REPETITIONS) }
+    if choices.is_empty() {
+        String::new()
+    } else {
+        deciding::plan(&choices, situation, REPETITIONS)
+    }
 }
 
 /// The answer in a sentence or two.
@@ -325,13 +325,13 @@ fn sentence(names: &[String], judged: &[Judged<'_>], situation: &Situation) -> S
         }
         [] => return "No answer: nothing that was measured is near this situation.".to_owned(),
         [one] => format!("Use {one}: it is the best in {matters}."),
-        [first, others @ ..] => format!(
-            "Use {first}; for {matters} it cannot be told from {}.",
-            others.join("; ")
-        ),
+        [first, others @ ..] => {
+            format!("Use {first}; for {matters} it cannot be told from {}.", others.join("; "))
+        }
     };
     if !unknown.is_empty() {
-        text += &format!(" Not compared, because nothing near was measured: {}.", unknown.join("; "));
+        text +=
+            &format!(" Not compared, because nothing near was measured: {}.", unknown.join("; "));
     }
     text
 }
@@ -396,7 +396,7 @@ impl Pair<'_> {
         let costs = |number: f64| Some((of(&both[0], number), of(&both[1], number)));
         let names = (self.a.choice.lane(), self.b.choice.lane());
         let axis = Axis::MessagesPerConnection;
-        find((&names.0, &names.1), Criterion::Bytes, axis, costs)
+        find((&names.0, &names.1), Criterion::Bytes, axis, &[], costs)
     }
 
     fn along(&self, criterion: Criterion, axis: Axis) -> Option<BreakEven> {
@@ -405,7 +405,13 @@ impl Pair<'_> {
             Some((of(self.a)?, of(self.b)?))
         };
         let names = (self.a.choice.name(), self.b.choice.name());
-        find((&names.0, &names.1), criterion, axis, costs)
+        // With each silence more there is a keep-alive more.
+        let silence_s = self.inputs.situation.network.idle_limit.as_secs_f64();
+        let jumps: Vec<f64> = match axis {
+            Axis::Every => (1..=JUMPS).map(|number| f64::from(number) * silence_s).collect(),
+            _ => Vec::new(),
+        };
+        find((&names.0, &names.1), criterion, axis, &jumps, costs)
     }
 
     /// Figures of an option where the axis has this value.
@@ -438,8 +444,12 @@ pub fn figures_at(
     }
     let ground = Ground { situation: &situation, link: inputs.link, energy: inputs.energy };
     let family = families.get(&offer.choice.family());
-    let candidate =
-        Candidate { choice: &offer.choice, session: &session, open_trips: offer.open_trips, family };
+    let candidate = Candidate {
+        choice: &offer.choice,
+        session: &session,
+        open_trips: offer.open_trips,
+        family,
+    };
     let figures = Figures::of(&candidate, &ground);
     by_figures(&figures, &situation).is_none().then_some(figures)
 }
@@ -482,6 +492,9 @@ fn assumptions(inputs: &Inputs<'_>) -> Vec<String> {
 
 /// Repetitions of the plan of all options.
 const REPETITIONS: u32 = 5;
+
+/// Keep-alives between two messages up to which each is looked at for itself.
+const JUMPS: u32 = 12;
 
 /// More of them are not read.
 const BREAK_EVENS_MAX: usize = 8;

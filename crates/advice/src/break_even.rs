@@ -73,21 +73,26 @@ impl Axis {
 }
 
 /// Finds where `a` and `b` cost the same. `costs` has both costs at a value of the axis, or nothing
-/// where one of them is not known. `None` if the same option is always the cheaper one.
+/// where one of them is not known; at the `jumps` one of them is not continuous. `None` if the same
+/// option is always the cheaper one.
 pub fn find(
     (a, b): (&str, &str),
     criterion: Criterion,
     axis: Axis,
+    jumps: &[f64],
     costs: impl Fn(f64) -> Option<(Drawn, Drawn)>,
 ) -> Option<BreakEven> {
     let [from, to] = axis.range();
     let place = |step: usize| from * (to / from).powf(step as f64 / STEPS as f64);
-    let grid: Vec<(f64, Drawn, Drawn)> = (0..=STEPS)
-        .filter_map(|step| {
-            let (a, b) = costs(place(step))?;
-            Some((place(step), a, b))
-        })
-        .collect();
+    let around = jumps.iter().flat_map(|jump| [jump * (1.0 - CLOSE), jump * (1.0 + CLOSE)]);
+    let around = around.filter(|own| (from..=to).contains(own));
+    let mut places: Vec<f64> = (0..=STEPS).map(place).chain(around).collect();
+    places.sort_unstable_by(f64::total_cmp);
+    let known = |place: f64| {
+        let (a, b) = costs(place)?;
+        Some((place, a, b))
+    };
+    let grid: Vec<(f64, Drawn, Drawn)> = places.into_iter().filter_map(known).collect();
     let at = crossing(&grid, |(_, a, b)| a.value - b.value)?;
     let draws = grid.first()?.1.draws.len();
     let crossings = (0..draws)
@@ -97,9 +102,8 @@ pub fn find(
     let interval = is_sure.then(|| ends(crossings));
     let is_a_first = grid.first().is_some_and(|(_, a, b)| a.value < b.value);
     let (first, second) = if is_a_first { (a, b) } else { (b, a) };
-    let [low, high] = interval.map_or([None, None], |[low, high]| {
-        [Some(low.min(at)), Some(high.max(at))]
-    });
+    let [low, high] =
+        interval.map_or([None, None], |[low, high]| [Some(low.min(at)), Some(high.max(at))]);
     let words = |value: f64| axis.words(value);
     let around = match (low, high) {
         (Some(low), Some(high)) if words(low) == words(high) => String::new(),
@@ -135,6 +139,9 @@ fn crossing(
 /// Places on the axis.
 const STEPS: usize = 64;
 
+/// How close to a jump both of its sides are computed, as a share.
+const CLOSE: f64 = 1e-6;
+
 /// An interval needs this share of the draws to cross.
 const SURE: f64 = 0.95;
 
@@ -148,7 +155,7 @@ mod tests {
         let line = |open: f64, each: f64, n: f64| Drawn::exact(open / n + each);
         let axis = Axis::MessagesPerConnection;
         let costs = |n: f64| Some((line(400.0, 100.0, n), line(100.0, 200.0, n)));
-        let found = find(("mqtt", "http"), Criterion::Bytes, axis, costs).unwrap();
+        let found = find(("mqtt", "http"), Criterion::Bytes, axis, &[], costs).unwrap();
         assert!((found.at - 3.0).abs() < 0.01, "{found:?}");
         assert_eq!((found.low.is_some(), found.high.is_some()), (true, true));
         assert!(
@@ -157,19 +164,28 @@ mod tests {
             found.sentence
         );
         let never = |n: f64| Some((line(400.0, 200.0, n), line(100.0, 100.0, n)));
-        assert_eq!(find(("a", "b"), Criterion::Bytes, axis, never), None);
-        assert_eq!(find(("a", "b"), Criterion::Bytes, axis, |_| None), None);
+        assert_eq!(find(("a", "b"), Criterion::Bytes, axis, &[], never), None);
+        assert_eq!(find(("a", "b"), Criterion::Bytes, axis, &[], |_| None), None);
+    }
+
+    /// A keep-alive more from 300 s on: there the other option becomes the cheaper one.
+    #[test]
+    fn a_jump_is_where_it_is() {
+        let pings = |every: f64| if every > 300.0 { 160.0 } else { 0.0 };
+        let costs = |every: f64| Some((Drawn::exact(300.0 + pings(every)), Drawn::exact(400.0)));
+        let found = find(("mqtt", "http"), Criterion::Bytes, Axis::Every, &[300.0], costs).unwrap();
+        assert!((found.at / 300.0 - 1.0).abs() < 1e-5, "{found:?}");
+        assert!(found.sentence.contains("less than 5 min between"), "{}", found.sentence);
     }
 
     /// The cost of opening is known to a factor: so is the crossing.
     #[test]
     fn what_is_uncertain_has_an_interval() {
         let open = Drawn::between(200.0, 600.0, &crate::drawn::uniform("open"));
-        let costs = |n: f64| {
-            Some((open.map(|open| open / n + 100.0), Drawn::exact(100.0 / n + 200.0)))
-        };
+        let costs =
+            |n: f64| Some((open.map(|open| open / n + 100.0), Drawn::exact(100.0 / n + 200.0)));
         let axis = Axis::MessagesPerConnection;
-        let found = find(("a", "b"), Criterion::Bytes, axis, costs).unwrap();
+        let found = find(("a", "b"), Criterion::Bytes, axis, &[], costs).unwrap();
         assert!((found.at - 3.0).abs() < 0.01, "{found:?}");
         let (low, high) = (found.low.unwrap(), found.high.unwrap());
         assert!((1.05..1.2).contains(&low) && (4.8..4.95).contains(&high), "{low} to {high}");

@@ -24,7 +24,9 @@ pub fn by_abilities(choice: &Choice, situation: &Situation) -> Option<Verdict> {
     if network.tls == TlsWish::On && !choice.is_tls || network.tls == TlsWish::Off && choice.is_tls
     {
         return out(match (network.tls, choice.is_datagram) {
-            (TlsWish::On, true) => "there is no TLS for datagrams here (DTLS is not built in)".into(),
+            (TlsWish::On, true) => {
+                "there is no TLS for datagrams here (DTLS is not built in)".into()
+            }
             (TlsWish::On, false) => "TLS is required".into(),
             _ => "TLS is not wanted".into(),
         });

@@ -107,9 +107,8 @@ impl Family {
             let held = held_out(&evidence, &fitted.drivers);
             let pairs: Vec<(f64, f64)> =
                 held.iter().filter_map(|own| Some((own.measured, own.predicted?))).collect();
-            let is_told = |(measured, predicted): &&(f64, f64)| {
-                *measured > FLOOR_CORES && *predicted > 0.0
-            };
+            let is_told =
+                |(measured, predicted): &&(f64, f64)| *measured > FLOOR_CORES && *predicted > 0.0;
             family.ratios = pairs.iter().filter(is_told).map(|(m, p)| m / p).collect();
             family.held_out_error = error(pairs.into_iter());
         }
@@ -242,9 +241,8 @@ impl Family {
 
     fn outside_sizes(&self, size_bytes: f64) -> Option<String> {
         let sizes = self.cells.iter().map(|(_, cell)| cell.size_bytes).filter(|own| *own > 0.0);
-        let (low, high) = sizes.fold((f64::INFINITY, 0.0_f64), |(low, high), own| {
-            (low.min(own), high.max(own))
-        });
+        let (low, high) =
+            sizes.fold((f64::INFINITY, 0.0_f64), |(low, high), own| (low.min(own), high.max(own)));
         // A small body costs little besides its message; a large one is not known where none was.
         let most = high.max(low) * if self.has_bytes { EDGE } else { SIZES_ALIKE };
         (size_bytes > most && size_bytes > SMALL_BYTES).then(|| {
@@ -307,8 +305,8 @@ impl Family {
 /// messages.
 fn varies_sizes(cells: &[Cell]) -> bool {
     let sizes = cells.iter().map(|cell| cell.size_bytes).filter(|own| *own > 0.0);
-    let (low, high) = sizes
-        .fold((f64::INFINITY, 0.0_f64), |(low, high), own| (low.min(own), high.max(own)));
+    let (low, high) =
+        sizes.fold((f64::INFINITY, 0.0_f64), |(low, high), own| (low.min(own), high.max(own)));
     high >= SIZES_ALIKE * low
 }
 

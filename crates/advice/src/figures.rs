@@ -177,7 +177,8 @@ impl Figures {
             let why = format!("the radio was measured with messages up to {most} B");
             return absent(why, "weigh energy rundown, on the device itself");
         }
-        let bounds = [&self.work(option, ground, Acks::Few), &self.work(option, ground, Acks::Many)];
+        let bounds =
+            [&self.work(option, ground, Acks::Few), &self.work(option, ground, Acks::Many)];
         let of = |quantity: Quantity| {
             let [low, high] = bounds.map(|work| model.values(quantity, work));
             let values = bounds.map(|work| model.value(quantity, work));

@@ -138,8 +138,13 @@ mod tests {
     fn an_exchange_takes_its_round_trips_and_its_bytes() {
         let nb_iot = link("nb-iot");
         assert_eq!(nb_iot.round_trip_s, 1.6);
-        let tally =
-            Tally { up: 767.0, up_packets: 1.0, down: 317.0, down_packets: 1.0, ..Tally::default() };
+        let tally = Tally {
+            up: 767.0,
+            up_packets: 1.0,
+            down: 317.0,
+            down_packets: 1.0,
+            ..Tally::default()
+        };
         let expected = 775.0 * 8.0 / 62e3 + 325.0 * 8.0 / 26e3;
         assert!((nb_iot.line_s(&tally) - expected).abs() < 1e-12);
         assert!((nb_iot.typical_s(2.0, &tally) - (3.2 + expected)).abs() < 1e-12);

@@ -24,24 +24,25 @@ pub fn page(advice: &Advice, inputs: &Inputs<'_>, regions: &Regions) -> String {
     );
     body += &section("options", "Options", &(figures(advice) + &intervals(advice)));
     body += &section("regions", "Where the answer turns", &map(advice, inputs, regions));
-    body += &section("break-even", "Break-even values", &list(
-        advice.break_even.iter().map(|own| own.sentence.as_str()),
-        "No two options cross within the ranges that were looked at.",
-    ));
+    body += &section(
+        "break-even",
+        "Break-even values",
+        &list(
+            advice.break_even.iter().map(|own| own.sentence.as_str()),
+            "No two options cross within the ranges that were looked at.",
+        ),
+    );
     body += &section("out", "What cannot do it, and what is not known", &reasons(advice));
     if let Some(deciding) = &advice.deciding {
-        let plan = format!(
-            "<p>{}</p><pre>{}</pre>",
-            escape(&deciding.sentence),
-            escape(&deciding.plan)
-        );
+        let plan =
+            format!("<p>{}</p><pre>{}</pre>", escape(&deciding.sentence), escape(&deciding.plan));
         body += &section("deciding", "The run that would decide", &plan);
     }
-    let origins = advice.cells.iter().map(|(family, origin)| format!("costs of {family}: {origin}"));
+    let origins =
+        advice.cells.iter().map(|(family, origin)| format!("costs of {family}: {origin}"));
     let assumed: Vec<String> = advice.assumptions.iter().cloned().chain(origins).collect();
     body += &section("assumed", "Assumptions", &list(assumed.iter().map(String::as_str), "None."));
-    let situation =
-        format!("<pre>{}</pre>", escape(&advice.situation.to_toml()));
+    let situation = format!("<pre>{}</pre>", escape(&advice.situation.to_toml()));
     body += &section("situation", "The situation", &situation);
     still(title, &(body + "</main>\n"), &format!("{STYLE}\n{OWN_STYLE}"))
 }
@@ -133,7 +134,7 @@ fn intervals(advice: &Advice) -> String {
         );
     }
     text + &format!(
-        "</svg><figcaption>{}, 95 % intervals, logarithmic scale.</figcaption></figure>\n",
+        "</svg><figcaption>95 % intervals of {}, logarithmic scale.</figcaption></figure>\n",
         criterion.heading()
     )
 }

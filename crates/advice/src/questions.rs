@@ -107,9 +107,7 @@ impl Question {
                 format!("{}%", weigh_model::numbers::exact(share * 100.0))
             }
             "needs.latency" => situation.needs.latency.map_or_else(none, |own| own.typed()),
-            "device.radio" => {
-                situation.device.as_ref().map_or_else(none, |own| own.radio.clone())
-            }
+            "device.radio" => situation.device.as_ref().map_or_else(none, |own| own.radio.clone()),
             "server.cores" => weigh_model::numbers::exact(situation.server.cores),
             "server.memory" => situation.server.memory.typed(),
             _ => {

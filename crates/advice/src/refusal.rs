@@ -20,7 +20,9 @@ impl Wrong {
 }
 
 /// A figure that cannot be predicted, and the run that would make it possible.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Missing {
     /// What is not known, in a sentence.
     pub why: String,

@@ -285,7 +285,11 @@ impl Situation {
             return wrong("traffic.devices", problem, "give at most 10,000,000,000");
         }
         if every.0 == 0 {
-            return wrong("traffic.every", "0 s between messages".into(), "type a time, such as 1m");
+            return wrong(
+                "traffic.every",
+                "0 s between messages".into(),
+                "type a time, such as 1m",
+            );
         }
         if every > EVERY_MAX {
             let problem = format!("{every} between two messages is more than a year");
@@ -338,7 +342,8 @@ impl Situation {
         if let (Some(durability), Guarantee::AtMostOnce) = (durability, guarantee)
             && *durability != Durability::Nothing
         {
-            let problem = format!("`at most once` confirms nothing, so nothing is kept ({durability})");
+            let problem =
+                format!("`at most once` confirms nothing, so nothing is kept ({durability})");
             return wrong("needs.durability", problem, "need `at least once`, or leave it out");
         }
         if loss.is_some_and(|ShareWord(share)| share == 0.0)

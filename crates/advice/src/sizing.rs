@@ -73,8 +73,8 @@ pub fn carries(
     });
     let wanted = situation.traffic.devices as f64;
     let needed = |each: f64| if each >= 1.0 { (wanted / each).ceil() } else { f64::INFINITY };
-    let servers = devices
-        .map(|_| Shown { value: needed(value), low: needed(high), high: needed(low) });
+    let servers =
+        devices.map(|_| Shown { value: needed(value), low: needed(high), high: needed(low) });
     let at_end = scaled(&per_device, value.min(DEVICES_MAX));
     let size = situation.traffic.size.0 as f64;
     let is_beyond = family.outside(choice, &at_end, size).is_some();

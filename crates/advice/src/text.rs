@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use weigh_model::numbers::{bytes, count, percent, rough, three_digits};
+use weigh_model::numbers::{bytes, count, percent, three_digits, time};
 use weigh_report::terminal::columns;
 
 use crate::answer::{Advice, OptionShown, Standing};
@@ -71,7 +71,8 @@ fn table(advice: &Advice, width: usize) -> String {
     }
     let mut criteria: Vec<Criterion> = advice.situation.matters.clone();
     let is_known = |own: &Criterion| shown.iter().any(|option| option.figures.contains_key(own));
-    criteria.extend(Criterion::ALL.into_iter().filter(|own| !advice.situation.matters.contains(own)));
+    criteria
+        .extend(Criterion::ALL.into_iter().filter(|own| !advice.situation.matters.contains(own)));
     criteria.retain(is_known);
     criteria.truncate(COLUMNS_MAX);
     let mut rows = vec![vec![String::new()]];
@@ -113,7 +114,7 @@ pub fn words(criterion: Criterion, value: f64) -> String {
         Criterion::ServerCpu => percent(value * 100.0),
         Criterion::Bytes | Criterion::Memory => bytes(value),
         Criterion::Energy => format!("{} J", three_digits(value)),
-        Criterion::Latency => rough(value),
+        Criterion::Latency => time(value * 1e9, false),
     }
 }
 
@@ -163,10 +164,13 @@ pub fn sizes(all: &[Sized], width: usize) -> String {
         second.push(row);
         let days = |way: usize| {
             let days = own.ways[way].as_ref().and_then(|(option, _)| option.days);
-            days.map_or_else(|| "-".to_owned(), |own| {
-                let [low, high] = [own.low, own.high].map(|days| count(days as u64));
-                if low == high { format!("{low} days") } else { format!("{low}-{high} days") }
-            })
+            days.map_or_else(
+                || "-".to_owned(),
+                |own| {
+                    let [low, high] = [own.low, own.high].map(|days| count(days as u64));
+                    if low == high { format!("{low} days") } else { format!("{low}-{high} days") }
+                },
+            )
         };
         battery.push(vec![own.lane.clone(), days(0), days(1)]);
     }
@@ -198,11 +202,14 @@ fn carried(own: Option<&Carries>) -> [String; 2] {
 fn servers(ways: &[Option<(OptionShown, Option<Carries>)>; 2]) -> String {
     let of = |way: &Option<(OptionShown, Option<Carries>)>| {
         let servers = way.as_ref().and_then(|(_, own)| own.as_ref()).and_then(|own| own.servers);
-        servers.map_or_else(|| "?".to_owned(), |own| {
-            let [low, high] = [own.low, own.high]
-                .map(|own| if own.is_finite() { count(own as u64) } else { "more".to_owned() });
-            if low == high { low } else { format!("{low}-{high}") }
-        })
+        servers.map_or_else(
+            || "?".to_owned(),
+            |own| {
+                let [low, high] = [own.low, own.high]
+                    .map(|own| if own.is_finite() { count(own as u64) } else { "more".to_owned() });
+                if low == high { low } else { format!("{low}-{high}") }
+            },
+        )
     };
     format!("{} / {}", of(&ways[0]), of(&ways[1]))
 }

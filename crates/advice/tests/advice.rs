@@ -9,8 +9,8 @@ use weigh_advice::cells::{Cells, Machine};
 use weigh_advice::choice::{AbilityKnown, Choice, REFERENCE};
 use weigh_advice::link::Link;
 use weigh_advice::session::{Flight, Session};
-use weigh_advice::sizing::carries;
 use weigh_advice::situation::{ShareWord, Situation};
+use weigh_advice::sizing::carries;
 use weigh_advice::{Advice, Criterion, advise};
 use weigh_energy::{Catalogue, Model};
 use weigh_model::modelled::{EnergyAsked, Processor};
@@ -198,7 +198,11 @@ fn what_was_measured_is_predicted() {
 #[test]
 fn beyond_the_cells_it_refuses() {
     for (change, word) in [
-        (&(|s: &mut Situation| s.traffic.every = Nanos::from_millis(20)) as &dyn Fn(&mut Situation), "messages/s"),
+        (
+            &(|s: &mut Situation| s.traffic.every = Nanos::from_millis(20))
+                as &dyn Fn(&mut Situation),
+            "messages/s",
+        ),
         (&|s| s.traffic.devices = 300_000, "connections"),
         (&|s| s.traffic.size = Bytes(8_192), "bodies of 8 KiB"),
         (&|s| s.traffic.subscribers = 20, "delivery"),
@@ -270,7 +274,14 @@ fn what_cannot_do_it_is_out_with_the_reason() {
             Standing::Out,
             "sleeps",
         ),
-        (&|s, own| { s.traffic.subscribers = 1; own.choice.delivers = false; }, Standing::Out, "subscribers"),
+        (
+            &|s, own| {
+                s.traffic.subscribers = 1;
+                own.choice.delivers = false;
+            },
+            Standing::Out,
+            "subscribers",
+        ),
         (&|s, _| s.network.tls = weigh_advice::situation::TlsWish::On, Standing::Out, "TLS"),
         (
             &|s, own| {
@@ -390,8 +401,14 @@ fn the_set_holds_what_cannot_be_told_from_the_best() {
             own.by.insert(Criterion::ServerCpu, Ok(drawn));
             own
         };
-        let figures =
-            [at(1.0, 1.01), at(1.03, 1.01), at(1.08, 1.005), at(1.3, 1.8), at(2.0, 1.1), at(9.0, 2.0)];
+        let figures = [
+            at(1.0, 1.01),
+            at(1.03, 1.01),
+            at(1.08, 1.005),
+            at(1.3, 1.8),
+            at(2.0, 1.1),
+            at(9.0, 2.0),
+        ];
         let borrowed: Vec<Option<&_>> = figures.iter().map(Some).collect();
         let advised = Advised::of(&borrowed, &[Criterion::ServerCpu]);
         // 1.03 is within the zone, 1.08 surely is not, 1.3 is too uncertain to leave.

@@ -132,9 +132,8 @@ pub(crate) fn advise(weigh: &Path, file: &Path) -> anyhow::Result<Value> {
     command.arg("advise").arg(file).arg("--json").arg("--cells").arg(folder);
     let output = command.output().with_context(|| format!("{}", weigh.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&text).with_context(|| {
-        format!("{}: {}", file.display(), String::from_utf8_lossy(&output.stderr))
-    })
+    serde_json::from_str(&text)
+        .with_context(|| format!("{}: {}", file.display(), String::from_utf8_lossy(&output.stderr)))
 }
 
 fn text(

@@ -34,7 +34,8 @@ impl Frozen {
 pub(crate) fn freeze(folder: &Path, weigh: &Path) -> anyhow::Result<()> {
     ensure!(!folder.join(FILE).exists(), "the predictions are frozen already");
     let mut sha256 = BTreeMap::new();
-    let mut files: Vec<_> = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut files: Vec<_> =
+        fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();
     for file in files.iter().filter(|file| file.extension().is_some_and(|own| own == "toml")) {
         let stem = file.file_stem().context("a name")?.to_string_lossy().into_owned();
@@ -80,9 +81,8 @@ fn short(advice: &Value) -> Value {
 
 /// Reads what was frozen, and compares every file with its hash; measurements must be younger.
 pub(crate) fn check(folder: &Path) -> anyhow::Result<Frozen> {
-    let text = fs::read_to_string(folder.join(FILE)).with_context(|| {
-        format!("{}: no {FILE}: type --draw, then --freeze", folder.display())
-    })?;
+    let text = fs::read_to_string(folder.join(FILE))
+        .with_context(|| format!("{}: no {FILE}: type --draw, then --freeze", folder.display()))?;
     let frozen: Frozen = serde_json::from_str(&text)?;
     for (name, sha256) in &frozen.sha256 {
         let found = hash(&fs::read(folder.join(name)).with_context(|| name.clone())?);

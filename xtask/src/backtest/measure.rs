@@ -60,9 +60,8 @@ fn one(weigh: &Path, predicted: &Value) -> anyhow::Result<Value> {
     let mut command = Command::new(weigh);
     let command = command.args(["run", "plan.toml", "--json", "-Q"]).current_dir(&place);
     let output = command.output().with_context(|| format!("{}", weigh.display()))?;
-    let summary: Value = serde_json::from_slice(&output.stdout).with_context(|| {
-        format!("the run failed: {}", String::from_utf8_lossy(&output.stderr))
-    })?;
+    let summary: Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("the run failed: {}", String::from_utf8_lossy(&output.stderr)))?;
     fs::remove_dir_all(&place)?;
     let criterion = predicted["criterion"].as_str().unwrap_or_default();
     // Cells are in the order of the cases, which is that of the options that are not out.
@@ -70,9 +69,7 @@ fn one(weigh: &Path, predicted: &Value) -> anyhow::Result<Value> {
     let can: Vec<&Value> = options.iter().filter(|own| own["standing"] != "out").collect();
     let cells = summary["cells"].as_array().context("cells")?;
     ensure!(cells.len() == can.len(), "{} cells of {} options", cells.len(), can.len());
-    let of = |(option, cell): (&&Value, &Value)| {
-        json!({ "name": option["name"], "values": values(cell, criterion) })
-    };
+    let of = |(option, cell): (&&Value, &Value)| json!({ "name": option["name"], "values": values(cell, criterion) });
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let host = &summary["run"]["host"];
     let all: Vec<Value> = can.iter().zip(cells).map(of).collect();

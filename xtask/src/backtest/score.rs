@@ -115,7 +115,8 @@ impl Situation {
         let least = self.least();
         let cheapest = self.measured.values().find(|own| mean(own) == least);
         let is_best = |own: &[f64]| {
-            let error = (error(own).powi(2) + cheapest.map_or(0.0, |own| error(own)).powi(2)).sqrt();
+            let error =
+                (error(own).powi(2) + cheapest.map_or(0.0, |own| error(own)).powi(2)).sqrt();
             mean(own) / least <= ZONE || mean(own) - 1.96 * error <= least
         };
         let all = self.measured.iter().filter(|(_, own)| is_best(own));
@@ -124,10 +125,7 @@ impl Situation {
 }
 
 /// Scores of the advice; `pick` replaces the advised set of a situation by another adviser's.
-pub(crate) fn scores(
-    all: &[Situation],
-    pick: impl Fn(&Situation) -> Vec<String>,
-) -> Scores {
+pub(crate) fn scores(all: &[Situation], pick: impl Fn(&Situation) -> Vec<String>) -> Scores {
     let mut scores = Scores::default();
     for own in all {
         let place = usize::from(own.kind != "outside");
@@ -170,8 +168,7 @@ pub(crate) fn scores(
 /// Mean regret of the one option that is best for all situations together.
 fn single_best(done: &[&Situation]) -> f64 {
     let plain = |name: &String| name.replace(", TLS", "");
-    let names: Vec<String> =
-        done.iter().flat_map(|own| own.measured.keys().map(plain)).collect();
+    let names: Vec<String> = done.iter().flat_map(|own| own.measured.keys().map(plain)).collect();
     let of = |name: &String| {
         let regrets: Vec<f64> = done
             .iter()

@@ -202,7 +202,9 @@ pub fn cache_file(here: &Machine, version: &str) -> Option<PathBuf> {
 /// # Errors
 /// A file that is there and is not a file of cells.
 pub fn cached(here: &Machine, version: &str) -> Result<Option<Cells>, Stop> {
-    let Some(file) = cache_file(here, version).filter(|file| file.exists()) else { return Ok(None) };
+    let Some(file) = cache_file(here, version).filter(|file| file.exists()) else {
+        return Ok(None);
+    };
     read(&file).map(Some)
 }
 

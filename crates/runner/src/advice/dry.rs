@@ -40,7 +40,8 @@ pub fn session(
     let of = |is_kept, is_tls| writes(protocol, settings, (is_kept, is_tls), size, vault);
     let carried = parts(&of(is_kept, is_tls)?, is_kept)?;
     let plain = if is_tls { parts(&of(is_kept, false)?, is_kept)? } else { carried.clone() };
-    let trips = if is_kept { round_trips(&carried) } else { round_trips(&parts(&of(true, false)?, true)?) };
+    let trips =
+        if is_kept { round_trips(&carried) } else { round_trips(&parts(&of(true, false)?, true)?) };
     let ping = protocol.properties().ping_bytes.unwrap_or(0);
     let ping = ping + if is_tls && ping > 0 { RECORD_BYTES } else { 0 };
     let [set_up, message, tear_down] = carried;
@@ -137,8 +138,7 @@ fn without(group: &[Write], message: &[Write], from_end: bool) -> Vec<Write> {
 }
 
 fn round_trips(parts: &[Vec<Write>; 3]) -> f64 {
-    let flight =
-        |own: &Write| Flight { is_up: own.is_up, plain: own.bytes, carried: own.bytes };
+    let flight = |own: &Write| Flight { is_up: own.is_up, plain: own.bytes, carried: own.bytes };
     let message: Vec<Flight> = parts[1].iter().map(flight).collect();
     Session::round_trips(&message)
 }

@@ -76,8 +76,8 @@ fn of_cell(cell: &Measured, summary: &Summary) -> Result<Cell, String> {
     let number = |key: &str, usual: u32| {
         cell.point.get(key).and_then(serde_json::Value::as_f64).unwrap_or(f64::from(usual))
     };
-    let held = number("load.connections", plan.connections)
-        + number("load.subscribers", plan.subscribers);
+    let held =
+        number("load.connections", plan.connections) + number("load.subscribers", plan.subscribers);
     let sends = pattern != "hold";
     let repetitions = repetitions(cell, (&pattern, is_tls, is_per_connection));
     let Some(repetitions) = repetitions else { return told("figures of repetitions are missing") };

@@ -145,10 +145,7 @@ fn open_trips(protocol: &dyn Protocol, choice: &Choice) -> f64 {
 }
 
 /// What a probe found of a server, if it was probed.
-fn known_abilities(
-    catalogue: &Catalogue,
-    target: &str,
-) -> Option<BTreeMap<String, AbilityKnown>> {
+fn known_abilities(catalogue: &Catalogue, target: &str) -> Option<BTreeMap<String, AbilityKnown>> {
     let (file, text) = catalogue.abilities(target)?;
     let known = Abilities::read(file, text).ok()?;
     let of = |own: &weigh_probe::abilities::Ability| {
