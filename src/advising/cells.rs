@@ -1,5 +1,5 @@
-//! Cells for an answer: those of files and runs that the user names, else those of the cache and the
-//! shipped ones.
+//! Cells for an answer: those of files and runs that the user names, else those of the cache and
+//! the shipped ones.
 
 use std::path::Path;
 

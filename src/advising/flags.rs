@@ -108,8 +108,8 @@ impl SituationFlags {
         self.devices.is_some() || self.every.is_some() || self.size.is_some()
     }
 
-    /// The situation of a file, or the usual one, with these flags on top; `options` are protocols and
-    /// targets.
+    /// The situation of a file, or the usual one, with these flags on top; `options` are protocols
+    /// and targets.
     ///
     /// # Errors
     /// A file that cannot be read, and wishes that contradict each other.

@@ -86,8 +86,8 @@ impl Size {
         Ok(Exit::Done)
     }
 
-    /// The cells that are known, and those of families that are measured now because nothing is known
-    /// of them.
+    /// The cells that are known, and those of families that are measured now because nothing is
+    /// known of them.
     fn known(
         &self,
         ready: &Ready,

@@ -1,5 +1,5 @@
-//! `weigh advise` and `weigh size`: from a situation to an answer, without a run, with a calibration and
-//! with a check; and what is refused.
+//! `weigh advise` and `weigh size`: from a situation to an answer, without a run, with a
+//! calibration and with a check; and what is refused.
 
 use serde_json::Value;
 
@@ -55,8 +55,8 @@ fn the_answer_fits_80_columns() {
     }
 }
 
-/// Study 000 at full scale: 14,300 to 17,200 farms of 60 sensors with HTTP, 14,100 to 16,000 with MQTT,
-/// and the memory ends it (docs/guide/how-many-devices.md).
+/// Study 000 at full scale: 14,300 to 17,200 farms of 60 sensors with HTTP, 14,100 to 16,000 with
+/// MQTT, and the memory ends it (docs/guide/how-many-devices.md).
 #[test]
 fn the_question_of_study_000_has_an_answer() {
     let place = Place::new("farms");
@@ -91,9 +91,9 @@ fn the_question_of_study_000_has_an_answer() {
     }
 }
 
-/// Ten messages over a wire, on one connection and on ten: bodies, protocol and TLS are exact but for
-/// the lengths of names, ports and signatures, and all bytes from IP up are within the bounds of the
-/// acknowledgements.
+/// Ten messages over a wire, on one connection and on ten: bodies, protocol and TLS are exact but
+/// for the lengths of names, ports and signatures, and all bytes from IP up are within the bounds
+/// of the acknowledgements.
 #[test]
 fn bytes_are_those_of_a_capture() {
     if !has_hosts("bytes_are_those_of_a_capture") {

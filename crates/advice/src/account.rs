@@ -2,9 +2,9 @@
 //! exact. Acknowledgements of TCP depend on timers and kernels, so they are counted twice: as few
 //! and as many as RFC 9293 (section 3.8.6.3) and Linux let there be.
 //!
-//! Stated assumptions: IPv4 without options, 20 B; a segment has 32 B of TCP (timestamps, RFC 7323),
-//! SYN and SYN-ACK have 40 B; UDP has 8 B. A connection opens with three packets and closes with
-//! three or four. Nothing is coalesced by offloads.
+//! Stated assumptions: IPv4 without options, 20 B; a segment has 32 B of TCP (timestamps, RFC
+//! 7323), SYN and SYN-ACK have 40 B; UDP has 8 B. A connection opens with three packets and closes
+//! with three or four. Nothing is coalesced by offloads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -155,8 +155,8 @@ impl Wire {
         })
     }
 
-    /// What keeps a silent connection open once: the protocol's own request and answer, or a probe of
-    /// TCP and its acknowledgement.
+    /// What keeps a silent connection open once: the protocol's own request and answer, or a probe
+    /// of TCP and its acknowledgement.
     pub fn keep_alive(&self, session: &Session) -> Bounds {
         let [up, down] = session.ping;
         if up > 0 {

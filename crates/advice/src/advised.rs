@@ -1,5 +1,5 @@
-//! The advised set: every option that cannot be told from the best. Inside it options are ordered by
-//! what matters next.
+//! The advised set: every option that cannot be distinguished from the best. Inside it options are
+//! ordered by what matters next.
 //!
 //! This is the subset selection of S. S. Gupta (1965) with the indifference zone of R. E. Bechhofer
 //! (1954): an option leaves the set only if another one is better by more than the zone, at the
@@ -28,8 +28,8 @@ pub struct Advised {
 }
 
 impl Advised {
-    /// Chooses among these options by `matters`, the most important first. Options without the first
-    /// figure cannot be chosen.
+    /// Chooses among these options by `matters`, the most important first. Options without the
+    /// first figure cannot be chosen.
     pub fn of(figures: &[Option<&Figures>], matters: &[Criterion]) -> Advised {
         let Some(first) = matters.first() else { return Advised::default() };
         let costs: Vec<Option<&Drawn>> =

@@ -61,7 +61,7 @@ pub struct Advice {
     pub schema: String,
     /// The situation.
     pub situation: Situation,
-    /// Names of the options that cannot be told from the best, in the order of the advice.
+    /// Names of the options that cannot be distinguished from the best, in the order of the advice.
     pub advised: Vec<String>,
     /// The answer in a sentence.
     pub sentence: String,
@@ -85,7 +85,7 @@ pub struct Advice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// It cannot be told from the best.
+    /// It cannot be distinguished from the best.
     Advised,
     /// It costs more.
     Behind,
@@ -326,7 +326,10 @@ fn sentence(names: &[String], judged: &[Judged<'_>], situation: &Situation) -> S
         [] => return "No answer: nothing that was measured is near this situation.".to_owned(),
         [one] => format!("Use {one}: it is the best in {matters}."),
         [first, others @ ..] => {
-            format!("Use {first}; for {matters} it cannot be told from {}.", others.join("; "))
+            format!(
+                "Use {first}; for {matters} it cannot be distinguished from {}.",
+                others.join("; ")
+            )
         }
     };
     if !unknown.is_empty() {

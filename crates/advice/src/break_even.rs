@@ -1,6 +1,6 @@
-//! Break-even values: where two options cost the same, along something that one can change. The costs
-//! of both are computed on a grid; where they cross is interpolated, for the best values and for
-//! every draw, so that the crossing has an interval.
+//! Break-even values: where two options cost the same, along something that one can change. The
+//! costs of both are computed on a grid; where they cross is interpolated, for the best values and
+//! for every draw, so that the crossing has an interval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! Measured cells as a document, `weigh/cells/1`: what a calibration made, or what was read from runs.
-//! A cell has its load and the cost of every repetition; the costs of drivers are fitted to them.
+//! Measured cells as a document, `weigh/cells/1`: what a calibration made, or what was read from
+//! runs. A cell has its load and the cost of every repetition; the costs of drivers are fitted to
+//! them.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ pub struct Deciding {
     pub options: Vec<String>,
     /// Repetitions of each in a minute.
     pub repetitions: u64,
-    /// Probability that they could be told from each other afterwards.
+    /// Probability that they could be distinguished afterwards.
     pub probability: f64,
     /// The result in words.
     pub sentence: String,
@@ -44,7 +44,7 @@ pub fn deciding(
         let pairs = cost.draws.iter().zip(&other.draws);
         let told = pairs.filter(|(own, other)| {
             let distance = (*own / *other).ln().abs();
-            // Told apart, or shown to be within the zone.
+            // Separated, or shown to be within the zone.
             distance - half > (1.0 + ZONE).ln() || distance + half < (1.0 + ZONE).ln()
         });
         told.count() as f64 / cost.draws.len().max(1) as f64
@@ -52,7 +52,7 @@ pub fn deciding(
     let probability = others.iter().map(|(_, other)| is_told(other)).fold(1.0, f64::min);
     let names: Vec<String> = options.iter().map(|(choice, _)| choice.name()).collect();
     let sentence = format!(
-        "One more minute ({} of each) would tell {} from the others of the \
+        "One more minute ({} of each) would separate {} from the others of the \
          set with a probability of {:.0} %.",
         match repetitions as u64 {
             1 => "1 repetition".to_owned(),

@@ -1,5 +1,6 @@
-//! A predicted figure: its value, and draws that show how uncertain it is. Figures that depend on the
-//! same unknown use the same draws of it, so that their ratio is less uncertain than each of them.
+//! A predicted figure: its value, and draws that show how uncertain it is. Figures that depend on
+//! the same unknown use the same draws of it, so that their ratio is less uncertain than each of
+//! them.
 
 use serde::{Deserialize, Serialize};
 use weigh_stats::cost_model::ends;

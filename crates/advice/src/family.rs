@@ -159,8 +159,8 @@ impl Family {
         Some(Drawn { value, draws: (0..DRAWS).map(one).collect() })
     }
 
-    /// What was measured at this very load on this machine, in place of a prediction: the mean of the
-    /// repetitions of `of`, with the interval of Student's t. `None` if no such cell has three.
+    /// What was measured at this very load on this machine, in place of a prediction: the mean of
+    /// the repetitions of `of`, with the interval of Student's t. `None` if no such cell has three.
     pub fn measured(
         &self,
         choice: &Choice,
@@ -301,8 +301,8 @@ impl Family {
     }
 }
 
-/// True if the largest size is at least four times the smallest, so that bytes can be told from
-/// messages.
+/// True if the largest size is at least four times the smallest, so that bytes can be separated
+/// from messages.
 fn varies_sizes(cells: &[Cell]) -> bool {
     let sizes = cells.iter().map(|cell| cell.size_bytes).filter(|own| *own > 0.0);
     let (low, high) =

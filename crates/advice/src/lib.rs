@@ -10,8 +10,8 @@
 //!                              └─► advised: the set, its order ─► break-even, regions ─► text, page
 //! ```
 //!
-//! Pure: no file, no socket, no clock, no trial. The runner makes dry trials and measures cells, the
-//! binary parses and prints.
+//! Pure: no file, no socket, no clock, no trial. The runner makes dry trials and measures cells,
+//! the binary parses and prints.
 
 pub mod account;
 pub mod advised;

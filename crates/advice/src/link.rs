@@ -87,9 +87,9 @@ impl Link {
         trips * self.round_trip_s + self.line_s(tally)
     }
 
-    /// The 99th percentile of the same. A lost packet costs a probe (RFC 8985: twice the round trip) or
-    /// a timer (RFC 6298, Linux: at least 200 ms above the round trip; 1 s before the first one is
-    /// known, as in opening).
+    /// The 99th percentile of the same. A lost packet costs a probe (RFC 8985: twice the round
+    /// trip) or a timer (RFC 6298, Linux: at least 200 ms above the round trip; 1 s before the
+    /// first one is known, as in opening).
     pub fn p99_s(&self, trips: f64, tally: &Tally, opens: bool) -> Drawn {
         let base = self.typical_s(trips, tally) + self.jitter_s * trips.max(0.5);
         let losses = self.losses_at_99(tally);

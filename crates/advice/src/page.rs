@@ -69,7 +69,7 @@ fn figures(advice: &Advice) -> String {
         }
         let _ = write!(text, "<td class=\"number\">{:.0} %</td></tr>", option.best * 100.0);
     }
-    text + "</tbody></table></div>\n<p>Marked options cannot be told from the best.</p>\n"
+    text + "</tbody></table></div>\n<p>Marked options cannot be distinguished from the best.</p>\n"
 }
 
 /// The options that were predicted, the advised ones first.
@@ -199,7 +199,7 @@ fn map(advice: &Advice, inputs: &Inputs<'_>, regions: &Regions) -> String {
     let matters = advice.situation.matters[0].heading();
     text + &format!(
         "</ul><figcaption>The best option in {matters}. A number counts the options that cannot be \
-         told from it; an empty field was not measured, or no option can do it.</figcaption>\
+         distinguished from it; an empty field was not measured, or no option can do it.</figcaption>\
          </figure>\n"
     )
 }

@@ -12,8 +12,8 @@ pub struct Regions {
     pub every_s: Vec<f64>,
     /// Sizes of bodies, bytes: the rows.
     pub sizes: Vec<u64>,
-    /// By row and column: the options that cannot be told from the best, the first one first;
-    /// indices of the offers. Empty where nothing is known.
+    /// By row and column: the options that cannot be distinguished from the best, the first one
+    /// first; indices of the offers. Empty where nothing is known.
     pub best: Vec<Vec<Vec<usize>>>,
 }
 

@@ -1,5 +1,5 @@
-//! What a connection carries, write by write, as a dry trial shows it: both codecs, on virtual time,
-//! without a socket.
+//! What a connection carries, write by write, as a dry trial shows it: both codecs, on virtual
+//! time, without a socket.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +32,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// The session with bodies of another size: the write that carries the body is longer or shorter by
-    /// as much, and TLS cuts it into more records or fewer. Fields that hold a length may be a byte or
-    /// two longer there, which a dry trial would show.
+    /// The session with bodies of another size: the write that carries the body is longer or
+    /// shorter by as much, and TLS cuts it into more records or fewer. Fields that hold a length
+    /// may be a byte or two longer there, which a dry trial would show.
     pub fn resized(&self, size: u64) -> Session {
         let mut session = self.clone();
         let is_body = |flight: &&mut Flight| flight.is_up && flight.plain >= self.body;

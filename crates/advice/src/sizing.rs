@@ -25,8 +25,8 @@ pub struct Carries {
     pub is_beyond: bool,
 }
 
-/// Sizes one server of the situation for an option; `None` without cells. `figures` are those of the
-/// situation.
+/// Sizes one server of the situation for an option; `None` without cells. `figures` are those of
+/// the situation.
 pub fn carries(
     choice: &Choice,
     family: &Family,

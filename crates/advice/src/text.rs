@@ -88,7 +88,7 @@ fn table(advice: &Advice, width: usize) -> String {
         rows.push(row);
     }
     let ends = 1..=criteria.len();
-    columns(&rows, &ends, width) + "* cannot be told from the best\n"
+    columns(&rows, &ends, width) + "* cannot be distinguished from the best\n"
 }
 
 /// An interval in the unit of the criterion; one number where both ends read the same.

@@ -130,8 +130,9 @@ fn found<'a>(advice: &'a Advice, name: &str) -> &'a weigh_advice::answer::Option
     advice.options.iter().find(|own| own.name == name).unwrap_or_else(|| panic!("{name}"))
 }
 
-/// A message a minute on a kept connection: 43,200 messages of 244 to 296 B in 30 days, no keep-alive
-/// (a minute is shorter than the 5 minutes of silence), computed by hand from the headers.
+/// A message a minute on a kept connection: 43,200 messages of 244 to 296 B in 30 days, no
+/// keep-alive (a minute is shorter than the 5 minutes of silence), computed from the sizes of the
+/// headers.
 #[test]
 fn bytes_of_a_month_are_what_one_computes() {
     let mut situation = minutely(1_000);
@@ -146,16 +147,17 @@ fn bytes_of_a_month_are_what_one_computes() {
     assert!(shown.low >= low && shown.high <= high && shown.value == (low + high) / 2.0);
     assert_eq!(option.month.low.payload, 43_200.0 * 125.0);
     assert_eq!(advice.advised, ["mqtt qos 1, kept"], "{}", advice.sentence);
-    // Hourly: 11 keep-alives between two messages, each a PINGREQ, a PINGRESP and an acknowledgement.
+    // Hourly: 11 keep-alives between two messages, each a PINGREQ, a PINGRESP and an
+    // acknowledgement.
     situation.traffic.every = Nanos::from_secs(3_600);
     let hourly = with(&situation, &all(false, 125), advise);
     let option = found(&hourly, "mqtt qos 1, kept");
     assert_eq!(option.month.low.bytes(), 720.0 * (300.0 + 11.0 * (54.0 + 54.0 + 52.0)));
 }
 
-/// Study 000 at full scale: at 100 % of a core and of 3.75 GiB, with a message a minute of 60 sensors a
-/// farm, HTTP with kept connections carries 14,300 to 17,200 farms and ends at the memory, MQTT QoS 0
-/// 14,100 to 16,000 (docs/guide/how-many-devices.md).
+/// Study 000 at full scale: at 100 % of a core and of 3.75 GiB, with a message a minute of 60
+/// sensors a farm, HTTP with kept connections carries 14,300 to 17,200 farms and ends at the
+/// memory, MQTT QoS 0 14,100 to 16,000 (docs/guide/how-many-devices.md).
 #[test]
 fn sizes_agree_with_the_full_scale_run_of_study_000() {
     let mut situation = Situation::new(100_000, Nanos::from_secs(60), Bytes(72));
@@ -332,8 +334,8 @@ fn a_server_that_is_too_small_is_no_option() {
     assert!(advice.sentence.contains("No option"), "{}", advice.sentence);
 }
 
-/// NB-IoT with a report an hour: Rostad's 3 J a day on a kept connection, and far more with a secure
-/// connection for each report. The order is certain although the coefficients are not.
+/// NB-IoT with a report an hour: Rostad's 3 J a day on a kept connection, and far more with a
+/// secure connection for each report. The order is certain although the coefficients are not.
 #[test]
 fn energy_is_that_of_the_model_and_orders_with_certainty() {
     let mut situation = Situation::new(100, Nanos::from_secs(3_600), Bytes(125));

@@ -1,6 +1,6 @@
-//! Draws the situations: a Halton sequence with a random rotation (R. Cranley and T. Patterson, 1976)
-//! over logarithms of devices, interval and size. Those on a break-even are put where the advice itself
-//! says that two options cost the same.
+//! Draws the situations: a Halton sequence with a random rotation (R. Cranley and T. Patterson,
+//! 1976) over logarithms of devices, interval and size. Those on a break-even are put where the
+//! advice itself says that two options cost the same.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,7 @@ pub(crate) fn inside() -> Vec<String> {
         let rate = at(1, 3, 50.0, 10_000.0).min(devices * 100.0);
         let size = at(2, 5, 32.0, 500.0).round();
         let tls = if index % 2 == 0 { "off" } else { "on" };
-        text("inside", matters[index % 5], (devices, devices / rate, size), tls, "")
+        text("inside", matters[index % 5], [devices, devices / rate, size], tls, "")
     };
     (0..10).map(one).collect()
 }
@@ -62,41 +62,41 @@ pub(crate) fn inside() -> Vec<String> {
 pub(crate) fn edges() -> Vec<String> {
     let device = "\n[device]\nmodel = \"pi-zero\"\nradio = \"3g\"\n";
     let path = |name: &str| format!("\n[network]\npath = \"{name}\"\ntls = \"off\"\n");
-    let of = |matters: &str, load: (f64, f64, f64), tls: &str, more: &str| {
+    let of = |matters: &str, load: [f64; 3], tls: &str, more: &str| {
         text("edge", matters, load, tls, more)
     };
     vec![
-        of("memory", (38_000.0, 60.0, 72.0), "on", ""),
-        of("memory", (95_000.0, 60.0, 72.0), "off", ""),
-        of("server-cpu", (2_000.0, 0.07, 72.0), "off", ""),
-        of("server-cpu", (100.0, 60.0, 72.0), "on", ""),
-        of("latency", (10.0, 5.0, 64.0), "", &path("satellite")),
-        of("latency", (10.0, 10.0, 64.0), "", &path("nb-iot")),
-        of("energy", (10.0, 3_600.0, 200.0), "off", device),
-        of("energy", (10.0, 10.0, 200.0), "off", device),
+        of("memory", [38_000.0, 60.0, 72.0], "on", ""),
+        of("memory", [95_000.0, 60.0, 72.0], "off", ""),
+        of("server-cpu", [2_000.0, 0.07, 72.0], "off", ""),
+        of("server-cpu", [100.0, 60.0, 72.0], "on", ""),
+        of("latency", [10.0, 5.0, 64.0], "", &path("satellite")),
+        of("latency", [10.0, 10.0, 64.0], "", &path("nb-iot")),
+        of("energy", [10.0, 3_600.0, 200.0], "off", device),
+        of("energy", [10.0, 10.0, 200.0], "off", device),
     ]
 }
 
 /// Four that must be refused.
 pub(crate) fn outside() -> Vec<String> {
-    let none = |load: (f64, f64, f64), options: &str| {
+    let none = |load: [f64; 3], options: &str| {
         text("outside", "server-cpu", load, "off", "").replace("[\"mqtt\", \"http\"]", options)
     };
     vec![
-        none((1_000.0, 0.01, 64.0), "[\"mqtt\", \"http\"]"),
-        none((2_000.0, 60.0, 1_000_000.0), "[\"mqtt\", \"http\"]"),
-        none((100.0, 60.0, 64.0), "[\"coap\"]"),
-        none((100.0, 60.0, 64.0), "[\"nanomq\"]"),
+        none([1_000.0, 0.01, 64.0], "[\"mqtt\", \"http\"]"),
+        none([2_000.0, 60.0, 1_000_000.0], "[\"mqtt\", \"http\"]"),
+        none([100.0, 60.0, 64.0], "[\"coap\"]"),
+        none([100.0, 60.0, 64.0], "[\"nanomq\"]"),
     ]
 }
 
-/// Three from threads: UMH#1607 (500 to 1,000 messages/s), PicoMQTT#74 (1,000 devices over TLS), and
-/// study 000 (farms with a reading a minute).
+/// Three from threads: UMH#1607 (500 to 1,000 messages/s), PicoMQTT#74 (1,000 devices over TLS),
+/// and study 000 (farms with a reading a minute).
 pub(crate) fn users() -> Vec<String> {
     vec![
-        text("user", "server-cpu", (100.0, 0.1, 125.0), "off", ""),
-        text("user", "server-cpu", (1_000.0, 10.0, 125.0), "on", ""),
-        text("user", "memory", (60_000.0, 60.0, 72.0), "off", ""),
+        text("user", "server-cpu", [100.0, 0.1, 125.0], "off", ""),
+        text("user", "server-cpu", [1_000.0, 10.0, 125.0], "on", ""),
+        text("user", "memory", [60_000.0, 60.0, 72.0], "off", ""),
     ]
 }
 
@@ -111,7 +111,7 @@ fn break_evens(weigh: &Path) -> anyhow::Result<Vec<String>> {
         ("bytes", 300.0, "on"),
     ];
     for (matters, size, tls) in starts {
-        let start = text("break-even", matters, (500.0, 1.0, size), tls, "");
+        let start = text("break-even", matters, [500.0, 1.0, size], tls, "");
         let file = std::env::temp_dir().join(format!("weigh-start-{}.toml", std::process::id()));
         fs::write(&file, &start)?;
         let advice = advise(weigh, &file)?;
@@ -120,7 +120,7 @@ fn break_evens(weigh: &Path) -> anyhow::Result<Vec<String>> {
         let every = all.iter().find(|own| own["axis"] == "every");
         // Without a crossing the start stays: it is then one more inside.
         let at = every.and_then(|own| own["at"].as_f64()).unwrap_or(1.0);
-        found.push(text("break-even", matters, (500.0, at, size), tls, ""));
+        found.push(text("break-even", matters, [500.0, at, size], tls, ""));
     }
     Ok(found)
 }
@@ -139,7 +139,7 @@ pub(crate) fn advise(weigh: &Path, file: &Path) -> anyhow::Result<Value> {
 fn text(
     kind: &str,
     matters: &str,
-    (devices, every_s, size): (f64, f64, f64),
+    [devices, every_s, size]: [f64; 3],
     tls: &str,
     more: &str,
 ) -> String {

@@ -40,7 +40,7 @@ pub(crate) fn all(
     Ok(())
 }
 
-/// True if the prediction is no refusal.
+/// True if the prediction is not a refusal.
 pub(crate) fn is_answered(predicted: &Value) -> bool {
     predicted["advised"].as_array().is_some_and(|own| !own.is_empty())
 }

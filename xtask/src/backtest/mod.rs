@@ -1,8 +1,10 @@
-//! The back-test of `weigh advise`: thirty situations, predictions that were committed before the first
-//! measurement, the measurements, and the scores. A second call continues where the first one ended.
+//! The back-test of `weigh advise`: thirty situations, predictions that were committed before the
+//! first measurement, the measurements, and the scores. A second call continues where the first one
+//! ended.
 //!
-//! `--draw` writes the situations from the committed seed, `--freeze` the predictions and their hashes.
-//! Both refuse to replace what is there, because what was predicted must not change afterwards.
+//! `--draw` writes the situations from the committed seed, `--freeze` the predictions and their
+//! hashes. Both refuse to replace what is there, because what was predicted must not change
+//! afterwards.
 
 mod draw;
 mod freeze;

@@ -1,5 +1,5 @@
-//! The scores: whether the advised set holds the best option, how large it is, what following it costs,
-//! whether it refuses what it should, and whether simpler advisers do as well.
+//! The scores: whether the advised set holds the best option, how large it is, what following it
+//! costs, whether it refuses what it should, and whether simpler advisers do as well.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -110,7 +110,8 @@ impl Situation {
         Some(mean(self.measured.get(option)?) / self.least())
     }
 
-    /// Options that cannot be told from the cheapest: within 5 %, or within the scatter of both.
+    /// Options that cannot be distinguished from the cheapest: within 5 %, or within the scatter of
+    /// both.
     pub(crate) fn best(&self) -> Vec<String> {
         let least = self.least();
         let cheapest = self.measured.values().find(|own| mean(own) == least);

@@ -1,5 +1,5 @@
-//! The calibration: small trials of the options of a situation, in at most three minutes, whose cells
-//! are kept in the user's cache for this machine and version.
+//! The calibration: small trials of the options of a situation, in at most three minutes, whose
+//! cells are kept in the user's cache for this machine and version.
 
 use std::path::PathBuf;
 
@@ -85,8 +85,9 @@ pub fn plan(wanted: &[Wanted]) -> (String, usize) {
     (text, trials)
 }
 
-/// The cells of a family: idle connections, low rates and high ones, few connections and many, small
-/// bodies and large, a connection for each message; each inside TLS and without, as it is needed.
+/// The cells of a family: idle connections, low rates and high ones, few connections and many,
+/// small bodies and large, a connection for each message; each inside TLS and without, as it is
+/// needed.
 fn cells(family: &Wanted) -> Vec<String> {
     let mut found = Vec::new();
     for (is_tls, _) in [(false, 0), (true, 1)].into_iter().filter(|(_, at)| family.tls[*at]) {
@@ -153,8 +154,8 @@ fn case(family: &Wanted, lane: &[String], is_tls: bool, pattern: &str, load: &[S
 /// Measures these families, and returns their cells.
 ///
 /// # Errors
-/// A plan that this machine cannot run, a run that was interrupted, and a machine that is too noisy:
-/// too few trials were valid.
+/// A plan that this machine cannot run, a run that was interrupted, and a machine that is too
+/// noisy: too few trials were valid.
 pub fn calibrate(runner: &Runner<'_>, wanted: &[Wanted]) -> Result<Cells, Stop> {
     let (plan, trials) = plan(wanted);
     let finished = runner.run("calibration", &plan)?;

@@ -1,5 +1,5 @@
-//! A dry trial: both codecs of a lane on virtual time, without a socket. It takes no measurable time
-//! and shows every write of a connection.
+//! A dry trial: both codecs of a lane on virtual time, without a socket. It takes no measurable
+//! time and shows every write of a connection.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use weigh_engine::job::Job;
 use weigh_engine::rendezvous::one_process::OneProcess;
 use weigh_engine::serving::ServerShard;
 use weigh_engine::shard::Shard;
-use weigh_model::protocol::{Protocol, Transport};
+use weigh_model::protocol::{Dial, Protocol, Transport};
 use weigh_model::units::{Bytes, Rate};
 use weigh_model::{Endpoint, Load, Nanos, Pattern, Trial};
 
@@ -25,8 +25,8 @@ use crate::exit::Stop;
 use crate::targets::layers;
 use crate::targets::tls::CertificateFiles;
 
-/// What the connections of a protocol with these settings carry. `is_kept` is false if every message
-/// has a connection of its own.
+/// What the connections of a protocol with these settings carry. `is_kept` is false if every
+/// message has a connection of its own.
 ///
 /// # Errors
 /// Settings or a size that the protocol does not accept.
@@ -157,26 +157,7 @@ fn writes(
         given.insert("tls_resume".to_owned(), "false".to_owned());
     }
     let lane = Lane::new(protocol, Against::Reference, given)?;
-    let pattern = if is_kept { Pattern::Publish } else { Pattern::Session };
-    let rate = Rate { per_second: 1.0, per_client: false };
-    let load = Load {
-        messages: Some(MESSAGES),
-        size: Some(Bytes(size.max(MARKED_BYTES))),
-        timeout: Nanos::from_secs(10),
-        ..Load::open(pattern, 1, rate)
-    };
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
-    let trial = Trial {
-        id: String::new(),
-        point: BTreeMap::new(),
-        repetition: 0,
-        seed: 1,
-        protocol: protocol.name().to_owned(),
-        target: "reference".to_owned(),
-        endpoint: Some(Endpoint::at(protocol.scheme_in(is_tls, false), address)),
-        load,
-        settings: lane.settings.clone(),
-    };
+    let trial = trial(&lane, (is_kept, is_tls), size);
     let mut served = lane.settings.clone();
     for word in vault.serve_arguments(&lane)? {
         let word = word.to_string_lossy().into_owned();
@@ -187,25 +168,10 @@ fn writes(
     }
     let subprotocol = protocol.properties().websocket;
     let host = layers::host(protocol.host(&served)?, subprotocol, &served, None)?;
+    let address = address();
     let endpoint = Endpoint::at(protocol.scheme_in(is_tls, false), address);
     let (dial, _) = layers::dial(&lane, protocol.dial(&trial)?, (&endpoint, 1), vault)?;
-    let (composer, _) = composer(&trial, &Material::default(), 0)?;
-    let job = Arc::new(Job {
-        trial,
-        dial,
-        composer,
-        object: None,
-        address,
-        sources: Vec::new(),
-        consumers: None,
-        trace: Vec::new(),
-        shards: 1,
-        every: Nanos::from_secs(1),
-        messages: None,
-        is_metered: false,
-        may_be_cut_off: false,
-        rendezvous: Arc::new(OneProcess::new(1)),
-    });
+    let job = job(trial, dial)?;
     let log: Log = Rc::new(RefCell::new(Vec::new()));
     let mut world = World::new(1);
     world.link(address, Link { delay: DELAY, ..Link::default() });
@@ -225,6 +191,54 @@ fn writes(
     }
     let found = log.borrow().clone();
     Ok(found)
+}
+
+/// Three messages, one a second, in a trial that nothing measures.
+fn trial(lane: &Lane, (is_kept, is_tls): (bool, bool), size: u64) -> Trial {
+    let pattern = if is_kept { Pattern::Publish } else { Pattern::Session };
+    let rate = Rate { per_second: 1.0, per_client: false };
+    let load = Load {
+        messages: Some(MESSAGES),
+        size: Some(Bytes(size.max(MARKED_BYTES))),
+        timeout: Nanos::from_secs(10),
+        ..Load::open(pattern, 1, rate)
+    };
+    Trial {
+        id: String::new(),
+        point: BTreeMap::new(),
+        repetition: 0,
+        seed: 1,
+        protocol: lane.protocol.name().to_owned(),
+        target: "reference".to_owned(),
+        endpoint: Some(Endpoint::at(lane.protocol.scheme_in(is_tls, false), address())),
+        load,
+        settings: lane.settings.clone(),
+    }
+}
+
+fn job(trial: Trial, dial: Dial) -> Result<Arc<Job>, Stop> {
+    let (composer, _) = composer(&trial, &Material::default(), 0)?;
+    Ok(Arc::new(Job {
+        trial,
+        dial,
+        composer,
+        object: None,
+        address: address(),
+        sources: Vec::new(),
+        consumers: None,
+        trace: Vec::new(),
+        shards: 1,
+        every: Nanos::from_secs(1),
+        messages: None,
+        is_metered: false,
+        may_be_cut_off: false,
+        rendezvous: Arc::new(OneProcess::new(1)),
+    }))
+}
+
+/// Where the server listens in the simulated world.
+fn address() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))
 }
 
 struct Serving {

@@ -1,5 +1,5 @@
-//! What advice needs of the machine: dry trials on virtual time, options with what is known of them,
-//! cells from runs, and the calibration.
+//! What advice needs of the machine: dry trials on virtual time, options with what is known of
+//! them, cells from runs, and the calibration.
 
 pub mod calibration;
 mod dry;

@@ -35,8 +35,8 @@ pub fn cells(summary: &Summary, source: &str) -> (Cells, Vec<String>) {
     (cells, left_out)
 }
 
-/// A machine, as far as costs depend on it. Runs do not record the architecture, so it is this one's
-/// if nothing else differs.
+/// A machine, as far as costs depend on it. Runs do not record the architecture, so it is this
+/// one's if nothing else differs.
 pub fn machine(host: &HostFacts) -> Machine {
     Machine {
         architecture: std::env::consts::ARCH.to_owned(),
@@ -79,7 +79,7 @@ fn of_cell(cell: &Measured, summary: &Summary) -> Result<Cell, String> {
     let held =
         number("load.connections", plan.connections) + number("load.subscribers", plan.subscribers);
     let sends = pattern != "hold";
-    let repetitions = repetitions(cell, (&pattern, is_tls, is_per_connection));
+    let repetitions = repetitions(cell, &pattern, (is_tls, is_per_connection));
     let Some(repetitions) = repetitions else { return told("figures of repetitions are missing") };
     let mut settings = varied(protocol, &lane.given);
     // A setting that is left out has the default of the protocol, which is a lane too.
@@ -127,7 +127,8 @@ fn p99_s(cell: &Measured) -> Option<f64> {
 
 fn repetitions(
     cell: &Measured,
-    (pattern, is_tls, is_per_connection): (&str, bool, bool),
+    pattern: &str,
+    (is_tls, is_per_connection): (bool, bool),
 ) -> Option<Vec<Repetition>> {
     let cores = cell.point.get("target.cores").and_then(serde_json::Value::as_f64).unwrap_or(1.0);
     let percent = values(cell, CPU)?;

@@ -84,7 +84,7 @@ impl Offers {
         for is_tls in secured {
             let kept: &[bool] = if is_datagram { &[true] } else { &[true, false] };
             for is_kept in kept {
-                let choice = choice(lane, catalogue, (*is_kept, is_tls, is_datagram));
+                let choice = choice(lane, catalogue, transport, (*is_kept, is_tls));
                 let size = situation.traffic.size.0;
                 let session = self.dry(&choice, size).map_err(|stop| stop.to_string());
                 let open_trips = open_trips(lane.protocol, &choice);
@@ -98,10 +98,11 @@ impl Offers {
 fn choice(
     lane: &Lane,
     catalogue: &Catalogue,
-    (is_kept, is_tls, is_datagram): (bool, bool, bool),
+    transport: Transport,
+    (is_kept, is_tls): (bool, bool),
 ) -> Choice {
-    let protocol = lane.protocol;
-    let target = lane.against.name();
+    let (protocol, target) = (lane.protocol, lane.against.name());
+    let is_datagram = transport == Transport::Datagram;
     let abilities = match &lane.against {
         Against::Reference => Some(BTreeMap::new()),
         _ => known_abilities(catalogue, &target),
