@@ -151,7 +151,9 @@ pub fn advise(inputs: &Inputs<'_>) -> Advice {
         judged[*at].standing = Standing::Advised;
     }
     let is_open = |own: &Judged<'_>| own.standing == Standing::Unknown;
-    let is_complete = !judged.iter().any(is_open);
+    // Options that were not named may stay open.
+    let is_named = !inputs.situation.options.is_empty();
+    let is_complete = !advised.set.is_empty() && !is_named || !judged.iter().any(is_open);
     let mut options: Vec<OptionShown> =
         judged.iter().enumerate().map(|(at, own)| shown(own, &advised, at)).collect();
     pairs(&mut options, &judged, matters[0]);

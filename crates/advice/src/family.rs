@@ -93,7 +93,10 @@ impl Family {
         let has_bytes = varies_sizes(&alone);
         let evidence: Vec<Vec<Measured>> =
             alone.iter().map(|cell| cell.measured(has_bytes)).collect();
-        let fitted = Fitted::of(&evidence);
+        let fitted = match evidence.len() < CELLS_OF_CACHES {
+            true => Fitted::without_caches(&evidence),
+            false => Fitted::of(&evidence),
+        };
         let mut family = Family {
             memory: memory(&alone),
             ratios: Vec::new(),
@@ -340,6 +343,9 @@ pub const KERNEL_BYTES_PER_CONNECTION: f64 = 3_900.0;
 
 /// Root mean square error of held-out cells up to which a family predicts (study 000 allows 0.25).
 pub const HELD_OUT_ERROR_MAX: f64 = 0.35;
+
+/// With fewer cells the effect of caches is not fitted.
+const CELLS_OF_CACHES: usize = 24;
 
 /// A load this far beyond the largest that was measured still counts as measured.
 const EDGE: f64 = 1.05;

@@ -71,7 +71,11 @@ impl Figures {
     pub fn of(option: &Candidate<'_>, ground: &Ground<'_>) -> Figures {
         let Candidate { choice, session, .. } = option;
         let situation = ground.situation;
-        let wire = Wire { is_datagram: choice.is_datagram, mtu: ground.link.mtu };
+        let wire = Wire {
+            is_datagram: choice.is_datagram,
+            mtu: ground.link.mtu,
+            is_dense: choice.is_kept && situation.traffic.every < DELAYED_ACK,
+        };
         let around = wire.around(session);
         let alone = wire.message(session);
         let message = if choice.is_kept { alone } else { alone.and(&around) };
@@ -332,6 +336,9 @@ pub fn run(choice: &Choice, situation: &Situation) -> String {
 }
 
 const REFERENCE: &str = crate::choice::REFERENCE;
+
+/// Linux: TCP_DELACK_MIN.
+const DELAYED_ACK: weigh_model::Nanos = weigh_model::Nanos::from_millis(40);
 
 /// 30 days.
 pub const MONTH_S: f64 = 30.0 * DAY_S;

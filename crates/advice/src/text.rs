@@ -19,9 +19,16 @@ pub fn advice(advice: &Advice, width: usize) -> String {
         with_reason.partition(|(own, _)| own.standing == Standing::Unknown);
     if !unknown.is_empty() {
         text += "\nNot predicted, and the run that is missing:\n";
+        let mut reasons: Vec<(&String, Vec<&str>, Option<&String>)> = Vec::new();
         for (own, why) in unknown {
-            let _ = writeln!(text, "  {}: {why}", own.name);
-            if let Some(run) = &own.run {
+            match reasons.iter_mut().find(|(known, ..)| *known == why) {
+                Some((_, names, _)) => names.push(&own.name),
+                None => reasons.push((why, vec![&own.name], own.run.as_ref())),
+            }
+        }
+        for (why, names, run) in reasons {
+            let _ = writeln!(text, "  {}: {why}", names.join("; "));
+            if let Some(run) = run {
                 let _ = writeln!(text, "    {run}");
             }
         }

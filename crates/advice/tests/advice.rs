@@ -369,7 +369,7 @@ fn break_even_values_are_where_the_bytes_are_equal() {
     let advice = with(&situation, &offers, advise);
     let own = &advice.break_even[0];
     // Per connection MQTT takes 28 B of its own in three segments and more acknowledgements.
-    let wire = Wire { is_datagram: false, mtu: 1500 };
+    let wire = Wire { is_datagram: false, mtu: 1500, is_dense: false };
     let sessions = offers.clone().map(|own| own.session.unwrap());
     let cost = |at: usize, number: f64| {
         let (message, around) = (wire.message(&sessions[at]), wire.around(&sessions[at]));

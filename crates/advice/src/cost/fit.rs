@@ -31,7 +31,19 @@ impl Fitted {
     /// # Errors
     /// Why there is no fit.
     pub fn of(cells: &[Vec<Measured>]) -> Result<Fitted, String> {
-        let all = drivers(cells);
+        Fitted::with(cells, drivers(cells))
+    }
+
+    /// Fits the drivers but that of caches, which few cells cannot separate from messages.
+    ///
+    /// # Errors
+    /// Why there is no fit.
+    pub fn without_caches(cells: &[Vec<Measured>]) -> Result<Fitted, String> {
+        let all = drivers(cells).into_iter().filter(|driver| *driver != Driver::Cold);
+        Fitted::with(cells, all.collect())
+    }
+
+    fn with(cells: &[Vec<Measured>], all: Vec<Driver>) -> Result<Fitted, String> {
         let fitted = |drivers: Vec<Driver>| {
             let rows = |shape: f64| rows(cells, &drivers, shape);
             let groups = groups(cells);

@@ -92,7 +92,8 @@ fn cells(family: &Wanted) -> Vec<String> {
     let mut found = Vec::new();
     for (is_tls, _) in [(false, 0), (true, 1)].into_iter().filter(|(_, at)| family.tls[*at]) {
         if !family.is_datagram {
-            found.push(case(family, &[], is_tls, "hold", &idle()));
+            found.push(case(family, &[], is_tls, "hold", &idle(200)));
+            found.push(case(family, &[], is_tls, "hold", &idle(3_000)));
         }
         for (at, lane) in family.lanes.iter().enumerate() {
             let mut add = |pattern, load: &[String]| {
@@ -104,10 +105,13 @@ fn cells(family: &Wanted) -> Vec<String> {
                 continue;
             }
             add("publish", &load(1_000, "2000/s", "64B"));
+            add("publish", &load(20, "1500/s", "64B"));
             add("publish", &load(20, "12000/s", "64B"));
+            add("publish", &load(20, "2500/s", "1KiB"));
             add("publish", &load(20, "1500/s", "8KiB"));
             if !family.is_datagram {
                 add("session", &load(50, "100/s", "64B"));
+                add("session", &load(50, "250/s", "64B"));
                 add("session", &load(50, "500/s", "64B"));
             }
             if family.delivers {
@@ -120,8 +124,8 @@ fn cells(family: &Wanted) -> Vec<String> {
     found
 }
 
-fn idle() -> Vec<String> {
-    vec!["load.connections = 2000".to_owned(), "load.arrival = \"closed\"".to_owned()]
+fn idle(connections: u32) -> Vec<String> {
+    vec![format!("load.connections = {connections}"), "load.arrival = \"closed\"".to_owned()]
 }
 
 fn load(connections: u32, rate: &str, size: &str) -> Vec<String> {
@@ -158,6 +162,12 @@ fn case(family: &Wanted, lane: &[String], is_tls: bool, pattern: &str, load: &[S
 /// noisy: too few trials were valid.
 pub fn calibrate(runner: &Runner<'_>, wanted: &[Wanted]) -> Result<Cells, Stop> {
     let (plan, trials) = plan(wanted);
+    if trials > TRIALS_MAX {
+        return Err(Stop::usage(format!(
+            "a calibration of {trials} trials takes more than 3 minutes\nhelp: name fewer protocols \
+             and targets, or type --tls on or --tls off"
+        )));
+    }
     let finished = runner.run("calibration", &plan)?;
     if let Some(exit) = finished.interrupted {
         return Err(Stop::new(exit, "the calibration was interrupted; nothing is kept of it"));
@@ -244,6 +254,9 @@ pub fn keep(cells: &Cells, here: &Machine, version: &str) -> Result<(), Stop> {
         Stop::new(Exit::Record, format!("{}: cannot be written: {error}", file.display()))
     })
 }
+
+/// Trials of 1.6 s that fit into three minutes.
+const TRIALS_MAX: usize = 110;
 
 /// Share of the trials of a calibration that must be valid.
 const VALID_MIN: f64 = 0.8;
