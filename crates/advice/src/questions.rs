@@ -109,7 +109,10 @@ impl Question {
             "needs.latency" => situation.needs.latency.map_or_else(none, |own| own.typed()),
             "device.radio" => situation.device.as_ref().map_or_else(none, |own| own.radio.clone()),
             "server.cores" => weigh_model::numbers::exact(situation.server.cores),
-            "server.memory" => situation.server.memory.typed(),
+            "server.memory" => match situation.server.memory {
+                Bytes(own) if own % GIB == 0 => format!("{}GiB", own / GIB),
+                own => own.typed(),
+            },
             _ => {
                 let all: Vec<&str> = situation.matters.iter().map(|own| own.name()).collect();
                 all.join(", ")
@@ -207,3 +210,5 @@ fn device(known: Option<Device>, radio: &str) -> Option<Device> {
 fn none() -> String {
     "none".to_owned()
 }
+
+const GIB: u64 = 1 << 30;

@@ -118,6 +118,7 @@ pub fn words(criterion: Criterion, value: f64) -> String {
         return "no bound".to_owned();
     }
     match criterion {
+        Criterion::ServerCpu if value < 0.01 => format!("{} %", three_digits(value * 100.0)),
         Criterion::ServerCpu => percent(value * 100.0),
         Criterion::Bytes | Criterion::Memory => bytes(value),
         Criterion::Energy => format!("{} J", three_digits(value)),
