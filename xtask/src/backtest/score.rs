@@ -205,8 +205,8 @@ pub(crate) fn missed(scores: &Scores) -> Vec<&'static str> {
 }
 
 /// The advisers that must be beaten, and the control that must fail.
-fn advisers() -> Vec<(&'static str, fn(&Situation) -> Vec<String>)> {
-    vec![
+fn advisers() -> [(&'static str, Adviser); 7] {
+    [
         ("weigh advise", |own| own.advised.clone()),
         ("always MQTT QoS 1", |own| first(own, &["mqtt qos 1, kept"])),
         ("fewest bytes", fewest_bytes),
@@ -216,6 +216,9 @@ fn advisers() -> Vec<(&'static str, fn(&Situation) -> Vec<String>)> {
         ("shuffled labels", shuffled),
     ]
 }
+
+/// Returns the options that it would advise.
+type Adviser = fn(&Situation) -> Vec<String>;
 
 /// The first option of this order that was measured.
 fn first(own: &Situation, order: &[&str]) -> Vec<String> {
@@ -247,10 +250,10 @@ fn shuffled(own: &Situation) -> Vec<String> {
 
 /// The table of all advisers.
 pub(crate) fn table(all: &[Situation]) -> String {
-    let mut text = format!(
+    let mut text =
         "| adviser | covered | set | single | regret 50 % | 95 % | closed gap | missed |\n\
-         |---|---|---|---|---|---|---|---|\n"
-    );
+                    |---|---|---|---|---|---|---|---|\n"
+            .to_owned();
     for (name, pick) in advisers() {
         let own = scores(all, pick);
         let at = |share: f64| {
