@@ -179,8 +179,8 @@ impl Advise {
         let first = ready.situation.matters[0];
         if !matches!(first, Criterion::ServerCpu | Criterion::Memory) {
             return Err(Stop::usage(format!(
-                "--check: {first} is computed, not measured\nhelp: type --matters server-cpu, or run \
-                 weigh compare with --path and --wire"
+                "--check: {first} is computed, not measured\nhelp: type --matters server-cpu, or \
+                 run weigh compare with --path and --wire"
             )));
         }
         if choices.is_empty() {

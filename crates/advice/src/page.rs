@@ -181,8 +181,8 @@ fn map(advice: &Advice, inputs: &Inputs<'_>, regions: &Regions) -> String {
     }
     let _ = write!(
         text,
-        "<text class=\"axis\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">time between two messages of \
-         a device</text></svg>",
+        "<text class=\"axis\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">time between two messages \
+         of a device</text></svg>",
         WIDTH / 2.0,
         height - 6.0
     );
@@ -199,7 +199,7 @@ fn map(advice: &Advice, inputs: &Inputs<'_>, regions: &Regions) -> String {
     let matters = advice.situation.matters[0].heading();
     text + &format!(
         "</ul><figcaption>The best option in {matters}. A number counts the options that cannot be \
-         distinguished from it; an empty field was not measured, or no option can do it.</figcaption>\
+         distinguished from it; an empty field was not measured, or nothing can do it.</figcaption>\
          </figure>\n"
     )
 }

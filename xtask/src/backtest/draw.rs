@@ -151,8 +151,8 @@ fn text(
     format!(
         "#:schema ../../schemas/situation.schema.json\nschema = \"weigh/situation/1\"\n\
          name = \"{kind}\"\noptions = [\"mqtt\", \"http\"]\nmatters = [\"{matters}\"]\n\n\
-         [traffic]\ndevices = {devices}\nevery = \"{every_ms}ms\"\nsize = \"{size}B\"\n{network}{more}\
-         \n[server]\ncores = 1\nmemory = \"4GiB\"\nheadroom = \"100%\"\n"
+         [traffic]\ndevices = {devices}\nevery = \"{every_ms}ms\"\nsize = \"{size}B\"\n\
+         {network}{more}\n[server]\ncores = 1\nmemory = \"4GiB\"\nheadroom = \"100%\"\n"
     )
 }
 

@@ -69,7 +69,9 @@ fn one(weigh: &Path, predicted: &Value) -> anyhow::Result<Value> {
     let can: Vec<&Value> = options.iter().filter(|own| own["standing"] != "out").collect();
     let cells = summary["cells"].as_array().context("cells")?;
     ensure!(cells.len() == can.len(), "{} cells of {} options", cells.len(), can.len());
-    let of = |(option, cell): (&&Value, &Value)| json!({ "name": option["name"], "values": values(cell, criterion) });
+    let of = |(option, cell): (&&Value, &Value)| {
+        json!({ "name": option["name"], "values": values(cell, criterion) })
+    };
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let host = &summary["run"]["host"];
     let all: Vec<Value> = can.iter().zip(cells).map(of).collect();

@@ -164,8 +164,8 @@ pub fn calibrate(runner: &Runner<'_>, wanted: &[Wanted]) -> Result<Cells, Stop> 
     let (plan, trials) = plan(wanted);
     if trials > TRIALS_MAX {
         return Err(Stop::usage(format!(
-            "a calibration of {trials} trials takes more than 3 minutes\nhelp: name fewer protocols \
-             and targets, or type --tls on or --tls off"
+            "a calibration of {trials} trials takes more than 3 minutes\nhelp: name fewer \
+             protocols and targets, or type --tls on or --tls off"
         )));
     }
     let finished = runner.run("calibration", &plan)?;
