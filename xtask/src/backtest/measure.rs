@@ -70,7 +70,8 @@ fn one(weigh: &Path, predicted: &Value) -> anyhow::Result<Value> {
     let cells = summary["cells"].as_array().context("cells")?;
     ensure!(cells.len() == can.len(), "{} cells of {} options", cells.len(), can.len());
     let of = |(option, cell): (&&Value, &Value)| {
-        json!({ "name": option["name"], "values": values(cell, criterion) })
+        let values = values(cell, criterion);
+        json!({ "name": option["name"], "values": values })
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let host = &summary["run"]["host"];
