@@ -39,11 +39,13 @@ impl Session {
         let mut session = self.clone();
         let is_body = |flight: &&mut Flight| flight.is_up && flight.plain >= self.body;
         if let Some(flight) = session.message.iter_mut().find(is_body) {
-            let around = flight.plain - self.body;
             let records = |plain: u64| plain.div_ceil(RECORD).max(1);
-            let sealed = (flight.carried - flight.plain) / records(flight.plain);
-            flight.plain = around + size;
-            flight.carried = flight.plain + sealed * records(flight.plain);
+            let before = flight.plain;
+            flight.plain = before - self.body + size;
+            let more = records(flight.plain) * RECORD_BYTES;
+            let fewer = records(before) * RECORD_BYTES;
+            let sealed = if flight.carried == before { 0 } else { 1 };
+            flight.carried = flight.carried + size + sealed * more - self.body - sealed * fewer;
         }
         session.body = size;
         session
@@ -64,6 +66,9 @@ impl Session {
         trips
     }
 }
+
+/// What TLS 1.3 adds to a record: header 5, content type 1, tag 16 (RFC 8446, section 5.2).
+const RECORD_BYTES: u64 = 22;
 
 /// The largest record of TLS (RFC 8446, section 5.1).
 const RECORD: u64 = 16_384;

@@ -23,7 +23,7 @@ pub fn advice(advice: &Advice, width: usize) -> String {
         for (own, why) in unknown {
             match reasons.iter_mut().find(|(known, ..)| *known == why) {
                 Some((_, names, _)) => names.push(&own.name),
-                None => reasons.push((why, vec![&own.name], own.run.as_ref())),
+                None => reasons.push((why, vec![own.name.as_str()], own.run.as_ref())),
             }
         }
         for (why, names, run) in reasons {
