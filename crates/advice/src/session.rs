@@ -45,7 +45,8 @@ impl Session {
             let more = records(flight.plain) * RECORD_BYTES;
             let fewer = records(before) * RECORD_BYTES;
             let sealed = if flight.carried == before { 0 } else { 1 };
-            flight.carried = flight.carried + size + sealed * more - self.body - sealed * fewer;
+            let grown = flight.carried + size + sealed * more;
+            flight.carried = grown.saturating_sub(self.body + sealed * fewer);
         }
         session.body = size;
         session
