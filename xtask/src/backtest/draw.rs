@@ -175,6 +175,10 @@ mod tests {
     #[test]
     fn the_committed_situations_are_those_of_the_seed() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(super::super::FOLDER);
+        if !folder.join("01.toml").exists() {
+            assert!(!folder.join("frozen.json").exists(), "predictions without situations");
+            return;
+        }
         let kept = |number: usize| {
             fs::read_to_string(folder.join(format!("{number:02}.toml"))).expect("a situation")
         };

@@ -114,6 +114,10 @@ mod tests {
     #[test]
     fn what_is_committed_is_what_was_frozen() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(super::super::FOLDER);
+        if !folder.join(FILE).exists() {
+            assert!(!folder.join("measured").exists(), "measured before it was predicted");
+            return;
+        }
         let frozen = check(&folder).expect("the frozen predictions");
         assert_eq!(frozen.numbers().len(), 30);
     }
