@@ -19,6 +19,8 @@ mod fleet;
 #[cfg(not(feature = "fleet"))]
 mod fleet_unbuilt;
 mod gates;
+#[cfg(feature = "proto")]
+mod grpc;
 mod guide;
 mod http2;
 mod isolation;

@@ -23,7 +23,7 @@ fn every_protocol() -> Vec<Setup> {
     setups.extend([
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
-        Setup::new("grpc", &[("call", "stream")], Pattern::Publish, MESSAGES),
+        Setup::new("grpc", &[("streaming", "client")], Pattern::Publish, MESSAGES),
     ]);
     for version in ["3.1.1", "5"] {
         for qos in ["0", "1", "2"] {
