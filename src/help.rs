@@ -136,8 +136,9 @@ const HEADINGS: [(&str, &str); 9] = [
     ),
     (
         "Target",
-        "qos method header secret-header status topic durability set overload user password-file \
-         target-cores target-memory keep-target abilities sys data",
+        "qos method proto import-path message deadline header secret-header status topic \
+         durability set overload user password-file target-cores target-memory keep-target \
+         abilities sys data",
     ),
     ("Network", "path relay wire offload pcap"),
     ("Security", "tls cacert cert key insecure i-may-load-this"),

@@ -24,6 +24,8 @@ mod fleet_refused;
 #[cfg(not(feature = "fleet"))]
 mod fleet_unbuilt;
 mod gates;
+#[cfg(feature = "proto")]
+mod grpc;
 mod guide;
 mod http2;
 mod isolation;

@@ -23,7 +23,7 @@ fn every_protocol() -> Vec<Setup> {
     setups.extend([
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
-        Setup::new("grpc", &[("call", "stream")], Pattern::Publish, MESSAGES),
+        Setup::new("grpc", &[("streaming", "client")], Pattern::Publish, MESSAGES),
     ]);
     for confirm in ["none", "jetstream"] {
         setups.push(Setup::new("nats", &[("confirm", confirm)], Pattern::Deliver, MESSAGES));
