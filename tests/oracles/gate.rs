@@ -60,7 +60,7 @@ fn pattern_of(protocol: &str) -> Pattern {
 pub const GATE_OPENS_MS: f64 = 3.0;
 
 const PROTOCOLS: &[(&str, &[(&str, &str)])] =
-    &[("tcp", &[]), ("http1", &[]), ("mqtt", &[("qos", "1")]), ("http2", &[])];
+    &[("tcp", &[]), ("http1", &[]), ("mqtt", &[("qos", "1")]), ("http2", &[]), ("redis", &[])];
 
 #[test]
 fn the_open_loop_sees_the_gate_on_virtual_time() {

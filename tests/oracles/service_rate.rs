@@ -33,6 +33,8 @@ fn ways() -> Vec<Setup> {
         way("mqtt", &[("qos", "2")], Pattern::Deliver),
         way("mqtt", &[("qos", "1")], Pattern::Publish),
         way("mqtt", &[("qos", "2")], Pattern::Publish),
+        way("redis", &[("command", "publish")], Pattern::Deliver),
+        way("redis", &[("command", "xadd")], Pattern::Publish),
         way("tcp", &[], Pattern::Deliver),
         way("tcp", &[], Pattern::Request),
         // One connection has one request under way: many connections make the queue.

@@ -15,6 +15,7 @@ mod implementation;
 pub mod mqtt;
 mod name_pattern;
 pub mod pass_through;
+pub mod redis;
 mod requests;
 pub mod server_counts;
 mod statuses;
@@ -25,8 +26,15 @@ pub use requests::basic_authorization;
 pub use weigh_model::nearest::nearest;
 
 /// Every protocol there is, in the order they are listed to a user.
-pub static PROTOCOLS: &[&dyn Protocol] =
-    &[&mqtt::Mqtt, &http1::Http1, &tcp::Tcp, &coap::Coap, &http2::Http2, &grpc::Grpc];
+pub static PROTOCOLS: &[&dyn Protocol] = &[
+    &mqtt::Mqtt,
+    &http1::Http1,
+    &tcp::Tcp,
+    &coap::Coap,
+    &http2::Http2,
+    &grpc::Grpc,
+    &redis::Redis,
+];
 
 /// The protocol of this name or alias, in any case.
 ///
