@@ -25,10 +25,6 @@ fn tokens(input: &[u8]) -> Vec<Token<'_>> {
     all
 }
 
-fn bulk(text: &str) -> Token<'_> {
-    Token::Bulk(text.as_bytes())
-}
-
 fn words(input: &[u8]) -> Result<Option<(Vec<Vec<u8>>, usize)>, Flaw> {
     let mut places = Vec::new();
     let bytes = read_request(input, REQUEST, &mut places)?;

@@ -61,7 +61,7 @@ impl RedisClient {
             return Ok(());
         }
         let Some(ticket) = self.in_flight.pop_front() else {
-            return Err(Hearing::unasked(reply, self.receivers.is_none()));
+            return Err(self.hearing.unasked(reply));
         };
         match (self.plan.command, reply.head) {
             (_, Token::Error(text)) => match errors::fault(text) {

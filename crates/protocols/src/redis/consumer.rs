@@ -162,7 +162,7 @@ impl StreamConsumer {
             return Ok(0);
         }
         let Some(awaited) = self.awaited.pop_front() else {
-            return Err(Hearing::unasked(&reply, !self.is_ready));
+            return Err(self.hearing.unasked(&reply));
         };
         if let Token::Error(text) = reply.head
             && !(awaited == Awaited::Group && text.starts_with(b"BUSYGROUP"))

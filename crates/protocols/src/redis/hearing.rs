@@ -9,7 +9,8 @@ use super::codec::{self, Flaw, Reply};
 /// The receiving side of a client.
 #[derive(Debug, Default)]
 pub(super) struct Hearing {
-    has_heard: bool,
+    /// Whole replies so far.
+    replies: u32,
     pub(super) meter: Meter,
 }
 
@@ -26,7 +27,7 @@ impl Hearing {
     ) -> Result<Option<(Reply<'i>, usize)>, Fault> {
         match codec::read_reply(input, bytes_max) {
             Ok(found) => {
-                self.has_heard |= found.is_some();
+                self.replies = self.replies.saturating_add(u32::from(found.is_some()));
                 Ok(found)
             }
             Err(flaw) => Err(self.fault(flaw, input)),
@@ -36,7 +37,7 @@ impl Hearing {
     fn fault(&self, flaw: Flaw, input: &[u8]) -> Fault {
         let shown = input[..input.len().min(SHOWN_BYTES_MAX)].escape_ascii();
         match flaw {
-            flaw if flaw.is_of_another_protocol() && !self.has_heard => {
+            flaw if flaw.is_of_another_protocol() && self.replies == 0 => {
                 Fault::OtherProtocol(format!("it starts with \"{shown}\""))
             }
             Flaw::BulkLength | Flaw::Bytes => {
@@ -47,10 +48,10 @@ impl Hearing {
     }
 
     /// A reply that no command asked for: a server that talks first, or an error of the session.
-    pub(super) fn unasked(reply: &Reply<'_>, is_first: bool) -> Fault {
+    pub(super) fn unasked(&self, reply: &Reply<'_>) -> Fault {
         match reply.head {
             codec::Token::Error(text) => super::errors::refused(text),
-            head if is_first => {
+            head if self.replies == 1 => {
                 Fault::OtherProtocol(format!("it talks first, with {}", head.kind()))
             }
             head => Fault::Malformed(format!("{} without a request", head.kind())),

@@ -35,14 +35,14 @@ fn request(head: &[u8]) -> Option<PacketName> {
 fn reply(head: &[u8]) -> Option<PacketName> {
     let (token, used) = codec::read_token(head, BYTES_MAX).ok()??;
     let length = codec::read_reply(head, BYTES_MAX).ok()?.map(|(_, length)| length as u64);
-    let elements = |word: &str, count: u32| {
-        let mut rest = codec::read_token(head.get(used..).unwrap_or_default(), BYTES_MAX);
-        match rest.as_mut() {
-            Ok(Some((Token::Bulk(kind @ (b"message" | b"subscribe")), _))) => {
-                String::from_utf8_lossy(kind).into_owned()
-            }
-            _ => format!("{word} of {count}"),
+    let elements = |word: &str, count: u32| match codec::read_token(
+        head.get(used..).unwrap_or_default(),
+        BYTES_MAX,
+    ) {
+        Ok(Some((Token::Bulk(kind), _))) if matches!(kind, b"message" | b"subscribe") => {
+            String::from_utf8_lossy(kind).into_owned()
         }
+        _ => format!("{word} of {count}"),
     };
     let name = match token {
         Token::Simple(text) => shown("", text)?,

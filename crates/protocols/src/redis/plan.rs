@@ -34,7 +34,6 @@ pub(super) enum Reading {
 pub(super) struct Plan {
     pub(super) command: Command,
     pub(super) reading: Reading,
-    pub(super) is_resp3: bool,
     pub(super) bytes_max: usize,
     /// Most entries in one answer.
     pub(super) count: u32,
@@ -84,7 +83,6 @@ impl Plan {
         Ok(Plan {
             command,
             reading,
-            is_resp3: settings.text("resp") == "3",
             bytes_max: settings.integer("bulk_bytes_max").max(64) as usize,
             count: settings.integer("count").max(1) as u32,
             polling: load.polling(),
@@ -240,9 +238,9 @@ fn list_of(settings: &Settings, command: Command, list: Option<u32>) -> List {
     let maxlen = settings.integer("maxlen");
     let (maxlen_text, field) = (maxlen.to_string(), settings.text("field"));
     let mut words: Vec<&[u8]> = match command {
-        Command::Xadd => vec![b"XADD", key.as_bytes()],
-        Command::Publish => vec![b"PUBLISH", key.as_bytes()],
-        Command::Set => vec![b"SET", key.as_bytes()],
+        Command::Xadd => vec![&b"XADD"[..], key.as_bytes()],
+        Command::Publish => vec![&b"PUBLISH"[..], key.as_bytes()],
+        Command::Set => vec![&b"SET"[..], key.as_bytes()],
     };
     if command == Command::Xadd {
         if maxlen > 0 {

@@ -39,7 +39,7 @@ impl Subscriber {
             return Ok(0);
         }
         let (Token::Array(_) | Token::Push(_)) = reply.head else {
-            return Err(Hearing::unasked(&reply, !self.is_ready));
+            return Err(self.hearing.unasked(&reply));
         };
         let values = &mut reply.values;
         let (kind, channel) = (values.text().unwrap_or_default(), values.text());

@@ -133,7 +133,7 @@ impl Stream {
         }
         if acknowledges {
             self.bytes += new.len() * PENDING_BYTES;
-            group.pending.extend(new.iter().map(|id| (*id, consumer.into())));
+            group.pending.extend(new.iter().map(|id| (*id, Box::<[u8]>::from(consumer))));
         }
         new
     }

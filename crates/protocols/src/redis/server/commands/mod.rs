@@ -3,6 +3,7 @@
 mod info;
 mod pubsub;
 mod reads;
+mod refusals;
 mod session;
 mod streams;
 mod strings;
@@ -90,7 +91,10 @@ fn try_execute(
     turn: &mut Turn<'_>,
 ) -> Result<(), Refusal> {
     let known = COMMANDS.iter().find(|known| words.is(0, known.name)).ok_or_else(|| {
-        Refusal(format!("ERR unknown command '{}', with args beginning with: ", shown(words.at(0))))
+        Refusal(format!(
+            "ERR unknown command '{}', with args beginning with: ",
+            refusals::shown(words.at(0))
+        ))
     })?;
     *world.calls.entry(known.name).or_default() += 1;
     if !peer.is_authenticated && !known.is_open {
@@ -109,13 +113,3 @@ fn try_execute(
     }
     (known.run)(words, peer, world, turn)
 }
-
-fn shown(word: &[u8]) -> String {
-    word[..word.len().min(SHOWN_BYTES_MAX)].escape_ascii().to_string()
-}
-
-const SHOWN_BYTES_MAX: usize = 128;
-
-/// Refusals of several commands.
-const SYNTAX: &str = "ERR syntax error";
-const NOT_A_NUMBER: &str = "ERR value is not an integer or out of range";

@@ -4,10 +4,9 @@ use weigh_model::Nanos;
 
 use super::super::blocked::{After, By, Read, Wanted};
 use super::super::peer::{Peer, Words};
-use super::super::place::{Key, Refusal, Turn};
+use super::super::place::{Key, Place, Refusal, Turn};
 use super::super::world::World;
-use super::streams::NO_GROUP;
-use super::{NOT_A_NUMBER, SYNTAX};
+use super::refusals::{INVALID_ID, NO_GROUP, NOT_A_NUMBER, SYNTAX};
 use crate::redis::codec::{Id, put_array, put_bulk, put_error, put_map, put_null};
 
 /// XREAD [COUNT n] [BLOCK ms] STREAMS key [key ...] ID [ID ...].
@@ -115,9 +114,7 @@ fn parse(words: Words<'_>, first: usize, mut by: By, peer: &Peer) -> Result<Aske
         let after = match text {
             b">" if is_group => After::New,
             b"$" if !is_group => After::Id(Id::MAX),
-            _ => After::Id(Id::read(text, 0).ok_or_else(|| {
-                Refusal::from("ERR Invalid stream ID specified as stream command argument")
-            })?),
+            _ => After::Id(Id::read(text, 0).ok_or_else(|| Refusal::from(INVALID_ID))?),
         };
         Ok(Wanted { key: peer.key(words.at(names + stream)), after })
     });
@@ -147,7 +144,7 @@ fn put_read(world: &mut World, read: &Read, out: &mut Vec<u8>) -> bool {
 fn put_stream(world: &mut World, read: &Read, wanted: &Wanted, out: &mut Vec<u8>) -> bool {
     let Ok(Some(stream)) = world.stream_mut(&wanted.key) else { return false };
     let before = stream.bytes();
-    let mut head = |out: &mut Vec<u8>, entries: usize| {
+    let head = |out: &mut Vec<u8>, entries: usize| {
         if !read.is_resp3 {
             put_array(out, 2);
         }
@@ -217,7 +214,7 @@ pub(super) fn serve(world: &mut World, key: &Key, turn: &mut Turn<'_>) {
     }
 }
 
-fn has_something(world: &World, place: super::super::place::Place, key: &Key) -> bool {
+fn has_something(world: &World, place: Place, key: &Key) -> bool {
     let Some(read) = world.blocked.read(place) else { return false };
     let Ok(Some(stream)) = world.stream(key) else { return false };
     let wanted = read.streams.iter().filter(|wanted| wanted.key == *key);

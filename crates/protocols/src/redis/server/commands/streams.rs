@@ -6,7 +6,8 @@ use super::super::peer::{Peer, Words};
 use super::super::place::{Refusal, Turn};
 use super::super::stream::Entry;
 use super::super::world::{World, id_ms};
-use super::{NOT_A_NUMBER, SYNTAX, reads};
+use super::reads;
+use super::refusals::{INVALID_ID, NO_GROUP, NO_KEY, NOT_A_NUMBER, SYNTAX};
 use crate::redis::codec::{Id, put_array, put_bulk, put_integer, put_null, put_simple};
 
 /// Limit of a stream's length.
@@ -63,7 +64,6 @@ pub(super) fn add(
 }
 
 fn new_id(text: &[u8], last: Id, next: Option<Id>) -> Result<Id, Refusal> {
-    const INVALID: &str = "ERR Invalid stream ID specified as stream command argument";
     const SMALLER: &str = "ERR The ID specified in XADD is equal or smaller than the target stream \
                            top item";
     if text == b"*" {
@@ -71,11 +71,11 @@ fn new_id(text: &[u8], last: Id, next: Option<Id>) -> Result<Id, Refusal> {
     }
     let id = match text.strip_suffix(b"-*") {
         Some(ms) => {
-            let ms = Id::read(ms, 0).ok_or_else(|| Refusal::from(INVALID))?.ms;
+            let ms = Id::read(ms, 0).ok_or_else(|| Refusal::from(INVALID_ID))?.ms;
             let follows = last.next().filter(|next| next.ms == ms);
             follows.unwrap_or(Id { ms, sequence: u64::from(ms == 0) })
         }
-        None => Id::read(text, 0).ok_or_else(|| Refusal::from(INVALID))?,
+        None => Id::read(text, 0).ok_or_else(|| Refusal::from(INVALID_ID))?,
     };
     match id > last {
         true => Ok(id),
@@ -193,7 +193,7 @@ fn bound(text: &[u8], missing: u64) -> Result<Id, Refusal> {
         b"+" => Some(Id::MAX),
         _ => Id::read(text, missing),
     };
-    id.ok_or_else(|| Refusal::from("ERR Invalid stream ID specified as stream command argument"))
+    id.ok_or_else(|| Refusal::from(INVALID_ID))
 }
 
 /// XGROUP CREATE key group ID|$ [MKSTREAM], XGROUP DESTROY key group, and CREATECONSUMER.
@@ -247,9 +247,7 @@ pub(super) fn acknowledge(
     turn: &mut Turn<'_>,
 ) -> Result<(), Refusal> {
     let ids: Option<Vec<Id>> = words.from(3).map(|text| Id::read(text, 0)).collect();
-    let ids = ids.ok_or_else(|| {
-        Refusal::from("ERR Invalid stream ID specified as stream command argument")
-    })?;
+    let ids = ids.ok_or_else(|| Refusal::from(INVALID_ID))?;
     let mut acknowledged = 0;
     if let Some(stream) = world.stream_mut(&peer.key(words.at(1)))? {
         let before = stream.bytes();
@@ -292,10 +290,3 @@ pub(super) fn pending(
 
 /// Cause of entries that were trimmed before a group read them.
 const TRIMMED: &str = "trimmed";
-
-/// Refusals of reads whose key or group is gone.
-pub(super) const GONE: &str = "UNBLOCKED the stream key no longer exists";
-pub(super) const NO_GROUP: &str = "NOGROUP No such key or consumer group";
-const NO_KEY: &str = "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE \
-                      you may want to use the MKSTREAM option to create an empty stream \
-                      automatically.";

@@ -6,7 +6,7 @@ use super::super::peer::{Peer, Words};
 use super::super::place::{Refusal, Turn};
 use super::super::world::{Value, WRONG_TYPE, World};
 use super::reads;
-use super::{SYNTAX, streams};
+use super::refusals::{GONE, SYNTAX};
 use crate::redis::codec::{put_bulk, put_integer, put_null, put_simple};
 
 /// SET key value.
@@ -56,7 +56,7 @@ pub(super) fn delete(
         let key = peer.key(name);
         if world.remove(&key) {
             removed += 1;
-            reads::refuse_waiting(world, &key, None, streams::GONE, turn);
+            reads::refuse_waiting(world, &key, None, GONE, turn);
         }
     }
     put_integer(turn.out.stage(peer.place.connection), removed);
@@ -97,7 +97,7 @@ pub(super) fn flush(
     let keys: Vec<_> = world.keys.keys().cloned().collect();
     for key in keys {
         world.remove(&key);
-        reads::refuse_waiting(world, &key, None, streams::GONE, turn);
+        reads::refuse_waiting(world, &key, None, GONE, turn);
     }
     put_simple(turn.out.stage(peer.place.connection), "OK");
     Ok(())
