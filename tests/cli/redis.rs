@@ -48,8 +48,8 @@ fn consumers_are_delivered_to() {
     for (pattern, more) in [
         ("deliver", &[][..]),
         ("deliver", &["--set", "redis.resp=3", "--set", "redis.read=plain"]),
-        ("deliver", &["--topology", "pairs", "--subscribers", "4", "--set", "redis.ack=false"]),
-        ("deliver", &["--topology", "shared", "--subscribers", "3", "--set", "redis.command=xadd"]),
+        ("deliver", &["--topology", "pairs", "-x", "4", "-y", "4", "--set", "redis.ack=false"]),
+        ("deliver", &["--topology", "shared", "-x", "4", "-y", "3", "--set", "redis.command=xadd"]),
         ("poll", &["--set", "redis.command=xadd", "-R", "500/s"]),
     ] {
         let place = Place::new("redis-deliver");
@@ -84,6 +84,17 @@ fn the_real_server_is_measured_and_its_counters_agree() {
         assert!((1.0..=400.0).contains(&acknowledged), "{acknowledged}");
         place.nobody_is_left();
     }
+}
+
+/// A server given by URL shows its counters too, as long as no other client uses it.
+#[test]
+fn the_counters_of_a_url_are_read() {
+    let place = Place::new("redis-url");
+    let server = Server::start(&place, &["redis"]);
+    let words = [&*server.url, "--set", "redis.command=xadd", "--pattern", "publish", "-n", "150"];
+    place.compare(&[&words[..], &["--sys", "on"]].concat()).with(0);
+    let summary = place.summary();
+    assert_eq!(figure(&cells(&summary)[0], "counter.received"), 150.0, "{summary:#}");
 }
 
 /// What a confirmation survives depends on the profile, and only equals are compared.

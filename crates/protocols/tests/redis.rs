@@ -178,7 +178,7 @@ fn a_publisher_hears_how_many_receive() {
     assert_eq!(shard.server.report().forwarded, 4);
 }
 
-/// Consumers of a stream in every way of reading: what was there before is not theirs, what comes
+/// Consumers of a stream in every way of reading: what was there before is not delivered, what comes
 /// is delivered once, and in a group it is acknowledged.
 #[test]
 fn streams_are_read_from_their_end_on() {

@@ -16,8 +16,8 @@ mod subscriber;
 use std::sync::Arc;
 
 use weigh_model::protocol::{
-    Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, ProducerOf, Properties,
-    Protocol, Role, Scheme, Setting, Transport,
+    CountersBy, Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, ProducerOf,
+    Properties, Protocol, Role, Scheme, Setting, Transport,
 };
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::{Pattern, Topology};
@@ -59,7 +59,12 @@ impl Protocol for Redis {
 
     /// With RESP 2, without credentials and in database 0 nothing precedes the first message.
     fn properties(&self) -> Properties {
-        Properties { is_only_by_name: true, is_brokered: true, ..Properties::default() }
+        Properties {
+            is_only_by_name: true,
+            is_brokered: true,
+            counters: CountersBy::Info,
+            ..Properties::default()
+        }
     }
 
     /// Codes of this crate: errors of Redis are words.

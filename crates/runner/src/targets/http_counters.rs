@@ -42,8 +42,12 @@ pub fn read_settled(counters: &[Counter]) -> BTreeMap<String, f64> {
     }
 }
 
-/// Reads a URL once, without redirects. `None` if it does not answer in time with 200.
+/// Reads a URL once, without redirects. `None` if it does not answer in time, or over HTTP not with
+/// 200.
 pub fn look_once(url: &str) -> Option<String> {
+    if let Some(authority) = info_counters::authority(url) {
+        return info_counters::look(authority, LOOK_WITHIN);
+    }
     let agent = ureq::Agent::config_builder()
         .timeout_global(Some(LOOK_WITHIN))
         .max_redirects(0)

@@ -152,7 +152,7 @@ impl RedisServer {
         while let Some(of) = turn.unblocked.pop() {
             let Some(peer) = self.peer(of) else { continue };
             peer.blocked_until = None;
-            // Bytes that are no command end the connection; its error is staged.
+            // Invalid bytes end the connection; their error is staged.
             if self.run_held(of, world, turn).is_err() {
                 turn.out.close(of);
             }

@@ -119,7 +119,7 @@ fn parse(words: Words<'_>, first: usize, mut by: By, peer: &Peer) -> Result<Aske
         Ok(Wanted { key: peer.key(words.at(names + stream)), after })
     });
     let streams = wanted.collect::<Result<Vec<_>, Refusal>>()?;
-    // COUNT 0 is no limit.
+    // COUNT 0 sets no limit.
     let count = if count == 0 { usize::MAX } else { count };
     let read = Read { place: peer.place, is_resp3: peer.is_resp3, by, count, streams };
     Ok(Asked { read, wait_ms })
