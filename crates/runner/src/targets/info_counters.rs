@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_text_of_info_is_read_whole() {
-        assert_eq!(served(b"$12\r\nused:7\r\nx:1\r\n").as_deref(), Some("used:7\r\nx:1\n"));
+        assert_eq!(served(b"$11\r\nused:7\r\nx:1\r\n").as_deref(), Some("used:7\r\nx:1"));
         assert_eq!(served(b"-NOAUTH Authentication required.\r\n"), None);
         assert_eq!(served(b"HTTP/1.1 400 Bad Request\r\n"), None);
         assert_eq!(served(b"$10\r\nonly"), None, "it ends too early");
