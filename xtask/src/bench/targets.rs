@@ -52,7 +52,8 @@ impl Target {
             Kind::Redis => {
                 let text = format!("--port {port} --bind 127.0.0.1 --appendonly no --dir");
                 let mut arguments = words(&text);
-                arguments.extend([folder.into(), "--save".into(), "".into()]);
+                let more: [OsString; 3] = [folder.into(), "--save".into(), "".into()];
+                arguments.extend(more);
                 (found("redis-server")?, arguments, Counter::Info)
             }
             Kind::Sink(protocol) => {
