@@ -290,7 +290,9 @@ client.xgroup_create('stream', 'g', '$', mkstream=True)
 for body in ('one', 'two'):
     client.xadd('stream', {'data': body}, maxlen=100)
 answer = client.xreadgroup('g', 'c', {'stream': '>'}, count=10, block=1000)
-entries = answer['stream'][0] if isinstance(answer, dict) else answer[0][1]
+# Versions of redis-py differ in the form of this answer.
+entries = list(answer.values())[0] if isinstance(answer, dict) else answer[0][1]
+entries = entries[0] if isinstance(entries[0], list) else entries
 bodies = [fields[b'data'] for _, fields in entries]
 acknowledged = client.xack('stream', 'g', *[entry for entry, _ in entries])
 assert acknowledged == 2, acknowledged
