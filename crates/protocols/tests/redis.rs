@@ -178,8 +178,8 @@ fn a_publisher_hears_how_many_receive() {
     assert_eq!(shard.server.report().forwarded, 4);
 }
 
-/// Consumers of a stream in every way of reading: what was there before is not delivered, what comes
-/// is delivered once, and in a group it is acknowledged.
+/// Consumers of a stream in every way of reading: what was there before is not delivered, and what
+/// comes is delivered once.
 #[test]
 fn streams_are_read_from_their_end_on() {
     for given in [

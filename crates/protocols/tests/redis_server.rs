@@ -127,7 +127,18 @@ fn the_server_answers_as_redis_does() {
         (&["XPENDING", "s", "g"], "*4\r\n:1\r\n$3\r\n1-1\r\n$3\r\n1-1\r\n*-1\r\n"),
         (&["XACK", "s", "g", "1-1", "7-7"], ":1\r\n"),
         (&["XGROUP", "DESTROY", "s", "g"], ":1\r\n"),
-        (&["CLIENT", "SETNAME", "me"], "+OK\r\n"),
+    ] {
+        assert_eq!(asked(&mut shard, 0, words), answer, "{words:?}");
+    }
+}
+
+/// Commands about connections and subscriptions.
+#[test]
+fn the_server_answers_about_sessions_as_redis_does() {
+    let mut shard = Shard::of(&Redis, &[]);
+    shard.accept(0);
+    for (words, answer) in [
+        (&["CLIENT", "SETNAME", "me"][..], "+OK\r\n"),
         (&["CLIENT", "GETNAME"], "$2\r\nme\r\n"),
         (&["CLIENT", "SETINFO", "LIB-NAME", "x"], "+OK\r\n"),
         (&["CONFIG", "GET", "save"], "*2\r\n$4\r\nsave\r\n$0\r\n\r\n"),

@@ -1,6 +1,6 @@
 //! Counters of external servers, if they offer any: `$SYS` of a broker, the status page of an HTTP
-//! server, INFO of Redis. They count all clients of the server, so they are attributed to the trial only while no
-//! other client used it.
+//! server, INFO of Redis. They count all clients of the server, so they are attributed to the trial
+//! only while no other client used it.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;

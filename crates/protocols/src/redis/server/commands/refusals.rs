@@ -16,8 +16,10 @@ pub(super) const GONE: &str = "UNBLOCKED the stream key no longer exists";
 pub(super) const NO_GROUP: &str = "NOGROUP No such key or consumer group";
 
 /// A group of a stream that is not there.
-pub(super) const NO_KEY: &str = "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to \
-     use the MKSTREAM option to create an empty stream automatically.";
+pub(super) const NO_KEY: &str = concat!(
+    "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to ",
+    "use the MKSTREAM option to create an empty stream automatically.",
+);
 
 /// A word of a client as an error shows it.
 pub(super) fn shown(word: &[u8]) -> String {
