@@ -97,6 +97,52 @@ fn the_counters_of_a_url_are_read() {
     assert_eq!(figure(&cells(&summary)[0], "counter.received"), 150.0, "{summary:#}");
 }
 
+/// A subscriber that stops reading is cut off: what it loses was acknowledged, and has a cause.
+#[test]
+fn a_subscriber_that_stops_is_cut_off_with_a_cause() {
+    let place = Place::new("redis-stall");
+    let real = has("redis-server").then_some(STALL_OF_REDIS);
+    place.write("plan.toml", &[STALL, real.unwrap_or_default()].concat());
+    place.weigh(&["run", "plan.toml"]).with(0);
+    let summary = place.summary();
+    assert_eq!(cells(&summary).len(), 1 + usize::from(real.is_some()));
+    for cell in cells(&summary) {
+        let count = |name: &str| cell["ledger"][name].as_u64().unwrap_or(0);
+        let lost = &cell["ledger"]["causes"]["subscriber_disconnected"];
+        assert_eq!(count("acknowledged"), count("sent"), "{}", cell["ledger"]);
+        assert!(count("lost") > 0 && count("no_subscriber") > 0, "{}", cell["ledger"]);
+        assert_eq!(lost.as_u64(), Some(count("lost")), "{}", cell["ledger"]);
+    }
+}
+
+/// The server's buffers and those of both kernels hold less than the load of the stalled time.
+const STALL: &str = r#"
+[load]
+pattern = "deliver"
+rate = "3000/s"
+size = "16KB"
+duration = "3s"
+warmup = "0s"
+stall = "2s"
+connections = 2
+subscribers = 1
+[repeat]
+at_least = 1
+[[case]]
+protocol = "redis"
+redis.command = "publish"
+target = "reference"
+redis.server_output_buffer = 1000000
+"#;
+
+/// The same load of the real server, with its own limit.
+const STALL_OF_REDIS: &str = r#"
+[[case]]
+protocol = "redis"
+redis.command = "publish"
+target = "redis-server"
+"#;
+
 /// What a confirmation survives depends on the profile, and only equals are compared.
 #[test]
 fn the_profiles_of_the_real_server_have_their_durability() {
