@@ -16,6 +16,10 @@ mod facades;
 mod finished;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(feature = "fleet")]
+mod fleet_material;
+#[cfg(feature = "fleet")]
+mod fleet_refused;
 #[cfg(not(feature = "fleet"))]
 mod fleet_unbuilt;
 mod gates;

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod bus;
+mod due_times;
 mod fleet;
 mod joining;
 mod late;
