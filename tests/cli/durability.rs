@@ -53,6 +53,7 @@ fn every_protocol_stores_exactly_what_it_confirmed() {
         ("http", &["--tls"]),
         ("coap", &[]),
         ("nats", &["--set", "nats.confirm=jetstream"]),
+        ("redis", &["--set", "redis.command=xadd"]),
         ("http2", &[]),
         ("grpc", &[]),
         #[cfg(feature = "library")]

@@ -54,6 +54,7 @@ mod probing;
 mod rates;
 mod readme;
 mod recording;
+mod redis;
 mod refusals;
 mod requests;
 mod resume;

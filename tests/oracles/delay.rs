@@ -32,6 +32,14 @@ fn every_protocol() -> Vec<Setup> {
     for confirm in ["ok", "flush"] {
         setups.push(Setup::new("nats", &[("confirm", confirm)], Pattern::Publish, MESSAGES));
     }
+    for (command, resp) in [("publish", "2"), ("publish", "3"), ("xadd", "2"), ("set", "3")] {
+        let given = [("command", command), ("resp", resp)];
+        setups.push(Setup::new("redis", &given, Pattern::Publish, MESSAGES));
+        // An entry is in its stream before its answer leaves; a push leaves with it.
+        if command == "publish" {
+            setups.push(Setup::new("redis", &given, Pattern::Deliver, MESSAGES));
+        }
+    }
     for version in ["3.1.1", "5"] {
         for qos in ["0", "1", "2"] {
             let given = [("qos", qos), ("version", version)];
@@ -106,6 +114,7 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
         Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, MESSAGES),
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
+        Setup::new("redis", &[], Pattern::Request, MESSAGES),
     ];
     for setup in setups {
         let setup = setup.connections(40).open("constant", "500/s");

@@ -65,6 +65,7 @@ const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
     ("mqtt", &[("qos", "1")]),
     ("nats", &[("confirm", "jetstream")]),
     ("http2", &[]),
+    ("redis", &[]),
 ];
 
 #[test]

@@ -181,6 +181,7 @@ fn a_queue_through_every_protocol() {
         weigh(Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, many), service, rho, 22);
         let jetstream = [("confirm", "jetstream")];
         weigh(Setup::new("nats", &jetstream, Pattern::Publish, many), service, rho, 24);
+        weigh(Setup::new("redis", &[], Pattern::Publish, many), service, rho, 26);
         weigh(tcp(many), service, rho, 23);
     }
 }

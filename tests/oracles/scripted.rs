@@ -45,6 +45,7 @@ impl Scripted {
             "http1" => http_frame,
             "http2" | "grpc" => http2_frame,
             "nats" => nats_frame,
+            "redis" => redis_frame,
             _ => mqtt_frame,
         };
         Scripted {
@@ -212,6 +213,25 @@ fn http2_frame(input: &[u8]) -> Option<Frame> {
         return Some(Frame { bytes: bytes + EMPTY_END_BYTES, is_message: true });
     }
     (input.len() >= bytes).then_some(Frame { bytes, is_message })
+}
+
+/// RESP: an array of bulk strings; PUBLISH, XADD and SET bring messages.
+fn redis_frame(input: &[u8]) -> Option<Frame> {
+    let line = |at: usize| {
+        let end = input.get(at..)?.windows(2).position(|two| two == b"\r\n")?;
+        let number: usize = std::str::from_utf8(&input[at + 1..at + end]).unwrap().parse().unwrap();
+        Some((number, at + end + 2))
+    };
+    let (words, mut at) = line(0)?;
+    let command = line(at)?.1;
+    for _ in 0..words {
+        let (length, after) = line(at)?;
+        at = after + length + 2;
+    }
+    let is_message = ["PUBLISH\r", "XADD\r", "SET\r"]
+        .iter()
+        .any(|word| input[command..].starts_with(word.as_bytes()));
+    (input.len() >= at).then_some(Frame { bytes: at, is_message })
 }
 
 /// MQTT 5.0, section 2.1.4: the remaining length in groups of seven bits; type 3 is PUBLISH.

@@ -215,6 +215,8 @@ pub enum CountersBy {
     Topics,
     /// On a page that is read over HTTP.
     Page,
+    /// In the answer to the command INFO of Redis.
+    Info,
 }
 
 /// An error of a protocol in words.

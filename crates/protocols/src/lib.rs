@@ -16,6 +16,7 @@ pub mod mqtt;
 mod name_pattern;
 pub mod nats;
 pub mod pass_through;
+pub mod redis;
 mod requests;
 pub mod server_counts;
 mod statuses;
@@ -26,15 +27,15 @@ pub use requests::basic_authorization;
 pub use weigh_model::nearest::nearest;
 
 /// Every protocol there is, in the order they are listed to a user.
-pub static PROTOCOLS: &[&dyn Protocol] = 
-    &[
+pub static PROTOCOLS: &[&dyn Protocol] = &[
     &mqtt::Mqtt,
     &http1::Http1,
     &tcp::Tcp,
     &coap::Coap,
-    &nats::Nats,
     &http2::Http2,
     &grpc::Grpc,
+    &nats::Nats,
+    &redis::Redis,
 ];
 
 /// The protocol of this name or alias, in any case.

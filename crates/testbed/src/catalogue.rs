@@ -21,6 +21,7 @@ const BUILT_IN: [(&str, &str); 14] = [
     ("targets/nats-server.toml", include_str!("../../../targets/nats-server.toml")),
     ("targets/nginx.toml", include_str!("../../../targets/nginx.toml")),
     ("targets/rabbitmq.toml", include_str!("../../../targets/rabbitmq.toml")),
+    ("targets/redis-server.toml", include_str!("../../../targets/redis-server.toml")),
 ];
 
 /// Results of `weigh probe`: the files that targets name as `abilities`.
