@@ -5,6 +5,7 @@ use weigh_model::protocol::Invalid;
 
 #[cfg(feature = "library")]
 pub mod adapter;
+pub mod amqp;
 pub mod coap;
 pub mod fields;
 pub mod grpc;
@@ -26,7 +27,7 @@ pub use weigh_model::nearest::nearest;
 
 /// Every protocol there is, in the order they are listed to a user.
 pub static PROTOCOLS: &[&dyn Protocol] =
-    &[&mqtt::Mqtt, &http1::Http1, &tcp::Tcp, &coap::Coap, &http2::Http2, &grpc::Grpc];
+    &[&mqtt::Mqtt, &http1::Http1, &tcp::Tcp, &coap::Coap, &http2::Http2, &grpc::Grpc, &amqp::Amqp];
 
 /// The protocol of this name or alias, in any case.
 ///
