@@ -85,10 +85,7 @@ fn contents_are_the_bytes_of_the_grammar() {
     properties.put(&mut raw);
     let mut out = Vec::new();
     Header { body_bytes: 5, raw: &raw }.put(1, &mut out);
-    assert_eq!(
-        out,
-        b"\x02\0\x01\0\0\0\x13\0\x3c\0\0\0\0\0\0\0\0\0\x05\x90\0\x03a/b\x02\xce"
-    );
+    assert_eq!(out, b"\x02\0\x01\0\0\0\x13\0\x3c\0\0\0\0\0\0\0\0\0\x05\x90\0\x03a/b\x02\xce");
     let header = Header::read(frame(&out).payload).unwrap();
     assert_eq!(Properties::read(header.raw), Ok(properties));
     out.clear();

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::target::{Profile, Target, TargetError};
 
 /// The files of `targets/`, one line each.
-const BUILT_IN: [(&str, &str); 13] = [
+const BUILT_IN: [(&str, &str); 14] = [
     ("targets/aedes.toml", include_str!("../../../targets/aedes.toml")),
     ("targets/artemis.toml", include_str!("../../../targets/artemis.toml")),
     ("targets/ejabberd.toml", include_str!("../../../targets/ejabberd.toml")),
@@ -19,6 +19,7 @@ const BUILT_IN: [(&str, &str); 13] = [
     ("targets/nanomq.toml", include_str!("../../../targets/nanomq.toml")),
     ("targets/nats.toml", include_str!("../../../targets/nats.toml")),
     ("targets/nginx.toml", include_str!("../../../targets/nginx.toml")),
+    ("targets/rabbitmq-amqp.toml", include_str!("../../../targets/rabbitmq-amqp.toml")),
     ("targets/rabbitmq.toml", include_str!("../../../targets/rabbitmq.toml")),
 ];
 
