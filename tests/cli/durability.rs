@@ -54,6 +54,8 @@ fn every_protocol_stores_exactly_what_it_confirmed() {
         ("coap", &[]),
         ("http2", &[]),
         ("grpc", &[]),
+        ("amqp", &["--set", "amqp.confirms=true", "--set", "amqp.delivery_mode=persistent"]),
+        ("amqp", &["--set", "amqp.queue_type=quorum", "--set", "amqp.delivery_mode=transient"]),
         #[cfg(feature = "library")]
         ("http2", &["--set", "http2.implementation=hosted"]),
         #[cfg(feature = "library")]

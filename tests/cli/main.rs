@@ -1,6 +1,7 @@
 //! The command line as a user meets it: the built program, in a folder of its own, on small loads.
 //! Nothing here asserts a time.
 
+mod amqp;
 mod auditing;
 mod background;
 mod brokers;

@@ -25,6 +25,11 @@ fn every_protocol() -> Vec<Setup> {
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[("call", "stream")], Pattern::Publish, MESSAGES),
     ]);
+    setups.extend([
+        Setup::new("amqp", &[], Pattern::Publish, MESSAGES),
+        Setup::new("amqp", &[], Pattern::Deliver, MESSAGES),
+        Setup::new("amqp", &[("confirms", "false"), ("acks", "auto")], Pattern::Deliver, MESSAGES),
+    ]);
     for version in ["3.1.1", "5"] {
         for qos in ["0", "1", "2"] {
             let given = [("qos", qos), ("version", version)];
@@ -95,6 +100,7 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
         Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, MESSAGES),
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
+        Setup::new("amqp", &[], Pattern::Publish, MESSAGES),
     ];
     for setup in setups {
         let setup = setup.connections(40).open("constant", "500/s");

@@ -58,6 +58,11 @@ const WAYS: &[Way] = &[
     way("mqtt", &[("qos", "2"), ("version", "5")], Pattern::Transfer, true, true),
     way("http2", &[("streams", "8")], Pattern::Publish, true, false),
     way("grpc", &[], Pattern::Request, true, false),
+    way("amqp", &[], Pattern::Deliver, true, false),
+    way("amqp", &[("ack_every", "5"), ("queue_type", "quorum")], Pattern::Deliver, true, false),
+    way("amqp", &[("confirms", "false"), ("acks", "auto")], Pattern::Deliver, false, false),
+    way("amqp", &[("delivery_mode", "transient")], Pattern::Publish, true, false),
+    way("amqp", &[], Pattern::Transfer, true, false),
 ];
 
 impl Way {
