@@ -67,7 +67,7 @@ fn every_pattern_is_carried() {
         &["--topology", "shared", "-x", "2", "-y", "3"],
         &["--topology", "fan-out", "-x", "1", "-y", "3", "--set", "amqp.exchange_type=topic"],
         &["--pattern", "session", "-c", "2"],
-        &["--pattern", "poll", "-R", "100/s", "--poll-period", "50ms"],
+        &["--pattern", "poll", "-R", "100/s"],
         &["--pattern", "transfer", "-s", "300KB"],
     ] {
         let base = ["amqp", "-n", "40", "--json", "--set", "amqp.delivery_mode=persistent"];
