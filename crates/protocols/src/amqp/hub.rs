@@ -55,7 +55,7 @@ pub(super) enum Mail {
     Deliver(u32),
     /// This consumer is gone, with its queue.
     Cancelled(Consumer),
-    /// This publisher may go on.
+    /// This publisher may continue.
     Unblocked(Place),
 }
 
@@ -343,7 +343,7 @@ impl Hub {
         self.mail.get_mut(usize::from(shard)).map(std::mem::take).unwrap_or_default()
     }
 
-    /// True if messages take so much memory that publishers have to wait.
+    /// True if messages take so much of the memory that publishers have to wait.
     pub(super) fn is_full(&self) -> bool {
         self.memory.load(Ordering::Relaxed) >= self.rules.memory_bytes_max
     }

@@ -293,7 +293,7 @@ impl Broker {
         turn.out.close(id);
     }
 
-    /// Lets publishers go on for whom there is memory again, and lets those wait that do not read
+    /// Lets publishers continue for whom there is memory again, and lets those wait that do not read
     /// their answers.
     fn settle(&mut self, hub: &mut Hub, turn: &mut Turn<'_>) {
         for place in hub.take_unblocked() {

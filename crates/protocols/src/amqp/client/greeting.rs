@@ -7,7 +7,7 @@ use weigh_model::protocol::Role;
 use super::super::codec::{
     FRAME_MIN, Long, Method, PROTOCOL_HEADER, Short, bits, code, method_name,
 };
-use super::super::plan::{CHANNEL, Manner, NO_ARGUMENTS, client_properties};
+use super::super::plan::{CHANNEL, Manner, NO_ARGUMENTS, Tuning, client_properties};
 use super::{Client, Flow, State, Step};
 
 impl Client {
@@ -51,7 +51,9 @@ impl Client {
                 self.authenticate((*major, *minor), mechanisms.0, out)
             }
             (State::Tune, Method::Tune { channel_max, frame_max, heartbeat_s }) => {
-                self.tune((*channel_max, *frame_max, *heartbeat_s), out, emit);
+                let (channel_max, frame_max) = (*channel_max, *frame_max);
+                let announced = Tuning { frame_max, channel_max, heartbeat_s: *heartbeat_s };
+                self.tune(announced, out, emit);
                 Ok(())
             }
             (State::Tune, Method::Secure { .. }) => {
@@ -109,9 +111,9 @@ impl Client {
 
     /// Agrees on limits: the smaller one of each, where 0 is no limit (section 4.2.7 for
     /// heartbeats, which either side may switch off).
-    fn tune(&mut self, theirs: (u16, u32, u16), out: &mut Outbox, emit: Emit<'_>) {
+    fn tune(&mut self, announced: Tuning, out: &mut Outbox, emit: Emit<'_>) {
         let own = self.plan.tuning;
-        let (channel_max, frame_max, heartbeat_s) = theirs;
+        let Tuning { frame_max, channel_max, heartbeat_s } = announced;
         let least = |own: u32, other: u32| if other == 0 { own } else { own.min(other) };
         let channel_max = least(own.channel_max.into(), channel_max.into()) as u16;
         self.frame_max = least(own.frame_max, frame_max).max(FRAME_MIN);

@@ -268,7 +268,7 @@ impl Broker {
         self.settle_deliveries(given, true, hub, turn);
     }
 
-    /// Deletes a queue and its consumers; returns the number of messages that waited.
+    /// Deletes a queue and its consumers.
     pub(super) fn delete_queue(&mut self, key: u32, hub: &mut Hub, turn: &mut Turn<'_>) {
         let Some((_, consumers)) = hub.delete_queue(key) else { return };
         for consumer in consumers {
@@ -281,7 +281,7 @@ impl Broker {
         }
     }
 
-    /// Tells a client that its consumer is gone, if it wants to know.
+    /// Reports to a client that its consumer is gone, if it wants to know.
     pub(super) fn cancelled(&mut self, consumer: &Consumer, turn: &mut Turn<'_>) {
         let id = consumer.place.connection;
         let peer = self.peer(id).filter(|peer| peer.place == consumer.place);

@@ -28,8 +28,8 @@ impl Broker {
                 delete_exchange(exchange.0, bits, hub)?;
                 (Method::ExchangeDeleteOk {}, bits & bits::EXCHANGE_DELETE_NO_WAIT != 0)
             }
-            Method::QueueDeclare { queue, bits, arguments, .. } => {
-                return self.declare_queue(id, number, (queue.0, bits, &arguments), hub, turn);
+            Method::QueueDeclare { .. } => {
+                return self.declare_queue(id, number, method, hub, turn);
             }
             Method::QueueBind { queue, exchange, routing_key, bits, .. } => {
                 let queue = self.named_queue(id, number, queue.0, hub)?;
@@ -86,10 +86,12 @@ impl Broker {
         &mut self,
         id: ConnectionId,
         number: u16,
-        (name, bits, arguments): (&str, u8, &Table<'_>),
+        method: &Method<'_>,
         hub: &mut Hub,
         turn: &mut Turn<'_>,
     ) -> Result<(), Refusal> {
+        let Method::QueueDeclare { queue, bits, arguments, .. } = method else { return Ok(()) };
+        let (name, bits) = (queue.0, *bits);
         let Some(peer) = self.peer(id) else { return Ok(()) };
         let place = peer.place;
         let key = if bits & bits::PASSIVE != 0 {
