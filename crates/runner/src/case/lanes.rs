@@ -383,9 +383,13 @@ pub fn mosquitto(catalogue: &Catalogue) -> Option<String> {
 }
 
 /// Returns the reference brokers, and every installed target whose first protocol one of them
-/// speaks.
+/// speaks; without protocols that are measured only by name.
 pub fn brokers(catalogue: &Catalogue) -> Vec<String> {
-    let protocols = registry::PROTOCOLS.iter().filter(|own| own.properties().is_brokered);
+    let is_asked = |own: &&&dyn Protocol| {
+        let properties = own.properties();
+        properties.is_brokered && !properties.is_only_by_name
+    };
+    let protocols = registry::PROTOCOLS.iter().filter(is_asked);
     let names: Vec<&str> = protocols.map(|own| own.name()).collect();
     let is_broker = |target: &&Target| {
         target.speaks.first().is_some_and(|speaks| names.contains(&&*speaks.protocol))
