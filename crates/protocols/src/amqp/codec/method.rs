@@ -2,10 +2,11 @@
 //! `confirm`, `basic.nack`, `connection.blocked` and `connection.unblocked` are RabbitMQ's
 //! extensions). Bits that follow each other share a byte, the first is the lowest ([`bits`]).
 
+use super::code;
 use super::field::{Cursor, Field, Long, Short};
 use super::flaw::Flaw;
+use super::frame::{FrameKind, end_frame, put_frame_head};
 use super::table::Table;
-use super::{FrameKind, code, end_frame, put_frame_head};
 
 /// Bits of the methods' fields.
 pub mod bits {

@@ -3,8 +3,8 @@
 
 use super::field::{Cursor, Field, Short};
 use super::flaw::Flaw;
+use super::frame::{FrameKind, end_frame, put_frame_head};
 use super::table::Table;
-use super::{FrameKind, end_frame, put_frame_head};
 
 /// A content header.
 #[derive(Clone, Copy, Debug, PartialEq)]
