@@ -2,6 +2,7 @@
 //! Nothing here asserts a time.
 
 mod advising;
+mod amqp;
 mod auditing;
 mod background;
 mod brokers;

@@ -40,6 +40,11 @@ fn every_protocol() -> Vec<Setup> {
             setups.push(Setup::new("redis", &given, Pattern::Deliver, MESSAGES));
         }
     }
+    setups.extend([
+        Setup::new("amqp", &[], Pattern::Publish, MESSAGES),
+        Setup::new("amqp", &[], Pattern::Deliver, MESSAGES),
+        Setup::new("amqp", &[("confirms", "false"), ("acks", "auto")], Pattern::Deliver, MESSAGES),
+    ]);
     for version in ["3.1.1", "5"] {
         for qos in ["0", "1", "2"] {
             let given = [("qos", qos), ("version", version)];
@@ -115,6 +120,7 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
         Setup::new("redis", &[], Pattern::Request, MESSAGES),
+        Setup::new("amqp", &[], Pattern::Publish, MESSAGES),
     ];
     for setup in setups {
         let setup = setup.connections(40).open("constant", "500/s");

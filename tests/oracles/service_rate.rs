@@ -45,6 +45,7 @@ fn ways() -> Vec<Setup> {
     ];
     ways.push(way("http2", &[], Pattern::Request).connections(100));
     ways.push(way("grpc", &[], Pattern::Request).connections(100));
+    ways.push(way("amqp", &[], Pattern::Publish));
     ways
 }
 

@@ -5,6 +5,7 @@ use weigh_model::protocol::Invalid;
 
 #[cfg(feature = "library")]
 pub mod adapter;
+pub mod amqp;
 pub mod coap;
 pub mod fields;
 pub mod grpc;
@@ -35,6 +36,7 @@ pub static PROTOCOLS: &[&dyn Protocol] = &[
     &http2::Http2,
     &grpc::Grpc,
     &nats::Nats,
+    &amqp::Amqp,
     &redis::Redis,
 ];
 

@@ -20,6 +20,7 @@ const BUILT_IN: [(&str, &str); 14] = [
     ("targets/nats-mqtt.toml", include_str!("../../../targets/nats-mqtt.toml")),
     ("targets/nats-server.toml", include_str!("../../../targets/nats-server.toml")),
     ("targets/nginx.toml", include_str!("../../../targets/nginx.toml")),
+    ("targets/rabbitmq-amqp.toml", include_str!("../../../targets/rabbitmq-amqp.toml")),
     ("targets/rabbitmq.toml", include_str!("../../../targets/rabbitmq.toml")),
     ("targets/redis-server.toml", include_str!("../../../targets/redis-server.toml")),
 ];
