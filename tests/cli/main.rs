@@ -1,6 +1,7 @@
 //! The command line as a user meets it: the built program, in a folder of its own, on small loads.
 //! Nothing here asserts a time.
 
+mod advising;
 mod auditing;
 mod background;
 mod brokers;
@@ -23,6 +24,8 @@ mod fleet_refused;
 #[cfg(not(feature = "fleet"))]
 mod fleet_unbuilt;
 mod gates;
+#[cfg(feature = "proto")]
+mod grpc;
 mod guide;
 mod http2;
 mod isolation;
@@ -36,6 +39,7 @@ mod main_job;
 #[cfg(feature = "parquet")]
 mod messages;
 mod modelled;
+mod nats;
 mod numbers;
 mod observing;
 mod outputs;

@@ -61,6 +61,7 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         ("http", "http", "INT"),
         ("tcp", "tcp", "TERM"),
         ("coap", "coap", "TERM"),
+        ("nats", "nats", "INT"),
         ("redis", "redis", "TERM"),
         ("http2", "h2c", "TERM"),
         ("grpc", "grpc", "INT"),
@@ -74,6 +75,9 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         }
         if protocol == "coap" {
             words.extend(["--set", "coap.type=con"]);
+        }
+        if protocol == "nats" {
+            words.extend(["--set", "nats.confirm=jetstream"]);
         }
         if protocol == "redis" {
             words.extend(["--set", "redis.command=xadd"]);

@@ -179,6 +179,8 @@ fn a_queue_through_every_protocol() {
         let http = Setup::new("http1", &[], Pattern::Request, many).connections(100);
         weigh(http, service, rho, 21);
         weigh(Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, many), service, rho, 22);
+        let jetstream = [("confirm", "jetstream")];
+        weigh(Setup::new("nats", &jetstream, Pattern::Publish, many), service, rho, 24);
         weigh(Setup::new("redis", &[], Pattern::Publish, many), service, rho, 26);
         weigh(tcp(many), service, rho, 23);
     }

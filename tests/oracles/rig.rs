@@ -147,7 +147,7 @@ impl Setup {
         let host = self.protocol.host(&settings).unwrap();
         #[cfg(feature = "tls")]
         if let Some(secured) = &self.secured {
-            return secured.host(host);
+            return secured.host(host, self.protocol.properties().upgrades_to_tls);
         }
         host
     }
@@ -177,7 +177,7 @@ impl Setup {
         }
         #[cfg(feature = "tls")]
         if let Some(secured) = &self.secured {
-            dial = secured.dial(dial);
+            dial = secured.dial(dial, self.protocol.properties().upgrades_to_tls);
         }
         let load = &trial.load;
         let widest = widest_mark(load.connections, load.messages.unwrap_or(1 << 40));

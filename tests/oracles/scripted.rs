@@ -44,6 +44,7 @@ impl Scripted {
             "tcp" => tcp_frame,
             "http1" => http_frame,
             "http2" | "grpc" => http2_frame,
+            "nats" => nats_frame,
             "redis" => redis_frame,
             _ => mqtt_frame,
         };
@@ -245,4 +246,20 @@ fn mqtt_frame(input: &[u8]) -> Option<Frame> {
         }
     }
     None
+}
+
+/// A line, and the payload of PUB; a PING right behind a message is answered with it. Requests to
+/// JetStream, acknowledgements and answers to inboxes are no messages.
+fn nats_frame(input: &[u8]) -> Option<Frame> {
+    let line = input.windows(2).position(|two| two == b"\r\n")? + 2;
+    let text = std::str::from_utf8(&input[..line]).unwrap();
+    let mut words = text.split_ascii_whitespace();
+    if !matches!(words.next()?, "PUB" | "HPUB") {
+        return Some(Frame { bytes: line, is_message: false });
+    }
+    let is_message = !words.next()?.starts_with(['$', '_']);
+    let bytes = line + words.next_back()?.parse::<usize>().unwrap() + 2;
+    let rest = input.get(bytes..)?;
+    let flush = if is_message && rest.starts_with(b"PING\r\n") { 6 } else { 0 };
+    Some(Frame { bytes: bytes + flush, is_message })
 }

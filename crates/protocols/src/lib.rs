@@ -14,6 +14,7 @@ mod http2_core;
 mod implementation;
 pub mod mqtt;
 mod name_pattern;
+pub mod nats;
 pub mod pass_through;
 pub mod redis;
 mod requests;
@@ -31,6 +32,7 @@ pub static PROTOCOLS: &[&dyn Protocol] = &[
     &http1::Http1,
     &tcp::Tcp,
     &coap::Coap,
+    &nats::Nats,
     &http2::Http2,
     &grpc::Grpc,
     &redis::Redis,

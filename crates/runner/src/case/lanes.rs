@@ -83,7 +83,7 @@ impl Against {
     ) -> Result<(), Invalid> {
         let Against::Managed(word) = self else { return Ok(()) };
         let Ok(choice) = catalogue.choose(word) else { return Ok(()) };
-        choice.target.can(protocol.name(), key, value).map_err(|can| {
+        choice.target.can(choice.profile, protocol.name(), key, value).map_err(|can| {
             let key = format!("{}.{key}", protocol.name());
             let problem = format!("{} cannot do {value}", choice.target.title);
             Invalid::new(key, problem, format!("give {can}, or leave {word} out"))
@@ -299,7 +299,7 @@ pub fn uses<'c>(
     let known = |key: &str| {
         protocol.settings().iter().find(|known| known.key == key).map(|known| known.key)
     };
-    let uses = choice.target.uses(protocol.name());
+    let uses = choice.target.uses(choice.profile, protocol.name());
     uses.filter_map(|(key, value)| Some((known(key)?, value))).collect()
 }
 
