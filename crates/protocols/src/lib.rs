@@ -32,9 +32,9 @@ pub static PROTOCOLS: &[&dyn Protocol] = &[
     &http1::Http1,
     &tcp::Tcp,
     &coap::Coap,
-    &nats::Nats,
     &http2::Http2,
     &grpc::Grpc,
+    &nats::Nats,
     &redis::Redis,
 ];
 
