@@ -25,6 +25,11 @@ impl Meeting {
         !self.seen.is_empty()
     }
 
+    /// True if it is too close to call at every place with a verdict.
+    pub(crate) fn is_close(&self) -> bool {
+        self.seen.iter().all(|comparison| comparison.verdict == Verdict::TooClose)
+    }
+
     /// Number of places at which the two met, refused ones included.
     pub(crate) fn places(&self) -> usize {
         self.seen.len() + self.refused

@@ -21,13 +21,13 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
     for metric in metrics {
         let said = lanes.meetings(summary, metric, true);
         let said = said.iter().filter(|one| one.is_compared());
-        lines.extend(titled(spoken(metric), said.map(|one| one.words(metric)).collect()));
+        lines.extend(titled(spoken(metric), folded(said.collect(), metric)));
     }
     if let Some(metric) = headline_metric(summary) {
         let said = lanes.meetings(summary, metric, false);
         let said = said.iter().filter(|one| one.is_compared());
         let title = format!("{}, along the axis", spoken(metric));
-        lines.extend(titled(title, said.map(Meeting::steps).collect()));
+        lines.extend(titled(title, counted(said.map(Meeting::steps).collect())));
     }
     let together = together(summary, lines.iter().any(|line| line.contains(" ?")));
     if !lines.is_empty() && !together.is_empty() {
@@ -36,15 +36,43 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// At most [`LINES_MAX`] lines below a title, the others counted.
-fn titled(title: String, mut lines: Vec<String>) -> Vec<String> {
-    if lines.is_empty() {
-        return lines;
+/// One sentence for each pair; of many pairs, those too close to call everywhere are only counted,
+/// and at most [`LINES_MAX`] others are listed.
+fn folded(pairs: Vec<&Meeting>, metric: &str) -> Vec<String> {
+    if pairs.len() <= LINES_MAX {
+        return pairs.iter().map(|pair| pair.words(metric)).collect();
     }
+    let (close, decided): (Vec<&Meeting>, Vec<&Meeting>) =
+        pairs.iter().partition(|pair| pair.is_close());
+    let mut lines: Vec<String> =
+        decided.iter().take(LINES_MAX).map(|pair| pair.words(metric)).collect();
+    let more = decided.len().saturating_sub(LINES_MAX);
+    let counted = match (decided.len(), close.len(), more) {
+        (0, all, _) => format!("all {all} pairs are too close to call"),
+        (_, 0, more) => format!("{more} more pairs differ"),
+        (_, close, 0) => format!("{close} more pairs are too close to call"),
+        (_, close, more) => {
+            format!("{more} more pairs differ, and {close} are too close to call")
+        }
+    };
+    lines.push(format!("{counted}: report.html has each"));
+    lines
+}
+
+/// At most [`LINES_MAX`] lines, the others counted.
+fn counted(mut lines: Vec<String>) -> Vec<String> {
     let rest = lines.len().saturating_sub(LINES_MAX);
     lines.truncate(LINES_MAX);
     if rest > 0 {
         lines.push(format!("{rest} more: report.html and summary.json have them"));
+    }
+    lines
+}
+
+/// Lines below a title; none if there are no lines.
+fn titled(title: String, lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() {
+        return lines;
     }
     let mut all = vec![format!("  {title}:")];
     all.extend(lines.into_iter().map(|line| format!("    {line}")));
@@ -76,5 +104,5 @@ pub(crate) fn by_chance(of: &Multiplicity) -> String {
     )
 }
 
-/// Lines of one metric.
-const LINES_MAX: usize = 12;
+/// Pairs of one metric that are listed.
+const LINES_MAX: usize = 8;

@@ -204,3 +204,34 @@ fn emulated_figures_stand_apart_from_measured_ones() {
     assert!(!measured.contains("htop") && measured.contains("96"), "{text}");
     insta::assert_snapshot!(emulated.split("\n\n").take(2).collect::<Vec<_>>().join("\n\n"));
 }
+
+/// Of fifteen pairs, the five that differ are listed and the ten that do not are counted.
+#[test]
+fn of_many_pairs_those_too_close_to_call_are_counted() {
+    let cost = [
+        [("target_cpu_us_per_message", 10.0)],
+        [("target_cpu_us_per_message", 11.0)],
+        [("target_cpu_us_per_message", 12.0)],
+        [("target_cpu_us_per_message", 90.0)],
+        [("target_cpu_us_per_message", 91.0)],
+        [("target_cpu_us_per_message", 92.0)],
+    ];
+    let cost: &'static [[(&str, f64); 1]] = Vec::from(cost).leak();
+    let names = ["one", "two", "three", "four", "five", "six"];
+    let mut events = vec![started("constant")];
+    for (place, target) in names.into_iter().enumerate() {
+        for repetition in 0..3u32 {
+            let first = if place == 5 { 3 } else { 0 };
+            let metrics = &cost[first + (repetition as usize + place) % 3];
+            let told = Told { repetition, metrics, ..Told::new("http1", None, target) };
+            events.extend(told.events());
+        }
+    }
+    let text = render(&Summary::from_events(&events).unwrap(), Style::plain(200));
+    let begin = text.find("  target CPU time of a message:").unwrap();
+    let section: Vec<&str> = text[begin..].lines().skip(1).take(6).collect();
+    for (line, name) in section.iter().zip(&names[..5]) {
+        assert!(line.contains("http1 on six took") && line.contains(name), "{text}");
+    }
+    assert_eq!(section[5], "    10 more pairs are too close to call: report.html has each");
+}
