@@ -17,6 +17,7 @@ macro_rules! eprint {
     };
 }
 
+mod advising;
 mod commands;
 mod help;
 mod numbers;
@@ -47,19 +48,25 @@ enum Command {
     Run(Box<commands::run::Run>),
     /// Find the highest load at which a target meets a goal
     Limit(Box<commands::limit::Limit>),
+    /// Advise which protocol and server to use in a situation
+    Advise(Box<commands::advise::Advise>),
+    /// Size a server for a number of devices, or a fleet of servers
+    Size(Box<commands::size::Size>),
     /// Replay published studies and check their claims
     Study(commands::study::Study),
     /// Show a run while it runs: in the terminal, in a browser, for Prometheus
     Watch(commands::watch::Watch),
     /// Show the table of a finished run
     Report(commands::report::Report),
-    /// Compare two runs, cell by cell
+    /// Compare two runs, case by case
     Diff(commands::diff::Diff),
-    /// List past runs, or a metric over all of them; cite or remove runs
+    /// List past runs, or one metric of all runs; print a citation; remove runs
     Runs(commands::runs::Runs),
     /// Export a run as CSV, LaTeX, OpenMetrics or JMeter results
+    #[command(hide = true)]
     Export(commands::export::Export),
-    /// Check published figures, output of other tools, or a run for broken rules
+    /// Check figures, output of other tools, or a run by the rules of sound measurement
+    #[command(hide = true)]
     Audit(commands::audit::Audit),
     /// Run a reference server in the foreground
     Serve(Box<commands::serve::Serve>),
@@ -87,10 +94,10 @@ enum Command {
     /// Measure the clock offset between two hosts, and one-way delays
     #[command(hide = true)]
     Clock(commands::clock::Clock),
-    /// Make one load from several hosts: their bus, and what starts them
+    /// Make one load from several hosts: start and connect the agents
     #[command(hide = true)]
     Fleet(commands::fleet::Fleet),
-    /// Make, open or inspect sealed objects (COSE)
+    /// Encrypt, sign, open or inspect messages (COSE, RFC 9052)
     #[command(hide = true)]
     Seal(commands::seal::Seal),
     /// Print the completions of a shell
@@ -118,6 +125,8 @@ fn main() -> std::process::ExitCode {
         Command::Compare(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Limit(command) => command.run(),
+        Command::Advise(command) => command.run(),
+        Command::Size(command) => command.run(),
         Command::Study(command) => command.run(),
         Command::Watch(command) => command.run(),
         Command::Report(command) => command.run(),

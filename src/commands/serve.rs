@@ -110,7 +110,7 @@ impl Serve {
         let settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
         let host = protocol.host(&settings)?;
         let folder = self.certificates.as_deref();
-        let host = layers::host(host, protocol.properties().websocket, &settings, folder)?;
+        let host = layers::host(host, &protocol.properties(), &settings, folder)?;
         let store = self.store_spec()?;
         // Raised before threads copy the table of descriptors. If that fails, the server reports
         // how often it had to pause.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::rig::{Ended, Place, cells, figure, has};
 
 /// The brokers that continuous integration installs; others are weighed where somebody has them.
-const IN_CI: [&str; 2] = ["mosquitto", "nats"];
+const IN_CI: [&str; 2] = ["mosquitto", "nats-mqtt"];
 
 /// Every broker of `targets/` that some package client fetches, and Mosquitto.
 const BROKERS: [&str; 9] = [
@@ -17,7 +17,7 @@ const BROKERS: [&str; 9] = [
     "mochi",
     "moquette",
     "mosquitto",
-    "nats",
+    "nats-mqtt",
     "rabbitmq",
 ];
 

@@ -52,6 +52,8 @@ fn every_protocol_stores_exactly_what_it_confirmed() {
         #[cfg(feature = "tls")]
         ("http", &["--tls"]),
         ("coap", &[]),
+        ("nats", &["--set", "nats.confirm=jetstream"]),
+        ("redis", &["--set", "redis.command=xadd"]),
         ("http2", &[]),
         ("grpc", &[]),
         #[cfg(feature = "library")]

@@ -1,6 +1,7 @@
 //! The command line as a user meets it: the built program, in a folder of its own, on small loads.
 //! Nothing here asserts a time.
 
+mod advising;
 mod auditing;
 mod background;
 mod brokers;
@@ -16,9 +17,15 @@ mod facades;
 mod finished;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(feature = "fleet")]
+mod fleet_material;
+#[cfg(feature = "fleet")]
+mod fleet_refused;
 #[cfg(not(feature = "fleet"))]
 mod fleet_unbuilt;
 mod gates;
+#[cfg(feature = "proto")]
+mod grpc;
 mod guide;
 mod http2;
 mod isolation;
@@ -32,6 +39,7 @@ mod main_job;
 #[cfg(feature = "parquet")]
 mod messages;
 mod modelled;
+mod nats;
 mod numbers;
 mod observing;
 mod outputs;
@@ -46,6 +54,7 @@ mod probing;
 mod rates;
 mod readme;
 mod recording;
+mod redis;
 mod refusals;
 mod requests;
 mod resume;

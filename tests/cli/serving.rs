@@ -61,6 +61,8 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         ("http", "http", "INT"),
         ("tcp", "tcp", "TERM"),
         ("coap", "coap", "TERM"),
+        ("nats", "nats", "INT"),
+        ("redis", "redis", "TERM"),
         ("http2", "h2c", "TERM"),
         ("grpc", "grpc", "INT"),
     ] {
@@ -73,6 +75,12 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         }
         if protocol == "coap" {
             words.extend(["--set", "coap.type=con"]);
+        }
+        if protocol == "nats" {
+            words.extend(["--set", "nats.confirm=jetstream"]);
+        }
+        if protocol == "redis" {
+            words.extend(["--set", "redis.command=xadd"]);
         }
         let summary = place.compare(&words).with(0).json();
         assert_eq!(summary["cells"][0]["ledger"]["delivered"], 40);

@@ -23,8 +23,23 @@ fn every_protocol() -> Vec<Setup> {
     setups.extend([
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
-        Setup::new("grpc", &[("call", "stream")], Pattern::Publish, MESSAGES),
+        Setup::new("grpc", &[("streaming", "client")], Pattern::Publish, MESSAGES),
     ]);
+    for confirm in ["none", "jetstream"] {
+        setups.push(Setup::new("nats", &[("confirm", confirm)], Pattern::Deliver, MESSAGES));
+        setups.push(Setup::new("nats", &[("confirm", confirm)], Pattern::Request, MESSAGES));
+    }
+    for confirm in ["ok", "flush"] {
+        setups.push(Setup::new("nats", &[("confirm", confirm)], Pattern::Publish, MESSAGES));
+    }
+    for (command, resp) in [("publish", "2"), ("publish", "3"), ("xadd", "2"), ("set", "3")] {
+        let given = [("command", command), ("resp", resp)];
+        setups.push(Setup::new("redis", &given, Pattern::Publish, MESSAGES));
+        // An entry is in its stream before its answer leaves; a push leaves with it.
+        if command == "publish" {
+            setups.push(Setup::new("redis", &given, Pattern::Deliver, MESSAGES));
+        }
+    }
     for version in ["3.1.1", "5"] {
         for qos in ["0", "1", "2"] {
             let given = [("qos", qos), ("version", version)];
@@ -41,10 +56,14 @@ fn late(now: Nanos, _message: &[u8]) -> Nanos {
     now + DELAY
 }
 
-/// Round trips of a confirmation: QoS 2 has a second one (MQTT 5.0, section 4.3.3).
+/// Round trips of a confirmation: QoS 2 has a second one (MQTT 5.0, section 4.3.3), and a request
+/// of NATS one to its responder.
 fn round_trips(setup: &Setup) -> u64 {
-    let is_qos_2 = setup.settings.iter().any(|(key, value)| key == "qos" && value == "2");
-    1 + u64::from(is_qos_2)
+    let is_set = |wanted: (&str, &str)| {
+        setup.settings.iter().any(|(key, value)| (key.as_str(), value.as_str()) == wanted)
+    };
+    let has_responder = setup.load.pattern == Pattern::Request && is_set(("confirm", "none"));
+    1 + u64::from(is_set(("qos", "2")) || has_responder)
 }
 
 fn check(setup: &Setup, seen: &Seen, expected: Nanos, tolerance_ns: f64) {
@@ -95,6 +114,7 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
         Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, MESSAGES),
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
+        Setup::new("redis", &[], Pattern::Request, MESSAGES),
     ];
     for setup in setups {
         let setup = setup.connections(40).open("constant", "500/s");

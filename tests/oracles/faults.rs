@@ -58,6 +58,17 @@ const WAYS: &[Way] = &[
     way("mqtt", &[("qos", "2"), ("version", "5")], Pattern::Transfer, true, true),
     way("http2", &[("streams", "8")], Pattern::Publish, true, false),
     way("grpc", &[], Pattern::Request, true, false),
+    way("nats", &[("confirm", "none")], Pattern::Deliver, false, false),
+    way("nats", &[("confirm", "none")], Pattern::Request, true, false),
+    way("nats", &[("confirm", "ok")], Pattern::Publish, true, false),
+    way("nats", &[("confirm", "flush")], Pattern::Deliver, true, false),
+    way("nats", &[("confirm", "jetstream")], Pattern::Publish, true, false),
+    way("nats", &[("confirm", "jetstream")], Pattern::Deliver, true, false),
+    way("redis", &[("command", "publish")], Pattern::Deliver, true, true),
+    way("redis", &[("command", "publish"), ("resp", "3")], Pattern::Deliver, true, true),
+    way("redis", &[("command", "xadd")], Pattern::Deliver, true, false),
+    way("redis", &[("command", "xadd"), ("read", "plain")], Pattern::Deliver, true, false),
+    way("redis", &[("command", "xadd"), ("resp", "3")], Pattern::Publish, true, false),
 ];
 
 impl Way {

@@ -53,14 +53,20 @@ fn closed_loop(protocol: &str, given: &[(&str, &str)], messages: u64) -> Setup {
 }
 
 fn pattern_of(protocol: &str) -> Pattern {
-    if protocol == "mqtt" { Pattern::Publish } else { Pattern::Request }
+    if matches!(protocol, "mqtt" | "nats") { Pattern::Publish } else { Pattern::Request }
 }
 
 /// What the gate itself may add on sockets, milliseconds.
 pub const GATE_OPENS_MS: f64 = 3.0;
 
-const PROTOCOLS: &[(&str, &[(&str, &str)])] =
-    &[("tcp", &[]), ("http1", &[]), ("mqtt", &[("qos", "1")]), ("http2", &[])];
+const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
+    ("tcp", &[]),
+    ("http1", &[]),
+    ("mqtt", &[("qos", "1")]),
+    ("nats", &[("confirm", "jetstream")]),
+    ("http2", &[]),
+    ("redis", &[]),
+];
 
 #[test]
 fn the_open_loop_sees_the_gate_on_virtual_time() {

@@ -39,9 +39,10 @@ pub fn queue(service: Service, seed: u64, stamps: Stamps) -> Policy {
     })
 }
 
-/// The due time in the mark at the end of the body, which ends the message but for an empty frame.
+/// The due time in the mark at the end of the body, which ends the message but for an empty frame
+/// or a line end.
 fn due_of(message: &[u8]) -> Option<Nanos> {
-    [0, EMPTY_END_BYTES].into_iter().find_map(|after| {
+    [0, EMPTY_END_BYTES, LINE_END_BYTES].into_iter().find_map(|after| {
         let body = &message[..message.len().checked_sub(after)?];
         match Mark::read_any(&body[body.len().checked_sub(MARK_BYTES)?..]) {
             Reading::Whole(mark) | Reading::Corrupt(Some(mark)) => Some(mark.due),
@@ -49,6 +50,8 @@ fn due_of(message: &[u8]) -> Option<Nanos> {
         }
     })
 }
+
+const LINE_END_BYTES: usize = 2;
 
 /// Mean and quantile of the response time in units of the service time.
 pub fn theory(service: Service, rho: f64) -> (f64, Box<dyn Fn(f64) -> f64>) {
@@ -176,6 +179,9 @@ fn a_queue_through_every_protocol() {
         let http = Setup::new("http1", &[], Pattern::Request, many).connections(100);
         weigh(http, service, rho, 21);
         weigh(Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, many), service, rho, 22);
+        let jetstream = [("confirm", "jetstream")];
+        weigh(Setup::new("nats", &jetstream, Pattern::Publish, many), service, rho, 24);
+        weigh(Setup::new("redis", &[], Pattern::Publish, many), service, rho, 26);
         weigh(tcp(many), service, rho, 23);
     }
 }

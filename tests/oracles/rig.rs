@@ -147,26 +147,29 @@ impl Setup {
         let host = self.protocol.host(&settings).unwrap();
         #[cfg(feature = "tls")]
         if let Some(secured) = &self.secured {
-            return secured.host(host);
+            return secured.host(host, self.protocol.properties().upgrades_to_tls);
         }
         host
     }
 
-    /// The job against a server at `address`.
-    pub fn job(&self, address: SocketAddr) -> Arc<Job> {
-        let load = self.load.clone();
-        let endpoint = Some(Endpoint::at(self.protocol.scheme(), address));
-        let trial = Trial {
+    /// The trial against a server at `address`.
+    pub fn trial(&self, address: SocketAddr) -> Trial {
+        Trial {
             id: String::new(),
             point: BTreeMap::new(),
             repetition: 0,
             seed: self.seed,
             protocol: self.protocol.name().to_owned(),
             target: "oracle".to_owned(),
-            endpoint,
-            load,
+            endpoint: Some(Endpoint::at(self.protocol.scheme(), address)),
+            load: self.load.clone(),
             settings: self.table(),
-        };
+        }
+    }
+
+    /// The job against a server at `address`.
+    pub fn job(&self, address: SocketAddr) -> Arc<Job> {
+        let trial = self.trial(address);
         let mut dial = self.protocol.dial(&trial).unwrap();
         if let Some(wrap) = self.wrap.clone() {
             let make = dial.make;
@@ -174,7 +177,7 @@ impl Setup {
         }
         #[cfg(feature = "tls")]
         if let Some(secured) = &self.secured {
-            dial = secured.dial(dial);
+            dial = secured.dial(dial, self.protocol.properties().upgrades_to_tls);
         }
         let load = &trial.load;
         let widest = widest_mark(load.connections, load.messages.unwrap_or(1 << 40));

@@ -44,6 +44,8 @@ impl Scripted {
             "tcp" => tcp_frame,
             "http1" => http_frame,
             "http2" | "grpc" => http2_frame,
+            "nats" => nats_frame,
+            "redis" => redis_frame,
             _ => mqtt_frame,
         };
         Scripted {
@@ -213,6 +215,25 @@ fn http2_frame(input: &[u8]) -> Option<Frame> {
     (input.len() >= bytes).then_some(Frame { bytes, is_message })
 }
 
+/// RESP: an array of bulk strings; PUBLISH, XADD and SET bring messages.
+fn redis_frame(input: &[u8]) -> Option<Frame> {
+    let line = |at: usize| {
+        let end = input.get(at..)?.windows(2).position(|two| two == b"\r\n")?;
+        let number: usize = std::str::from_utf8(&input[at + 1..at + end]).unwrap().parse().unwrap();
+        Some((number, at + end + 2))
+    };
+    let (words, mut at) = line(0)?;
+    let command = line(at)?.1;
+    for _ in 0..words {
+        let (length, after) = line(at)?;
+        at = after + length + 2;
+    }
+    let is_message = ["PUBLISH\r", "XADD\r", "SET\r"]
+        .iter()
+        .any(|word| input[command..].starts_with(word.as_bytes()));
+    (input.len() >= at).then_some(Frame { bytes: at, is_message })
+}
+
 /// MQTT 5.0, section 2.1.4: the remaining length in groups of seven bits; type 3 is PUBLISH.
 fn mqtt_frame(input: &[u8]) -> Option<Frame> {
     let mut length = 0;
@@ -225,4 +246,20 @@ fn mqtt_frame(input: &[u8]) -> Option<Frame> {
         }
     }
     None
+}
+
+/// A line, and the payload of PUB; a PING right behind a message is answered with it. Requests to
+/// JetStream, acknowledgements and answers to inboxes are no messages.
+fn nats_frame(input: &[u8]) -> Option<Frame> {
+    let line = input.windows(2).position(|two| two == b"\r\n")? + 2;
+    let text = std::str::from_utf8(&input[..line]).unwrap();
+    let mut words = text.split_ascii_whitespace();
+    if !matches!(words.next()?, "PUB" | "HPUB") {
+        return Some(Frame { bytes: line, is_message: false });
+    }
+    let is_message = !words.next()?.starts_with(['$', '_']);
+    let bytes = line + words.next_back()?.parse::<usize>().unwrap() + 2;
+    let rest = input.get(bytes..)?;
+    let flush = if is_message && rest.starts_with(b"PING\r\n") { 6 } else { 0 };
+    Some(Frame { bytes: bytes + flush, is_message })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weigh_engine::io::sim::Cut;
 use weigh_engine::layer::tls::{
     Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Tally, Versions, secure_dial,
-    secure_host,
+    secure_host, upgrade_dial, upgrade_host,
 };
 use weigh_model::protocol::{Dial, Host};
 use weigh_model::{Nanos, Pattern};
@@ -44,13 +44,15 @@ impl Secured {
     }
 
     /// The clients of a trial.
-    pub fn dial(&self, dial: Dial) -> Dial {
-        secure_dial(dial, &self.client, &self.tally).unwrap()
+    pub fn dial(&self, dial: Dial, upgrades: bool) -> Dial {
+        let secure = if upgrades { upgrade_dial } else { secure_dial };
+        secure(dial, &self.client, &self.tally).unwrap()
     }
 
     /// Its server.
-    pub fn host(&self, host: Host) -> Host {
-        secure_host(host, &self.server, &Arc::default()).unwrap()
+    pub fn host(&self, host: Host, upgrades: bool) -> Host {
+        let secure = if upgrades { upgrade_host } else { secure_host };
+        secure(host, &self.server, &Arc::default()).unwrap()
     }
 }
 
@@ -63,6 +65,8 @@ fn the_ledger_is_that_of_a_trial_without_tls() {
             ("tcp", Pattern::Request),
             ("http1", Pattern::Request),
             ("mqtt", Pattern::Deliver),
+            ("nats", Pattern::Deliver),
+            ("redis", Pattern::Deliver),
             ("http2", Pattern::Request),
             ("grpc", Pattern::Request),
         ] {

@@ -33,6 +33,11 @@ fn ways() -> Vec<Setup> {
         way("mqtt", &[("qos", "2")], Pattern::Deliver),
         way("mqtt", &[("qos", "1")], Pattern::Publish),
         way("mqtt", &[("qos", "2")], Pattern::Publish),
+        way("nats", &[("confirm", "none")], Pattern::Deliver),
+        way("nats", &[("confirm", "jetstream")], Pattern::Deliver),
+        way("nats", &[("confirm", "jetstream")], Pattern::Publish),
+        way("redis", &[("command", "publish")], Pattern::Deliver),
+        way("redis", &[("command", "xadd")], Pattern::Publish),
         way("tcp", &[], Pattern::Deliver),
         way("tcp", &[], Pattern::Request),
         // One connection has one request under way: many connections make the queue.

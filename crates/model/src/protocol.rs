@@ -197,6 +197,9 @@ pub struct Properties {
     pub websocket: &'static str,
     /// Way in which its servers publish counters.
     pub counters: CountersBy,
+    /// True if TLS begins behind the first line of the server, which is in the clear (NATS), and
+    /// not with the first byte of the client.
+    pub upgrades_to_tls: bool,
     /// A datagram that every server answers, for a look at whether one is there; empty if the
     /// protocol runs over a stream, where a connection is enough.
     pub greeting_datagram: &'static [u8],
@@ -212,6 +215,8 @@ pub enum CountersBy {
     Topics,
     /// On a page that is read over HTTP.
     Page,
+    /// In the answer to the command INFO of Redis.
+    Info,
 }
 
 /// An error of a protocol in words.

@@ -1,5 +1,5 @@
 //! A bus for a fleet: nats-server with JetStream, in its own folder, on an address of the caller's
-//! choice. As a target (`targets/nats.toml`) the same server speaks MQTT on loopback.
+//! choice. As a target (`targets/nats-server.toml`) the same server is measured on loopback.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

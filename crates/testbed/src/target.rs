@@ -267,6 +267,9 @@ pub struct Profile {
     /// What a confirmation means in this profile, if it differs from the target's.
     #[serde(default)]
     pub durability: Option<KnownDurability>,
+    /// How the target speaks protocols in this profile, where that differs.
+    #[serde(default)]
+    pub speaks: Vec<Speaks>,
     /// Values of `{placeholders}` in files and arguments.
     #[serde(default)]
     pub values: BTreeMap<String, String>,
@@ -361,22 +364,36 @@ impl Target {
         found.map(|speaks| speaks.scheme.as_str())
     }
 
-    /// Checks that it can do this value of a key of a protocol.
+    /// How it speaks a protocol in this profile.
+    fn spoken<'t>(&'t self, profile: &'t Profile, protocol: &str) -> Option<&'t Speaks> {
+        let mut all = profile.speaks.iter().chain(&self.speaks);
+        all.find(|speaks| speaks.protocol == protocol)
+    }
+
+    /// Checks that it can do this value of a key of a protocol in this profile.
     ///
     /// # Errors
     /// The values that it can do.
-    pub fn can(&self, protocol: &str, key: &str, value: &str) -> Result<(), String> {
-        let speaks = self.speaks.iter().find(|speaks| speaks.protocol == protocol);
-        match speaks.and_then(|speaks| speaks.can.get(key)) {
+    pub fn can(
+        &self,
+        profile: &Profile,
+        protocol: &str,
+        key: &str,
+        value: &str,
+    ) -> Result<(), String> {
+        match self.spoken(profile, protocol).and_then(|speaks| speaks.can.get(key)) {
             Some(values) if !values.iter().any(|known| known == value) => Err(values.join(" or ")),
             _ => Ok(()),
         }
     }
 
-    /// Settings of a protocol that it needs, in place of the defaults.
-    pub fn uses<'t>(&'t self, protocol: &str) -> impl Iterator<Item = (&'t str, &'t str)> {
-        let speaks = self.speaks.iter().find(|speaks| speaks.protocol == protocol);
-        let uses = speaks.into_iter().flat_map(|speaks| &speaks.uses);
+    /// Settings of a protocol that it needs in this profile, in place of the defaults.
+    pub fn uses<'t>(
+        &'t self,
+        profile: &'t Profile,
+        protocol: &str,
+    ) -> impl Iterator<Item = (&'t str, &'t str)> {
+        let uses = self.spoken(profile, protocol).into_iter().flat_map(|speaks| &speaks.uses);
         uses.map(|(key, value)| (key.as_str(), value.as_str()))
     }
 

@@ -90,10 +90,10 @@ fn started(address: SocketAddr, token: Option<&str>, version: &str, pid: u32) ->
     text
 }
 
-/// Finds the server as `weigh targets start nats` does.
+/// Finds the server as `weigh targets start nats-server` does.
 fn nats_server() -> Result<Found, Stop> {
     let catalogue = Catalogue::load(None).map_err(Stop::usage)?;
-    let target = catalogue.choose("nats").map_err(Stop::usage)?.target;
+    let target = catalogue.choose("nats-server").map_err(Stop::usage)?.target;
     find::find(target).ok_or_else(|| {
         let text = format!(
             "nats-server, which is the bus of a fleet, is not installed\nhelp: type {}, or name \

@@ -10,7 +10,7 @@ pub enum Content {
     Undecided(Vec<u8>),
     /// No TLS, or a stream whose beginning was not seen.
     Plain,
-    /// TLS from the first byte.
+    /// TLS from the first byte of the client.
     Tls(Box<Session>),
 }
 
@@ -29,6 +29,7 @@ impl Content {
                         self.become_plain(plain_bytes);
                     } else if held.len() == HELLO_PREFIX_BYTES {
                         let mut session = Session::default();
+                        session.begin_at(Side::Server, plain_bytes[Side::Server as usize]);
                         session.take(Side::Client, Piece::Bytes(held));
                         *self = Content::Tls(Box::new(session));
                     }
@@ -36,7 +37,10 @@ impl Content {
                         self.take(side, Piece::Bytes(rest), plain_bytes);
                     }
                 }
-                // With TLS the server never speaks first.
+                // A server may speak first, in the clear, and TLS follow (NATS).
+                (Side::Server, Piece::Bytes(bytes)) if held.is_empty() => {
+                    plain_bytes[Side::Server as usize] += bytes.len() as u64;
+                }
                 _ => {
                     self.become_plain(plain_bytes);
                     self.take(side, piece, plain_bytes);

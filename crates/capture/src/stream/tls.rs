@@ -133,6 +133,11 @@ impl Session {
         self.halves[side as usize].handshake_end
     }
 
+    /// The records of `side` begin behind `offset` bytes in the clear.
+    pub fn begin_at(&mut self, side: Side, offset: u64) {
+        self.halves[side as usize].offset = offset;
+    }
+
     /// Takes the next piece of what `side` sends.
     pub fn take(&mut self, side: Side, piece: Piece<'_>) {
         match piece {

@@ -78,7 +78,16 @@ impl<S: Session> LayeredServer<S> {
 impl<S: Session + Send> Server for LayeredServer<S> {
     fn accepted(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
         match (self.begin)(now) {
-            Ok(session) => self.lines.put(connection, Line::new(session)),
+            Ok(session) => {
+                let speaks_first = session.speaks_first();
+                let mut line = Line::new(session);
+                line.is_accepted = speaks_first;
+                self.lines.put(connection, line);
+                if speaks_first {
+                    self.inner.accepted(connection, now, &mut self.lines.outboxes(out));
+                    self.lines.settle(out);
+                }
+            }
             // Only a configuration that contradicts itself could be the cause.
             Err(_) => out.abort(connection),
         }

@@ -31,6 +31,11 @@ pub(super) trait Session {
     /// True once the protocol inside may speak.
     fn stands(&self) -> bool;
 
+    /// True if a server inside speaks before the handshake, in the clear.
+    fn speaks_first(&self) -> bool {
+        false
+    }
+
     /// True after the peer's close notice: nothing was cut off.
     fn has_peer_closed(&self) -> bool;
 

@@ -8,6 +8,8 @@ mod killed;
 mod nats;
 mod proxy;
 mod raw;
+mod reference;
+mod reference;
 mod refused;
 mod same_load;
 mod target;

@@ -18,7 +18,7 @@ impl World for TestWorld {
             REFERENCE => None,
             PIPELINE => Some("mqtt http1 grpc"),
             "mosquitto" | "mosquitto@no-limits" | "mqtt://127.0.0.1:1883" => Some("mqtt"),
-            "hivemq" | "rabbitmq" | "artemis" | "ejabberd" | "nats" | "mochi" | "moquette"
+            "hivemq" | "rabbitmq" | "artemis" | "ejabberd" | "nats-mqtt" | "mochi" | "moquette"
             | "aedes" => Some("mqtt"),
             "nginx" | "http://127.0.0.1:80" => Some("http1"),
             _ => return Err(format!("{word:?} is no target: there are: mosquitto, nginx")),

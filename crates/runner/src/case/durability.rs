@@ -127,7 +127,11 @@ mod tests {
         assert_eq!(durability(&lane("mqtt", "reference", &qos("0"))), "none");
         assert_eq!(durability(&lane("mqtt", "mosquitto", &qos("1"))), "memory");
         assert_eq!(durability(&lane("mqtt", "mosquitto", &qos("0"))), "none");
-        assert_eq!(durability(&lane("mqtt", "nats", &qos("1"))), "fsync=2m");
+        assert_eq!(durability(&lane("mqtt", "nats-mqtt", &qos("1"))), "fsync=2m");
+        let jetstream = [("confirm", "jetstream")];
+        assert_eq!(durability(&lane("nats", "nats-server", &jetstream)), "fsync=2m");
+        assert_eq!(durability(&lane("nats", "nats-server@memory", &jetstream)), "memory");
+        assert_eq!(durability(&lane("nats", "nats-server", &[("confirm", "ok")])), "none");
         assert_eq!(durability(&lane("mqtt", "artemis@memory", &qos("1"))), "memory");
         assert_eq!(durability(&lane("http1", "nginx", &[])), "memory");
         assert_eq!(durability(&lane("mqtt", "mqtt://localhost", &qos("1"))), "unknown");

@@ -83,7 +83,7 @@ impl Against {
     ) -> Result<(), Invalid> {
         let Against::Managed(word) = self else { return Ok(()) };
         let Ok(choice) = catalogue.choose(word) else { return Ok(()) };
-        choice.target.can(protocol.name(), key, value).map_err(|can| {
+        choice.target.can(choice.profile, protocol.name(), key, value).map_err(|can| {
             let key = format!("{}.{key}", protocol.name());
             let problem = format!("{} cannot do {value}", choice.target.title);
             Invalid::new(key, problem, format!("give {can}, or leave {word} out"))
@@ -299,7 +299,7 @@ pub fn uses<'c>(
     let known = |key: &str| {
         protocol.settings().iter().find(|known| known.key == key).map(|known| known.key)
     };
-    let uses = choice.target.uses(protocol.name());
+    let uses = choice.target.uses(choice.profile, protocol.name());
     uses.filter_map(|(key, value)| Some((known(key)?, value))).collect()
 }
 
@@ -385,7 +385,11 @@ pub fn mosquitto(catalogue: &Catalogue) -> Option<String> {
 /// Returns the reference brokers, and every installed target whose first protocol one of them
 /// speaks.
 pub fn brokers(catalogue: &Catalogue) -> Vec<String> {
-    let protocols = registry::PROTOCOLS.iter().filter(|own| own.properties().is_brokered);
+    let is_meant = |own: &&&dyn Protocol| {
+        let properties = own.properties();
+        properties.is_brokered && !properties.is_only_by_name
+    };
+    let protocols = registry::PROTOCOLS.iter().filter(is_meant);
     let names: Vec<&str> = protocols.map(|own| own.name()).collect();
     let is_broker = |target: &&Target| {
         target.speaks.first().is_some_and(|speaks| names.contains(&&*speaks.protocol))
@@ -415,7 +419,7 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
         let of_protocols = protocols().into_iter();
         let meant = registry::nearest(word, of_protocols.chain(names.iter().copied()));
         let start = match meant {
-            Some(name) => format!("did you mean {name}? Or a protocol: {}", protocols().join(", ")),
+            Some(name) => format!("did you mean {name}? Or a protocol: {}", registry::listed()),
             None => invalid.fix.clone(),
         };
         let names = names.join(", ");

@@ -7,7 +7,7 @@ use weigh_protocols::urls;
 use weigh_engine::layer::websocket::{ClientChoice, Tally, wrap_dial, wrap_host};
 use weigh_model::Endpoint;
 use weigh_model::event::TrialFinished;
-use weigh_model::protocol::{Dial, Host};
+use weigh_model::protocol::{Dial, Host, Properties};
 use weigh_model::trial::Settings;
 use weigh_model::websocket;
 use weigh_seal::BodySealer;
@@ -74,15 +74,15 @@ pub fn dial_to_ours(
 /// Errors of certificates.
 pub fn host(
     host: Host,
-    subprotocol: &str,
+    properties: &Properties,
     settings: &Settings,
     folder: Option<&std::path::Path>,
 ) -> Result<Host, Stop> {
     let host = match websocket::is_on(settings) {
-        true => wrap_host(host, subprotocol, &Arc::default()),
+        true => wrap_host(host, properties.websocket, &Arc::default()),
         false => host,
     };
-    tls::host(host, settings, folder)
+    tls::host(host, properties.upgrades_to_tls, settings, folder)
 }
 
 impl Counted {

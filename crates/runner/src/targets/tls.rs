@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use weigh_engine::layer::tls::{
     Certificates, ClientChoice, Figures, Identity, MadeFor, ServerChoice, Tally, TlsError,
-    Versions, secure_dial, secure_host,
+    Versions, secure_dial, secure_host, upgrade_dial, upgrade_host,
 };
 use weigh_model::endpoint::Endpoint;
 use weigh_model::event::TrialFinished;
@@ -181,7 +181,11 @@ pub fn dial(
     let choice = client(&lane.settings, endpoint, lane.is_foreign(), made);
     check_key_log()?;
     let tally = Arc::default();
-    let dial = secure_dial(dial, &choice, &tally).map_err(Stop::usage)?;
+    let secured = match lane.protocol.properties().upgrades_to_tls {
+        true => upgrade_dial(dial, &choice, &tally),
+        false => secure_dial(dial, &choice, &tally),
+    };
+    let dial = secured.map_err(Stop::usage)?;
     Ok((dial, Some((tally, choice.verifies))))
 }
 
@@ -193,11 +197,17 @@ pub fn dial_to_made(dial: Dial, settings: &Settings, vault: &CertificateFiles) -
 }
 
 /// Adds TLS to the reference server, if these settings ask for it. Certificates that were not given
-/// are read from `folder`, or made there.
+/// are read from `folder`, or made there. `upgrades` is that of the protocol
+/// ([`weigh_model::protocol::Properties::upgrades_to_tls`]).
 ///
 /// # Errors
 /// Missing or invalid certificates.
-pub fn host(host: Host, settings: &Settings, folder: Option<&Path>) -> Result<Host, Stop> {
+pub fn host(
+    host: Host,
+    upgrades: bool,
+    settings: &Settings,
+    folder: Option<&Path>,
+) -> Result<Host, Stop> {
     if !tls::is_on(settings) {
         return Ok(host);
     }
@@ -232,7 +242,11 @@ pub fn host(host: Host, settings: &Settings, folder: Option<&Path>) -> Result<Ho
         alpn: alpn(settings),
         resumes: settings.flag("tls_resume"),
     };
-    secure_host(host, &choice, &Arc::default()).map_err(Stop::usage)
+    let secured = match upgrades {
+        true => upgrade_host(host, &choice, &Arc::default()),
+        false => secure_host(host, &choice, &Arc::default()),
+    };
+    secured.map_err(Stop::usage)
 }
 
 /// The handshakes that TLS counted.

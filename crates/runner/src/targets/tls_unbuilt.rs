@@ -83,7 +83,12 @@ pub fn dial_to_made(_dial: Dial, _settings: &Settings, _vault: &CertificateFiles
 ///
 /// # Errors
 /// Settings with TLS.
-pub fn host(host: Host, settings: &Settings, _folder: Option<&Path>) -> Result<Host, Stop> {
+pub fn host(
+    host: Host,
+    _upgrades: bool,
+    settings: &Settings,
+    _folder: Option<&Path>,
+) -> Result<Host, Stop> {
     if tls::is_on(settings) { Err(refused().into()) } else { Ok(host) }
 }
 

@@ -12,6 +12,7 @@ mod reasons;
 mod session;
 mod tally;
 mod unchecked;
+mod upgrade;
 
 #[cfg(test)]
 mod tests;
@@ -22,8 +23,10 @@ use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
 use weigh_model::protocol::{Dial, Host};
 
+use super::session::Begin;
 use super::{client, server};
 use session::Session;
+use upgrade::{ClientUpgrade, ServerUpgrade};
 
 pub use certificates::{Certificates, MadeFor};
 pub use choice::{ClientChoice, Identity, ServerChoice, TlsError, Versions};
@@ -38,13 +41,21 @@ pub fn secure_dial(
     choice: &ClientChoice,
     tally: &Arc<Tally>,
 ) -> Result<Dial, TlsError> {
-    let (config, name) = choice.config(tally)?;
-    let tally = Arc::clone(tally);
-    let begin = move |now| {
-        let made = UnbufferedClientConnection::new(Arc::clone(&config), name.clone());
-        let connection = made.map_err(|error| reasons::of_client(&error))?;
-        Ok(Session::new(connection, now, Arc::clone(&tally)))
-    };
+    Ok(client::layered(dial, begin_client(choice, tally)?))
+}
+
+/// Puts these clients inside TLS that begins behind the first line of the server
+/// ([`weigh_model::protocol::Properties::upgrades_to_tls`]).
+///
+/// # Errors
+/// Those of [`secure_dial`].
+pub fn upgrade_dial(
+    dial: Dial,
+    choice: &ClientChoice,
+    tally: &Arc<Tally>,
+) -> Result<Dial, TlsError> {
+    let begin = begin_client(choice, tally)?;
+    let begin = move |_| Ok(ClientUpgrade::new(Arc::clone(&begin)));
     Ok(client::layered(dial, Arc::new(begin)))
 }
 
@@ -57,11 +68,44 @@ pub fn secure_host(
     choice: &ServerChoice,
     tally: &Arc<Tally>,
 ) -> Result<Host, TlsError> {
+    Ok(server::layered(host, begin_server(choice, tally)?))
+}
+
+/// Puts this server inside TLS that begins behind its first line.
+///
+/// # Errors
+/// Those of [`secure_host`].
+pub fn upgrade_host(
+    host: Host,
+    choice: &ServerChoice,
+    tally: &Arc<Tally>,
+) -> Result<Host, TlsError> {
+    let begin = begin_server(choice, tally)?;
+    let begin = move |now| Ok(ServerUpgrade::new(begin(now)?));
+    Ok(server::layered(host, Arc::new(begin)))
+}
+
+fn begin_client(
+    choice: &ClientChoice,
+    tally: &Arc<Tally>,
+) -> Result<Begin<Session<UnbufferedClientConnection>>, TlsError> {
+    let (config, name) = choice.config(tally)?;
+    let tally = Arc::clone(tally);
+    Ok(Arc::new(move |now| {
+        let made = UnbufferedClientConnection::new(Arc::clone(&config), name.clone());
+        let connection = made.map_err(|error| reasons::of_client(&error))?;
+        Ok(Session::new(connection, now, Arc::clone(&tally)))
+    }))
+}
+
+fn begin_server(
+    choice: &ServerChoice,
+    tally: &Arc<Tally>,
+) -> Result<Begin<Session<UnbufferedServerConnection>>, TlsError> {
     let (config, tally) = (choice.config()?, Arc::clone(tally));
-    let begin = move |now| {
+    Ok(Arc::new(move |now| {
         let made = UnbufferedServerConnection::new(Arc::clone(&config));
         let connection = made.map_err(|error| reasons::of_server(&error))?;
         Ok(Session::new(connection, now, Arc::clone(&tally)))
-    };
-    Ok(server::layered(host, Arc::new(begin)))
+    }))
 }
