@@ -18,6 +18,8 @@ pub fn commit() -> Option<String> {
 /// Commands that few users need every day.
 pub const MORE: &str = "\
 More commands:
+  export   Export a run as CSV, LaTeX, OpenMetrics or JMeter results
+  audit    Check published figures, output of other tools, or a run
   like     Run a load with the options of wrk, k6, oha and other tools
   energy   List energy meters and device models, or run a battery down
   stats    Compute mean, interval and verdict for a file of numbers
@@ -32,6 +34,7 @@ Examples:
   weigh compare mqtt http            Compare MQTT with HTTP on this machine
   weigh compare mqtt://HOST:1883     Measure a broker
   weigh limit mosquitto              Find the highest rate without loss
+  weigh advise                       Ask which protocol fits a situation
   weigh help compare                 Show all options of a command";
 
 /// Returns the program with the options of its commands under headings, the options of `-h`
@@ -133,8 +136,9 @@ const HEADINGS: [(&str, &str); 9] = [
     ),
     (
         "Target",
-        "qos method header secret-header status topic durability set overload user password-file \
-         target-cores target-memory keep-target abilities sys data",
+        "qos method proto import-path message deadline header secret-header status topic \
+         durability set overload user password-file target-cores target-memory keep-target \
+         abilities sys data",
     ),
     ("Network", "path relay wire offload pcap"),
     ("Security", "tls cacert cert key insecure i-may-load-this"),
@@ -217,7 +221,7 @@ const ESSENTIAL: [(&str, &[&str]); 3] = [
 ];
 
 /// Examples by command.
-const EXAMPLES: [(&str, &str); 13] = [
+const EXAMPLES: [(&str, &str); 15] = [
     (
         "watch",
         "\
@@ -256,6 +260,23 @@ Examples:
   weigh limit mqtt http --goal \"p99 < 50ms\"       Highest rate with this p99
   weigh limit http --axis connections -R 1/s/client
   weigh limit mosquitto --preset quick --budget 10m    A narrower answer",
+    ),
+    (
+        "advise",
+        "\
+Examples:
+  weigh advise                                    Answer a few questions
+  weigh advise --devices 2000 --every 1m -s 125B --path lte
+  weigh advise situation.toml --page answer.html  With a map of the answer
+  weigh advise situation.toml --calibrate         Measure this machine first
+  weigh advise situation.toml --check             Measure what is advised",
+    ),
+    (
+        "size",
+        "\
+Examples:
+  weigh size mqtt http --devices 5000 --every 1m -s 125B --tls on
+  weigh size mosquitto --devices 100k --every 10s -s 1KB --cores 4 --memory 8GiB",
     ),
     (
         "study",

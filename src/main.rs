@@ -17,6 +17,7 @@ macro_rules! eprint {
     };
 }
 
+mod advising;
 mod commands;
 mod help;
 mod numbers;
@@ -47,6 +48,10 @@ enum Command {
     Run(Box<commands::run::Run>),
     /// Find the highest load at which a target meets a goal
     Limit(Box<commands::limit::Limit>),
+    /// Advise which protocol and server to use in a situation
+    Advise(Box<commands::advise::Advise>),
+    /// Size a server for a number of devices, or a fleet of servers
+    Size(Box<commands::size::Size>),
     /// Replay published studies and check their claims
     Study(commands::study::Study),
     /// Show a run while it runs: in the terminal, in a browser, for Prometheus
@@ -58,8 +63,10 @@ enum Command {
     /// List past runs, or one metric of all runs; print a citation; remove runs
     Runs(commands::runs::Runs),
     /// Export a run as CSV, LaTeX, OpenMetrics or JMeter results
+    #[command(hide = true)]
     Export(commands::export::Export),
     /// Check figures, output of other tools, or a run by the rules of sound measurement
+    #[command(hide = true)]
     Audit(commands::audit::Audit),
     /// Run a reference server in the foreground
     Serve(Box<commands::serve::Serve>),
@@ -118,6 +125,8 @@ fn main() -> std::process::ExitCode {
         Command::Compare(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Limit(command) => command.run(),
+        Command::Advise(command) => command.run(),
+        Command::Size(command) => command.run(),
         Command::Study(command) => command.run(),
         Command::Watch(command) => command.run(),
         Command::Report(command) => command.run(),

@@ -95,9 +95,12 @@ fn write_schemas(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let schemas = [
         ("abilities", Abilities::schema()),
+        ("advice", weigh_advice::Advice::schema()),
+        ("cells", weigh_advice::cells::Cells::schema()),
         ("diff", Diff::json_schema()),
         ("outcome", Outcome::json_schema()),
         ("plan", plan_schema(registry::PROTOCOLS)),
+        ("situation", weigh_advice::Situation::schema()),
         ("study", weigh_study::study_schema()),
         ("summary", Summary::json_schema()),
         ("tools", weigh_study::tools_schema()),

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod advise;
 pub mod agent;
 pub mod audit;
 pub mod background;
@@ -33,7 +34,9 @@ pub mod serve_pipeline;
 #[cfg(feature = "pipeline")]
 pub mod serve_stage;
 mod serve_words;
+pub mod size;
 mod started;
+pub use started::temporary_folder;
 pub mod stats;
 pub mod study;
 pub mod targets;

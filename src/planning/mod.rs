@@ -1,5 +1,6 @@
 //! Turns the words of a command line into a plan that can be run.
 
+pub mod call_options;
 pub mod conduct;
 pub mod counts;
 pub mod energy;

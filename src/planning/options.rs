@@ -254,6 +254,10 @@ const OF_PROTOCOLS: &[(&str, &str)] = &[
     ("method", "--method"),
     ("status", "--status"),
     ("topic", "--topic"),
+    ("proto", "--proto"),
+    ("import_paths", "--import-path"),
+    ("message", "--message"),
+    ("deadline", "--deadline"),
 ];
 
 /// Plan keys besides those of a load, and the flags that set them.

@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use clap::Args;
+use weigh_model::Protocol;
+use weigh_protocols::grpc::method::PROTO;
 use weigh_protocols::{PROTOCOLS, fields};
 
+use crate::planning::call_options::CallOptions;
 use crate::planning::options::with_flag;
 use weigh_runner::case::lanes::Lane;
 use weigh_runner::exit::Stop;
@@ -17,14 +20,15 @@ pub struct RequestOptions {
     ///
     /// For http1 and http2; metadata for grpc. Authorization, Cookie and all fields from @FILE are
     /// never recorded.
-    #[arg(short = 'H', long = "header", value_name = "FIELD|@FILE")]
+    #[arg(short = 'H', long = "header", visible_alias = "metadata", value_name = "FIELD|@FILE")]
     headers: Vec<String>,
     /// Header field that is never printed or recorded
     #[arg(long = "secret-header", value_name = "FIELD|@FILE")]
     secret_headers: Vec<String>,
-    /// Method of every request: POST, GET, HEAD, PUT, PATCH or DELETE
+    /// Method: POST, GET, HEAD, PUT, PATCH or DELETE; for gRPC package.Service/Method
     ///
-    /// [default: POST; GET for a URL if neither --body nor -s is given]
+    /// [default: POST; GET for a URL if neither --body nor -s is given; for gRPC Append of
+    /// weigh.store.v1.Store]
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
     /// HTTP statuses that confirm a message, such as 200,204,3xx [default: 2xx]
@@ -33,6 +37,8 @@ pub struct RequestOptions {
     /// Topic of MQTT messages, such as farm/{client}/{seq} [default: weigh/TRIAL/{client}]
     #[arg(long, value_name = "TOPIC")]
     topic: Option<String>,
+    #[command(flatten)]
+    calls: CallOptions,
 }
 
 impl RequestOptions {
@@ -44,6 +50,7 @@ impl RequestOptions {
             method: None,
             status: None,
             topic: None,
+            calls: CallOptions::default(),
         }
     }
 
@@ -70,16 +77,18 @@ impl RequestOptions {
         ] {
             changes.extend(value.as_ref().map(|value| (flag, key, value.clone())));
         }
-        let takes = |lane: &Lane, key: &str| lane.protocol.has_setting(key);
-        let unheard = changes.iter().find(|(_, key, _)| !lanes.iter().any(|own| takes(own, key)));
-        if let Some((flag, key, _)) = unheard {
-            let whose = takers(key);
+        changes.extend(self.calls.changes());
+        let is_unheard = |(_, key, value): &&(&str, &str, String)| {
+            !lanes.iter().any(|own| takes(own.protocol, key, value))
+        };
+        if let Some((flag, key, value)) = changes.iter().find(is_unheard) {
+            let whose = takers(key, value);
             return Err(Stop::usage(format!(
                 "{flag}: belongs to {whose}, which are not among the protocols to measure\nhelp: \
                  leave it out, or name one"
             )));
         }
-        lanes.into_iter().map(|lane| changed(lane, &changes, takes)).collect()
+        lanes.into_iter().map(|lane| changed(lane, &changes)).collect()
     }
 
     /// Returns the public header fields, and the secret ones.
@@ -102,21 +111,26 @@ impl RequestOptions {
     }
 }
 
-/// Returns the names of the protocols that have a key.
-fn takers(key: &str) -> String {
-    let protocols = PROTOCOLS.iter().filter(|protocol| protocol.has_setting(key));
+/// True if the value of a key is for this protocol: methods of services have a slash or a dot,
+/// those of HTTP do not.
+fn takes(protocol: &'static dyn Protocol, key: &str, value: &str) -> bool {
+    let is_of_service = value.contains(['/', '.']);
+    let has_services = protocol.has_setting(PROTO.key);
+    protocol.has_setting(key) && (key != "method" || has_services == is_of_service)
+}
+
+/// Returns the names of the protocols that take a value of a key.
+fn takers(key: &str, value: &str) -> String {
+    let protocols = PROTOCOLS.iter().filter(|protocol| takes(**protocol, key, value));
     let mut names: Vec<&str> = protocols.map(|protocol| protocol.name()).collect();
     let last = names.pop().unwrap_or_default();
     if names.is_empty() { last.to_owned() } else { format!("{} and {last}", names.join(", ")) }
 }
 
-fn changed(
-    lane: Lane,
-    changes: &[(&str, &str, String)],
-    takes: impl Fn(&Lane, &str) -> bool,
-) -> Result<Lane, Stop> {
+fn changed(lane: Lane, changes: &[(&str, &str, String)]) -> Result<Lane, Stop> {
     let mut given = lane.given.clone();
-    for (_, key, value) in changes.iter().filter(|(_, key, _)| takes(&lane, key)) {
+    let own = |change: &&(&str, &str, String)| takes(lane.protocol, change.1, &change.2);
+    for (_, key, value) in changes.iter().filter(own) {
         let own = given.entry((*key).to_owned()).or_default();
         *own = match *key == fields::HEADERS.key || *key == fields::SECRET_HEADERS.key {
             // Each of these values is a whole list already.

@@ -41,6 +41,16 @@ fn cell<'s>(summary: &'s Value, name: &str) -> &'s Value {
     cells.iter().find(named).unwrap_or_else(|| panic!("no cell {name}: {summary:#}"))
 }
 
+/// Quorum queues store transient messages too.
+const QUORUM: &[&str] = &[
+    "--set",
+    "amqp.queue_type=quorum",
+    "--set",
+    "amqp.delivery_mode=transient",
+    "--set",
+    "amqp.confirms=true",
+];
+
 #[test]
 fn every_protocol_stores_exactly_what_it_confirmed() {
     let place = Place::new("stores");
@@ -53,8 +63,11 @@ fn every_protocol_stores_exactly_what_it_confirmed() {
         ("http", &["--tls"]),
         ("coap", &[]),
         ("nats", &["--set", "nats.confirm=jetstream"]),
+        ("redis", &["--set", "redis.command=xadd"]),
         ("http2", &[]),
         ("grpc", &[]),
+        ("amqp", &["--set", "amqp.confirms=true", "--set", "amqp.delivery_mode=persistent"]),
+        ("amqp", QUORUM),
         #[cfg(feature = "library")]
         ("http2", &["--set", "http2.implementation=hosted"]),
         #[cfg(feature = "library")]

@@ -1,7 +1,7 @@
 //! Load from several processes: agents of the built program meet on a real NATS server, and load
 //! servers that are given by URL.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -13,19 +13,19 @@ use crate::rig::{Ended, Place, cells, figure, has, signal, until, wait, warnings
 use crate::serving::Server;
 
 /// A NATS server with JetStream, which ends with its test.
-struct Bus {
+pub struct Bus {
     child: Child,
-    url: String,
+    pub url: String,
 }
 
 impl Bus {
     /// `None`, and said, if there is no NATS server.
-    fn start(place: &Place) -> Option<Bus> {
+    pub fn start(place: &Place) -> Option<Bus> {
         Bus::with(place, "")
     }
 
     /// A bus with these lines in its configuration.
-    fn with(place: &Place, lines: &str) -> Option<Bus> {
+    pub fn with(place: &Place, lines: &str) -> Option<Bus> {
         if !has("nats-server") {
             return None;
         }
@@ -52,7 +52,7 @@ impl Bus {
     }
 
     /// Number of objects in the store of the fleet `default`, as the server lists them.
-    fn objects(&self) -> usize {
+    pub fn objects(&self) -> usize {
         let address = self.url.trim_start_matches("nats://");
         let mut bus = std::net::TcpStream::connect(address).expect("a connection");
         let filter = "{\"subjects_filter\":\"$O.weigh_default.M.>\"}";
@@ -78,13 +78,13 @@ impl Drop for Bus {
 }
 
 /// An agent, and what it printed so far. It ends with its test.
-struct Agent {
+pub struct Agent {
     child: Child,
     said: Arc<Mutex<String>>,
 }
 
 impl Agent {
-    fn start(place: &Place, bus: &Bus, rank: u32, may_load: &str) -> Agent {
+    pub fn start(place: &Place, bus: &Bus, rank: u32, may_load: &str) -> Agent {
         let rank = rank.to_string();
         let words = ["agent", "--bus", &bus.url, "--may-load", may_load, "--rank", &rank];
         let mut child = place.spawn(&words);
@@ -99,8 +99,14 @@ impl Agent {
         Agent { child, said }
     }
 
+    /// Waits until it has printed `text`.
+    #[track_caller]
+    pub fn has_said(&self, text: &str) {
+        until(text, || self.said.lock().unwrap().contains(text));
+    }
+
     /// Ends it by a signal; its exit code and what it printed.
-    fn end(mut self, name: &str) -> (Option<i32>, String) {
+    pub fn end(mut self, name: &str) -> (Option<i32>, String) {
         signal(name, self.child.id());
         let code = self.child.wait().expect("it ends").code();
         (code, self.said.lock().unwrap().clone())
@@ -115,7 +121,7 @@ impl Drop for Agent {
 }
 
 /// A bus with this number of agents, which may load every server of this host.
-fn fleet(place: &Place, agents: u32) -> Option<(Bus, Vec<Agent>)> {
+pub fn fleet(place: &Place, agents: u32) -> Option<(Bus, Vec<Agent>)> {
     let bus = Bus::start(place)?;
     let agents = (0..agents).map(|rank| Agent::start(place, &bus, rank, "127.0.0.1:*")).collect();
     Some((bus, agents))
@@ -152,12 +158,12 @@ impl Drop for Mosquitto {
     }
 }
 
-fn of_kind(place: &Place, kind: &str) -> Vec<Value> {
+pub fn of_kind(place: &Place, kind: &str) -> Vec<Value> {
     place.journal().into_iter().filter(|event| event["event"] == kind).collect()
 }
 
 #[track_caller]
-fn is_exact(cell: &Value, messages: u64) {
+pub fn is_exact(cell: &Value, messages: u64) {
     let ledger = &cell["ledger"];
     for key in ["messages", "scheduled", "sent", "delivered"] {
         assert_eq!(ledger[key], messages, "{key}: {ledger}");
@@ -412,134 +418,6 @@ fn a_trial_whose_target_died_with_the_coordinator_is_repeated() {
     assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&1.into(), Some(0)));
     assert!(!warnings(cell).contains(&"taken-over"), "{cell}");
     assert_eq!(bus.objects(), 0, "nothing is left in the object store");
-}
-
-#[test]
-fn an_agent_refuses_a_target_that_it_may_not_load() {
-    let place = Place::new("fleet-refused");
-    let Some((bus, _agents)) = fleet(&place, 1) else { return };
-    let _other = Agent::start(&place, &bus, 1, "10.0.0.0/8:1883");
-    let server = Server::start(&place, &["tcp"]);
-    let words = [&*server.url, "--fleet", &bus.url, "--agents", "2", "-n", "100"];
-    place.compare(&words).with(5).saying(&["agent 1", "--may-load", "127.0.0.1"]);
-    assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
-}
-
-/// An HTTP server that answers each request with the header, and no other.
-fn demanding(header: &'static str) -> std::net::SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("its address");
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            std::thread::spawn(move || {
-                let (mut seen, mut answered) = (Vec::new(), 0);
-                let mut chunk = [0; 4096];
-                while let Ok(length) = stream.read(&mut chunk) {
-                    if length == 0 {
-                        break;
-                    }
-                    seen.extend_from_slice(&chunk[..length]);
-                    let text = String::from_utf8_lossy(&seen).to_lowercase();
-                    let asked = text.matches(header).count();
-                    for _ in answered..asked {
-                        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
-                    }
-                    answered = asked;
-                }
-            });
-        }
-    });
-    address
-}
-
-/// Agents get it by request and reply, and it is not recorded.
-#[test]
-fn a_secret_header_reaches_the_agents_and_nothing_else() {
-    let place = Place::new("fleet-secret");
-    let Some((bus, _agents)) = fleet(&place, 2) else { return };
-    let url = format!("http://{}/", demanding("x-token: hush-4711\r\n"));
-    let words = [&*url, "--fleet", &bus.url, "--agents", "2", "-c", "4"];
-    let load = ["-R", "100/s", "-n", "100", "--secret-header", "X-Token: hush-4711"];
-    place.compare(&[&words[..], &load].concat()).with(0);
-    let summary = place.summary();
-    let ledger = &cells(&summary)[0]["ledger"];
-    assert_eq!((&ledger["sent"], &ledger["acknowledged"]), (&100.into(), &100.into()), "{ledger}");
-    let kept = Command::new("grep").args(["-rl", "hush-4711"]).arg(place.folder()).output();
-    let kept = String::from_utf8_lossy(&kept.expect("grep runs").stdout).into_owned();
-    assert_eq!(kept, "", "neither the record nor the bus keeps it");
-    drop(bus);
-}
-
-#[test]
-fn a_wrong_token_is_named_and_an_agent_may_come_late() {
-    let place = Place::new("fleet-token");
-    let Some(mut bus) = Bus::with(&place, "authorization { token: \"right\" }") else { return };
-    let may_load = ["--may-load", "127.0.0.1:*"];
-    let wrong = bus.url.replace("://", "://wrong@");
-    let agent = ["agent", "--bus", &wrong];
-    place.weigh(&[&agent[..], &may_load].concat()).with(5).saying(&["refuses the credentials"]);
-    let words = ["tcp", "--agents", "2", "-n", "100", "-R", "200/s", "-c", "4"];
-    place
-        .compare(&[&words[..], &["--fleet", &wrong]].concat())
-        .with(5)
-        .saying(&["refuses the credentials", "help: "]);
-    assert!(place.runs().is_empty());
-    bus.url = bus.url.replace("://", "://right@");
-    let _first = Agent::start(&place, &bus, 0, "127.0.0.1:*");
-    let started = [&["compare"], &words[..], &["--reps", "1", "--fleet", &bus.url]].concat();
-    let child = place.spawn(&started);
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    let _late = Agent::start(&place, &bus, 1, "127.0.0.1:*");
-    wait(child).with(0).saying(&["1 of 2 agents are there; waiting for rank 1"]);
-    let summary = place.summary();
-    let ledger = &cells(&summary)[0]["ledger"];
-    assert_eq!((&ledger["sent"], &ledger["lost"]), (&100.into(), &0.into()), "{ledger}");
-}
-
-#[test]
-fn a_full_object_store_is_named() {
-    let place = Place::new("fleet-full");
-    let lines = "jetstream { max_file_store: 300KB }";
-    let Some(bus) = Bus::with(&place, lines) else { return };
-    let _agent = Agent::start(&place, &bus, 0, "127.0.0.1:*");
-    place.write("large.bin", &"weigh".repeat(200_000));
-    let words = ["http", "--fleet", &bus.url, "--agents", "1", "-n", "10"];
-    place
-        .compare(&[&words[..], &["--body", "file:large.bin"]].concat())
-        .with(5)
-        .saying(&["the object store of the bus is full", "help: raise max_file_store"]);
-    assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
-}
-
-#[test]
-fn missing_agents_are_named_and_nothing_is_started() {
-    let place = Place::new("fleet-missing");
-    let Some((bus, _agents)) = fleet(&place, 2) else { return };
-    let words = ["tcp", "--fleet", &bus.url, "--agents", "3", "--fleet-wait", "2s", "-n", "10"];
-    place.compare(&words).with(5).saying(&["2 of 3"]);
-    assert!(place.runs().is_empty());
-    drop(bus);
-    place.compare(&["tcp", "--fleet", "nats://127.0.0.1:1", "--agents", "1"]).with(5);
-}
-
-#[test]
-fn what_a_fleet_cannot_do_is_refused_before_anything_starts() {
-    let place = Place::new("fleet-fitness");
-    let fleet = ["--fleet", "nats://127.0.0.1:1", "--agents", "2"];
-    for (words, problem, fix) in [
-        (&["mqtt", "--relay"][..], "relay", "leave --relay out"),
-        (&["mqtt", "--path", "lte"], "emulated links", "leave --path"),
-        (&["tcp", "--shards", "1"], "--shards 1", "type --shards 2"),
-        (&["mqtt", "--qos", "0"], "closed loop", "add a rate"),
-    ] {
-        place.compare(&[words, &fleet].concat()).with(2).saying(&[problem, fix]);
-    }
-    let dry = ["limit", "mqtt", "--relay", "--dry"];
-    place.weigh(&[&dry[..], &fleet].concat()).with(2).saying(&["leave --relay out"]);
-    let few = ["limit", "mqtt", "--dry", "--shards", "1"];
-    place.weigh(&[&few[..], &fleet].concat()).with(2).saying(&["type --shards 2"]);
-    place.compare(&["tcp", "--agents", "2"]).with(2).saying(&["--fleet"]);
-    assert!(place.runs().is_empty());
 }
 
 impl Place {

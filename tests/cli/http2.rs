@@ -154,6 +154,60 @@ fn nginx_is_a_server_of_http2() {
     assert!(ended.stderr.contains("status 503"), "{}", ended.stderr);
 }
 
+/// RFC 9113, section 6.8: nginx closes a connection after 100 requests, with GOAWAY, and does not
+/// process what the client had sent behind them. It is sent again, and nothing is lost.
+#[test]
+fn what_nginx_does_not_process_is_sent_again() {
+    let place = Place::new("http2-goaway");
+    let Some(nginx) = Nginx::start_with(&place, "keepalive_requests 100;") else { return };
+    let url = format!("h2c://127.0.0.1:{}/messages", nginx.port);
+    for further in [&["--window", "16"][..], &["-R", "20k/s"]] {
+        let load = ["-c", "2", "-n", "4000", "-s", "64B", "--json"];
+        let words = [&[&*url][..], &load, further].concat();
+        let summary = place.compare(&words).with(0).json();
+        let cell = &cells(&summary)[0];
+        let ledger = &cell["ledger"];
+        assert_eq!((&ledger["delivered"], &ledger["lost"]), (&4000.into(), &0.into()), "{ledger}");
+        assert!(figure(cell, "sent_again") >= 1.0, "{further:?}");
+    }
+}
+
+/// As the server of HTTP/1.1: without a path of its own it stores what is posted anywhere.
+#[test]
+fn the_server_stores_a_post_at_any_path() {
+    if !has("curl") {
+        return;
+    }
+    let place = Place::new("http2-any-path");
+    let ask = |server: &Server, words: &[&str], path: &str| {
+        let url = server.url.replace("h2c", "http") + path;
+        let fixed = ["-sS", "--http2-prior-knowledge", "-o", "/dev/null", "-w", "%{http_code}"];
+        let output = Command::new("curl").args(fixed).args(words).arg(&url).output();
+        String::from_utf8_lossy(&output.expect("curl starts").stdout).into_owned()
+    };
+    let ways: &[&[&str]] = match cfg!(feature = "library") {
+        true => &[&[], &["--set", "http2.implementation=hosted"]],
+        false => &[&[]],
+    };
+    for words in ways {
+        let server = Server::start(&place, &[&["http2"], *words].concat());
+        for path in ["/", "/any/where", "/messages"] {
+            assert_eq!(ask(&server, &["-d", "x"], path), "201", "{path}");
+        }
+        for (path, status) in [("/", "200"), ("/healthz", "200"), ("/none", "404")] {
+            assert_eq!(ask(&server, &[], path), status, "{path}");
+        }
+        assert_eq!(ask(&server, &["-d", "x"], "/healthz"), "405");
+        let (_, last) = server.end("INT");
+        assert!(last.contains("\"received\":3"), "{last}");
+        let own = ["http2", "--set", "http2.path=/only"];
+        let server = Server::start(&place, &[&own, *words].concat());
+        assert_eq!(ask(&server, &["-d", "x"], "/other"), "404");
+        assert_eq!(ask(&server, &["-d", "x"], "/only"), "201");
+        server.end("INT");
+    }
+}
+
 /// nginx with HTTP/2 by prior knowledge, ended with it.
 struct Nginx {
     child: Child,
@@ -162,6 +216,11 @@ struct Nginx {
 
 impl Nginx {
     fn start(place: &Place) -> Option<Nginx> {
+        Nginx::start_with(place, "")
+    }
+
+    /// With a further line of settings.
+    fn start_with(place: &Place, further: &str) -> Option<Nginx> {
         if !has("nginx") {
             return None;
         }
@@ -170,7 +229,7 @@ impl Nginx {
         let file = format!(
             "daemon off; master_process off; pid nginx.pid; error_log stderr crit;\n\
              events {{ worker_connections 64; }}\n\
-             http {{ access_log off; client_max_body_size 1m; client_body_temp_path .;\n\
+             http {{ access_log off; client_max_body_size 1m; client_body_temp_path .;\n{further}\n\
              server {{ listen 127.0.0.1:{port} http2; location / {{ return 200; }}\n\
              location = /busy {{ return 503; }} }} }}\n"
         );
@@ -220,4 +279,13 @@ fn servers_of_something_else_are_named() {
         assert!(ended.stderr.contains(says), "{url}: {}", ended.stderr);
     }
     place.nobody_is_left();
+}
+
+/// Any service needs a part of the build that `full` has.
+#[cfg(not(feature = "proto"))]
+#[test]
+fn a_build_without_definitions_says_how_to_get_them() {
+    let place = Place::new("grpc-unbuilt");
+    let words = ["grpc://127.0.0.1:1", "--method", "a.B/C", "-n", "5"];
+    place.compare(&words).with(2).saying(&["--features full"]);
 }

@@ -1,6 +1,8 @@
 //! The command line as a user meets it: the built program, in a folder of its own, on small loads.
 //! Nothing here asserts a time.
 
+mod advising;
+mod amqp;
 mod auditing;
 mod background;
 mod brokers;
@@ -16,9 +18,15 @@ mod facades;
 mod finished;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(feature = "fleet")]
+mod fleet_material;
+#[cfg(feature = "fleet")]
+mod fleet_refused;
 #[cfg(not(feature = "fleet"))]
 mod fleet_unbuilt;
 mod gates;
+#[cfg(feature = "proto")]
+mod grpc;
 mod guide;
 mod http2;
 mod isolation;
@@ -47,6 +55,7 @@ mod probing;
 mod rates;
 mod readme;
 mod recording;
+mod redis;
 mod refusals;
 mod requests;
 mod resume;

@@ -109,7 +109,10 @@ fn other_commands_say_what_to_type_too() {
         ("serve mqtt --listen 127.0.0.1", &["type 127.0.0.1:1883"]),
         ("serve mqtt --set http1.keep_alive=true", &["not a key of mqtt"]),
         ("serve http --overload unlimited", &["not a key of http1"]),
-        ("targets start apache", &["unknown target \"apache\"", "nanomq or nats-mqtt or nats-server or nginx"]),
+        (
+            "targets start apache",
+            &["unknown target \"apache\"", "nanomq or nats-mqtt or nats-server or nginx"],
+        ),
         ("targets install apache", &["unknown target \"apache\""]),
         ("doctor -c many", &["--connections"]),
     ] {

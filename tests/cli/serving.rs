@@ -62,8 +62,10 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         ("tcp", "tcp", "TERM"),
         ("coap", "coap", "TERM"),
         ("nats", "nats", "INT"),
+        ("redis", "redis", "TERM"),
         ("http2", "h2c", "TERM"),
         ("grpc", "grpc", "INT"),
+        ("amqp", "amqp", "TERM"),
     ] {
         // Its stdin is /dev/null, as in the background of a script: it must not end by that.
         let server = Server::start(&place, &[protocol]);
@@ -77,6 +79,12 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         }
         if protocol == "nats" {
             words.extend(["--set", "nats.confirm=jetstream"]);
+        }
+        if protocol == "redis" {
+            words.extend(["--set", "redis.command=xadd"]);
+        }
+        if protocol == "amqp" {
+            words.extend(["--set", "amqp.delivery_mode=persistent"]);
         }
         let summary = place.compare(&words).with(0).json();
         assert_eq!(summary["cells"][0]["ledger"]["delivered"], 40);

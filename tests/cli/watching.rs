@@ -117,6 +117,31 @@ fn a_run_with_a_live_view_ends_with_its_table() {
     place.nobody_is_left();
 }
 
+/// Each of two agents sends 250 messages a second: the view has the sum, while the run lasts.
+#[cfg(feature = "fleet")]
+#[test]
+fn a_fleet_is_watched_as_one() {
+    let place = Place::new("watch-fleet");
+    let Some((bus, _agents)) = crate::fleet::fleet(&place, 2) else { return };
+    if !has("tmux") {
+        return;
+    }
+    let words = ["compare", "tcp", "--fleet", &bus.url, "--agents", "2", "--reps", "1"];
+    let load = ["-d", "60s", "--warmup", "0s", "-R", "500/s", "-c", "4"];
+    let child = place.spawn(&[&words[..], &load].concat());
+    until("a second of both agents", || {
+        let runs = place.runs();
+        let live = runs.first().and_then(|run| fs::read(run.join(LIVE)).ok()).unwrap_or_default();
+        let seconds = Second::newest_last(&live);
+        seconds.iter().any(|own| own.counts.as_ref().is_some_and(|counts| counts.sent > 300))
+    });
+    let terminal = Terminal::run(&place, "watch", (80, 24));
+    terminal.shows("offered 500/s");
+    signal("INT", child.id());
+    wait(child).with(130);
+    terminal.shows("ended: interrupted");
+}
+
 /// Ctrl-C in the view ends the run early, as without a view; `q` does not.
 #[test]
 fn keys_in_a_live_view_end_the_run_or_only_the_view() {

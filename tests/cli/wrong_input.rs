@@ -152,8 +152,8 @@ fn a_slip_is_named_where_it_was_made() {
     ] {
         check(&place, line, 2, parts);
     }
-    let amqp = check(&place, "compare amqp", 2, &["unknown protocol \"amqp\""]);
-    assert!(!amqp.stderr.contains("did you mean"), "{}", amqp.stderr);
+    let zigbee = check(&place, "compare zigbee", 2, &["unknown protocol \"zigbee\""]);
+    assert!(!zigbee.stderr.contains("did you mean"), "{}", zigbee.stderr);
     let audit = check(&place, "audit /dev/null", 2, &[]);
     assert!(!audit.stderr.contains("no such file"), "{}", audit.stderr);
     let line = "compare tcp --device nrf9160 --battery 1e300mAh@3V";

@@ -23,7 +23,7 @@ fn every_protocol() -> Vec<Setup> {
     setups.extend([
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
-        Setup::new("grpc", &[("call", "stream")], Pattern::Publish, MESSAGES),
+        Setup::new("grpc", &[("streaming", "client")], Pattern::Publish, MESSAGES),
     ]);
     for confirm in ["none", "jetstream"] {
         setups.push(Setup::new("nats", &[("confirm", confirm)], Pattern::Deliver, MESSAGES));
@@ -32,6 +32,19 @@ fn every_protocol() -> Vec<Setup> {
     for confirm in ["ok", "flush"] {
         setups.push(Setup::new("nats", &[("confirm", confirm)], Pattern::Publish, MESSAGES));
     }
+    for (command, resp) in [("publish", "2"), ("publish", "3"), ("xadd", "2"), ("set", "3")] {
+        let given = [("command", command), ("resp", resp)];
+        setups.push(Setup::new("redis", &given, Pattern::Publish, MESSAGES));
+        // An entry is in its stream before its answer leaves; a push leaves with it.
+        if command == "publish" {
+            setups.push(Setup::new("redis", &given, Pattern::Deliver, MESSAGES));
+        }
+    }
+    setups.extend([
+        Setup::new("amqp", &[], Pattern::Publish, MESSAGES),
+        Setup::new("amqp", &[], Pattern::Deliver, MESSAGES),
+        Setup::new("amqp", &[("confirms", "false"), ("acks", "auto")], Pattern::Deliver, MESSAGES),
+    ]);
     for version in ["3.1.1", "5"] {
         for qos in ["0", "1", "2"] {
             let given = [("qos", qos), ("version", version)];
@@ -106,6 +119,8 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
         Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, MESSAGES),
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
+        Setup::new("redis", &[], Pattern::Request, MESSAGES),
+        Setup::new("amqp", &[], Pattern::Publish, MESSAGES),
     ];
     for setup in setups {
         let setup = setup.connections(40).open("constant", "500/s");

@@ -64,6 +64,16 @@ const WAYS: &[Way] = &[
     way("nats", &[("confirm", "flush")], Pattern::Deliver, true, false),
     way("nats", &[("confirm", "jetstream")], Pattern::Publish, true, false),
     way("nats", &[("confirm", "jetstream")], Pattern::Deliver, true, false),
+    way("redis", &[("command", "publish")], Pattern::Deliver, true, true),
+    way("redis", &[("command", "publish"), ("resp", "3")], Pattern::Deliver, true, true),
+    way("redis", &[("command", "xadd")], Pattern::Deliver, true, false),
+    way("redis", &[("command", "xadd"), ("read", "plain")], Pattern::Deliver, true, false),
+    way("redis", &[("command", "xadd"), ("resp", "3")], Pattern::Publish, true, false),
+    way("amqp", &[], Pattern::Deliver, true, false),
+    way("amqp", &[("ack_every", "5"), ("queue_type", "quorum")], Pattern::Deliver, true, false),
+    way("amqp", &[("confirms", "false"), ("acks", "auto")], Pattern::Deliver, false, false),
+    way("amqp", &[("delivery_mode", "transient")], Pattern::Publish, true, false),
+    way("amqp", &[], Pattern::Transfer, true, false),
 ];
 
 impl Way {

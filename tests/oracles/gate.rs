@@ -53,7 +53,7 @@ fn closed_loop(protocol: &str, given: &[(&str, &str)], messages: u64) -> Setup {
 }
 
 fn pattern_of(protocol: &str) -> Pattern {
-    if matches!(protocol, "mqtt" | "nats") { Pattern::Publish } else { Pattern::Request }
+    if matches!(protocol, "mqtt" | "nats" | "amqp") { Pattern::Publish } else { Pattern::Request }
 }
 
 /// What the gate itself may add on sockets, milliseconds.
@@ -65,6 +65,8 @@ const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
     ("mqtt", &[("qos", "1")]),
     ("nats", &[("confirm", "jetstream")]),
     ("http2", &[]),
+    ("redis", &[]),
+    ("amqp", &[]),
 ];
 
 #[test]

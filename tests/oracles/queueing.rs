@@ -40,9 +40,9 @@ pub fn queue(service: Service, seed: u64, stamps: Stamps) -> Policy {
 }
 
 /// The due time in the mark at the end of the body, which ends the message but for an empty frame
-/// or a line end.
+/// a line end, or the end of its frame (AMQP).
 fn due_of(message: &[u8]) -> Option<Nanos> {
-    [0, EMPTY_END_BYTES, LINE_END_BYTES].into_iter().find_map(|after| {
+    [0, 1, EMPTY_END_BYTES, LINE_END_BYTES].into_iter().find_map(|after| {
         let body = &message[..message.len().checked_sub(after)?];
         match Mark::read_any(&body[body.len().checked_sub(MARK_BYTES)?..]) {
             Reading::Whole(mark) | Reading::Corrupt(Some(mark)) => Some(mark.due),
@@ -181,7 +181,9 @@ fn a_queue_through_every_protocol() {
         weigh(Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, many), service, rho, 22);
         let jetstream = [("confirm", "jetstream")];
         weigh(Setup::new("nats", &jetstream, Pattern::Publish, many), service, rho, 24);
+        weigh(Setup::new("redis", &[], Pattern::Publish, many), service, rho, 26);
         weigh(tcp(many), service, rho, 23);
+        weigh(Setup::new("amqp", &[], Pattern::Publish, many), service, rho, 26);
     }
 }
 

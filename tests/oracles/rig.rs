@@ -152,21 +152,24 @@ impl Setup {
         host
     }
 
-    /// The job against a server at `address`.
-    pub fn job(&self, address: SocketAddr) -> Arc<Job> {
-        let load = self.load.clone();
-        let endpoint = Some(Endpoint::at(self.protocol.scheme(), address));
-        let trial = Trial {
+    /// The trial against a server at `address`.
+    pub fn trial(&self, address: SocketAddr) -> Trial {
+        Trial {
             id: String::new(),
             point: BTreeMap::new(),
             repetition: 0,
             seed: self.seed,
             protocol: self.protocol.name().to_owned(),
             target: "oracle".to_owned(),
-            endpoint,
-            load,
+            endpoint: Some(Endpoint::at(self.protocol.scheme(), address)),
+            load: self.load.clone(),
             settings: self.table(),
-        };
+        }
+    }
+
+    /// The job against a server at `address`.
+    pub fn job(&self, address: SocketAddr) -> Arc<Job> {
+        let trial = self.trial(address);
         let mut dial = self.protocol.dial(&trial).unwrap();
         if let Some(wrap) = self.wrap.clone() {
             let make = dial.make;

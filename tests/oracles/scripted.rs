@@ -45,6 +45,8 @@ impl Scripted {
             "http1" => http_frame,
             "http2" | "grpc" => http2_frame,
             "nats" => nats_frame,
+            "redis" => redis_frame,
+            "amqp" => amqp_frame,
             _ => mqtt_frame,
         };
         Scripted {
@@ -212,6 +214,51 @@ fn http2_frame(input: &[u8]) -> Option<Frame> {
         return Some(Frame { bytes: bytes + EMPTY_END_BYTES, is_message: true });
     }
     (input.len() >= bytes).then_some(Frame { bytes, is_message })
+}
+
+/// RESP: an array of bulk strings; PUBLISH, XADD and SET bring messages.
+fn redis_frame(input: &[u8]) -> Option<Frame> {
+    let line = |at: usize| {
+        let end = input.get(at..)?.windows(2).position(|two| two == b"\r\n")?;
+        let number: usize = std::str::from_utf8(&input[at + 1..at + end]).unwrap().parse().unwrap();
+        Some((number, at + end + 2))
+    };
+    let (words, mut at) = line(0)?;
+    let command = line(at)?.1;
+    for _ in 0..words {
+        let (length, after) = line(at)?;
+        at = after + length + 2;
+    }
+    let is_message = ["PUBLISH\r", "XADD\r", "SET\r"]
+        .iter()
+        .any(|word| input[command..].starts_with(word.as_bytes()));
+    (input.len() >= at).then_some(Frame { bytes: at, is_message })
+}
+
+/// AMQP 0-9-1, sections 2.3.5 and 4.2: a protocol header of 8 bytes, then frames; `basic.publish`
+/// goes with its content header and as many bodies as that says.
+fn amqp_frame(input: &[u8]) -> Option<Frame> {
+    if input.starts_with(b"AMQP") {
+        return (input.len() >= 8).then_some(Frame { bytes: 8, is_message: false });
+    }
+    let size = |at: usize| {
+        let length: &[u8; 4] = input.get(at + 3..)?.first_chunk()?;
+        let end = at + 8 + u32::from_be_bytes(*length) as usize;
+        (input.len() >= end).then_some(end)
+    };
+    let header_at = size(0)?;
+    if input[0] != 1 || input.get(7..11)? != [0, 60, 0, 40] {
+        return Some(Frame { bytes: header_at, is_message: false });
+    }
+    let mut end = size(header_at)?;
+    let body: &[u8; 8] = input.get(header_at + 11..)?.first_chunk()?;
+    let mut left = u64::from_be_bytes(*body);
+    while left > 0 {
+        let after = size(end)?;
+        left = left.saturating_sub((after - end - 8) as u64);
+        end = after;
+    }
+    Some(Frame { bytes: end, is_message: true })
 }
 
 /// MQTT 5.0, section 2.1.4: the remaining length in groups of seven bits; type 3 is PUBLISH.

@@ -66,6 +66,7 @@ fn the_ledger_is_that_of_a_trial_without_tls() {
             ("http1", Pattern::Request),
             ("mqtt", Pattern::Deliver),
             ("nats", Pattern::Deliver),
+            ("redis", Pattern::Deliver),
             ("http2", Pattern::Request),
             ("grpc", Pattern::Request),
         ] {

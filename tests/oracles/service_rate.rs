@@ -37,6 +37,8 @@ fn ways() -> Vec<Setup> {
         // What waits for acknowledgements leaves with them, past the scripted server.
         way("nats", &[("confirm", "jetstream"), ("max_ack_pending", "1000000")], Pattern::Deliver),
         way("nats", &[("confirm", "jetstream")], Pattern::Publish),
+        way("redis", &[("command", "publish")], Pattern::Deliver),
+        way("redis", &[("command", "xadd")], Pattern::Publish),
         way("tcp", &[], Pattern::Deliver),
         way("tcp", &[], Pattern::Request),
         // One connection has one request under way: many connections make the queue.
@@ -44,6 +46,7 @@ fn ways() -> Vec<Setup> {
     ];
     ways.push(way("http2", &[], Pattern::Request).connections(100));
     ways.push(way("grpc", &[], Pattern::Request).connections(100));
+    ways.push(way("amqp", &[], Pattern::Publish));
     ways
 }
 

@@ -143,3 +143,27 @@ fn http_sessions_have_the_size_of_the_specification() {
         );
     }
 }
+
+/// RESP: an array of bulk strings, each with its length and two line ends.
+#[test]
+fn redis_sessions_have_the_size_of_the_specification() {
+    let word = |length: u64| 1 + length.to_string().len() as u64 + 2 + length + 2;
+    let words = |lengths: &[u64]| 4 + lengths.iter().map(|length| word(*length)).sum::<u64>();
+    // `:0`, and `+OK`, with their line ends.
+    for (command, request, answer) in
+        [("publish", words(&[7, 13, BODY]), 4), ("set", words(&[3, 12, BODY]), 5)]
+    {
+        let setup = Setup::new("redis", &[("command", command)], Pattern::Publish, MESSAGES);
+        let (up, down, _) = through_proxy(&setup);
+        println!("Redis {command}: {up} bytes up, {down} down");
+        assert_eq!((up, down), (MESSAGES * request, MESSAGES * answer), "{command}");
+    }
+    let setup = Setup::new("redis", &[], Pattern::Publish, MESSAGES);
+    let request = words(&[4, 12, 6, 1, 6, 1, 4, BODY]);
+    assert_eq!(through_proxy(&setup).0, MESSAGES * request, "XADD");
+    // HELLO 3 comes first, once.
+    let setup =
+        Setup::new("redis", &[("command", "set"), ("resp", "3")], Pattern::Publish, MESSAGES);
+    let request = words(&[3, 12, BODY]);
+    assert_eq!(through_proxy(&setup).0, words(&[5, 1]) + MESSAGES * request, "HELLO");
+}

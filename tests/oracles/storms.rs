@@ -34,7 +34,8 @@ const WAYS: &[Way] = &[
     ("http2", &[("streams", "5")], Pattern::Request),
     ("http2", &[], Pattern::Session),
     ("grpc", &[], Pattern::Request),
-    ("grpc", &[("call", "stream")], Pattern::Session),
+    ("grpc", &[("streaming", "bidi")], Pattern::Request),
+    ("grpc", &[("streaming", "client")], Pattern::Session),
 ];
 
 const ARRIVALS: [&str; 6] = ["closed", "burst", "ramp:200ms", "constant", "poisson", "periodic"];

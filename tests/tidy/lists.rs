@@ -45,13 +45,15 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("capture", &["model"]),
     ("seal", &["model"]),
     ("pipeline", &["model", "protocols"]),
-    ("study", &["model", "stats", "plan", "limit", "report"]),
+    ("advice", &["model", "stats", "energy", "report"]),
+    ("study", &["model", "advice", "stats", "plan", "limit", "report"]),
     ("watch", &["model", "report"]),
     ("fleet", &["model", "engine", "observe"]),
     (
         "runner",
         &[
             "model",
+            "advice",
             "stats",
             "energy",
             "engine",

@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-const STEPS: [&str; 13] = [
+const STEPS: [&str; 14] = [
     "format", "lint", "test", "tour", "examples", "servers", "exports", "page", "python", "cross",
-    "fuzz", "dist", "oldest",
+    "fuzz", "fleet", "dist", "oldest",
 ];

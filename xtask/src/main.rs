@@ -1,6 +1,7 @@
 //! Chores of the project: the data set, the benchmark against other tools, the checks.
 
 mod aa;
+mod backtest;
 mod bench;
 mod chaos;
 mod ci;
@@ -35,6 +36,8 @@ enum Chore {
     Bench(bench::Options),
     /// Compare runs of the same lane with each other and count false verdicts.
     Aa(aa::Options),
+    /// Back-test `weigh advise`: draw, freeze, measure and score thirty situations.
+    Backtest(backtest::Options),
     /// What the journal of a run cost, against the generator's processor time.
     Journal(journal::Options),
     /// What a fleet costs its coordinator and its bus, at several numbers of agents.
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Chore::Dataset => dataset::write(&root),
         Chore::Bench(options) => bench::run(&root, &options),
         Chore::Aa(options) => aa::run(&root, &options),
+        Chore::Backtest(options) => backtest::run(&root, &options),
         Chore::Journal(options) => journal::run(&options),
         Chore::FleetCost(options) => fleet_cost::run(&root, &options),
         Chore::Cross(options) => cross::run(&root, &options),

@@ -91,6 +91,12 @@ impl Model {
         quantity.of(&self.frame, &self.published, work)
     }
 
+    /// The value of a figure for this work with each of the drawn coefficients, in the order in which
+    /// they were drawn; `None` if it is not defined for one of them.
+    pub fn values(&self, quantity: Quantity, work: &Work) -> Option<Vec<f64>> {
+        self.draws.iter().map(|values| quantity.of(&self.frame, values, work)).collect()
+    }
+
     /// Returns the figures of the repetitions of a case. `case` separates the random numbers of
     /// this case from those of others.
     pub fn answer(&self, works: &[Work], case: u64) -> Answer {

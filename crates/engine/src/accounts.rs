@@ -60,6 +60,8 @@ pub struct Accounts {
     pub consumers: Vec<ConsumerAccount>,
     /// Measured messages that were due and never handed over, by cause.
     pub not_sent: BTreeMap<NotSentCause, u64>,
+    /// Messages that the server did not process, as it said, and that were sent again.
+    pub sent_again: u64,
     /// Datagrams that the kernel dropped at full receive queues of the generator.
     pub queue_drops: u64,
     /// Bytes of memory that identities took when the books were closed, wherever that was.
@@ -111,6 +113,7 @@ impl Accounts {
 
     /// Adds another shard's books.
     pub fn merge(&mut self, other: Accounts) {
+        self.sent_again += other.sent_again;
         self.queue_drops += other.queue_drops;
         self.identity_bytes += other.identity_bytes;
         self.producers.extend(other.producers);
@@ -254,7 +257,14 @@ portable_fields!(ProducerAccount {
     cut,
 });
 portable_fields!(ConsumerAccount { index, tally, last_arrived, was_disconnected });
-portable_fields!(Accounts { producers, consumers, not_sent, queue_drops, identity_bytes });
+portable_fields!(Accounts {
+    producers,
+    consumers,
+    not_sent,
+    sent_again,
+    queue_drops,
+    identity_bytes
+});
 
 /// True if consumer `consumer` should get what producer `producer` sends.
 pub fn hears(load: &Load, consumer: u32, producer: u32) -> bool {

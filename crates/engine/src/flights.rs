@@ -104,6 +104,17 @@ impl Flights {
         Some(flight)
     }
 
+    /// The flight of a ticket.
+    pub(crate) fn get(&self, ticket: Ticket) -> Option<&Flight> {
+        self.slots.get(ticket.0 as usize)?.as_ref()
+    }
+
+    /// Ends all flights but those of `kept`.
+    pub(crate) fn take_others(&mut self, kept: &[Ticket]) -> Vec<Flight> {
+        let others = (0..self.slots.len() as u32).map(Ticket).filter(|own| !kept.contains(own));
+        others.collect::<Vec<_>>().into_iter().filter_map(|ticket| self.end(ticket)).collect()
+    }
+
     /// Counts the delivery of one copy of message `number`; returns the flight once all copies
     /// were delivered.
     pub(crate) fn deliver(&mut self, number: u64, warmup: bool) -> Option<Flight> {

@@ -9,6 +9,7 @@ pub mod handover;
 pub mod interval_times;
 pub mod io;
 pub mod job;
+pub mod kept_messages;
 pub mod lag_free;
 pub mod lag_share;
 pub mod layer;

@@ -11,7 +11,7 @@ use weigh_model::mark::Mark;
 use weigh_model::pieces::{BodyMaker, BodyReader};
 use weigh_model::protocol::Role;
 
-use crate::flights::{Batches, Flights};
+use crate::flights::{Batches, Flight, Flights};
 use crate::io::Token;
 use crate::recorder::Sending;
 
@@ -86,6 +86,8 @@ pub(crate) struct Traffic {
     pub opening_lag: Nanos,
     /// Messages in flight, by ticket.
     pub flights: Flights,
+    /// Those of them that the server did not process: they are sent again on the next connection.
+    pub unprocessed: Vec<Ticket>,
     /// Exchanges of several messages that are not over.
     pub batches: Batches,
     /// The exchange of which a part is still to be handed over, and how many messages that is.
@@ -225,6 +227,7 @@ impl Traffic {
         held_up: 0,
         opening_lag: Nanos(0),
         flights: Flights::NONE,
+        unprocessed: Vec::new(),
         batches: Batches::NONE,
         filling: None,
         complete_since: Nanos::NEVER,
@@ -232,6 +235,15 @@ impl Traffic {
         outgoing: None,
         incoming: None,
     };
+
+    /// Ends the messages in flight, if `keeps` without those that are sent again.
+    pub(crate) fn end_flights(&mut self, keeps: bool) -> Vec<Flight> {
+        if keeps && !self.unprocessed.is_empty() {
+            return self.flights.take_others(&self.unprocessed);
+        }
+        self.unprocessed.clear();
+        self.flights.take_all()
+    }
 
     /// Once for each link, apart from what every message goes through.
     #[cold]

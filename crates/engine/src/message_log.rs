@@ -122,6 +122,19 @@ impl MessageLog {
         Nanos(self.waited_ns.load(Ordering::Relaxed))
     }
 
+    /// Adds to how long shards have waited for the reader: those of another host.
+    pub fn note_waited(&self, waited: Nanos) {
+        self.waited_ns.fetch_add(waited.0, Ordering::Relaxed);
+    }
+
+    /// Passes on events that were noted on another host. Nothing is late by this wait.
+    pub fn replay(&self, events: Vec<MessageEvent>) {
+        if !events.is_empty() {
+            // A reader that is gone has read what it wanted.
+            let _ = self.sender.send(Heard::Events(events));
+        }
+    }
+
     fn hand_over(&self, events: Vec<MessageEvent>) {
         let Err(TrySendError::Full(heard)) = self.sender.try_send(Heard::Events(events)) else {
             return;

@@ -283,6 +283,10 @@ impl Outcome {
         if let Some(bytes) = self.body_bytes_mean(load) {
             put("body_bytes", bytes);
         }
+        let sent_again = self.shards.accounts.sent_again;
+        if sent_again > 0 {
+            put("sent_again", sent_again as f64);
+        }
         if let Some(messages) = self.messages_per_write(load) {
             put("messages_per_write", messages);
         }

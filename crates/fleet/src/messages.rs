@@ -139,6 +139,8 @@ pub struct State {
     pub is_over: bool,
     /// Hashes of its shards' outcomes, once they are in the object store.
     pub outcomes: Option<Vec<Hash>>,
+    /// Hash of its record of single messages, which is stored before, if it was to keep one.
+    pub messages: Option<Hash>,
 }
 
 /// The state of all agents of a trial. A later one replaces an earlier one.

@@ -31,6 +31,8 @@ pub struct Order {
     pub body: Option<Hash>,
     /// The due times of a traced arrival ([`Fleet::put_trace`](crate::Fleet::put_trace)).
     pub trace: Option<Hash>,
+    /// True to keep the record of single messages.
+    pub keeps_messages: bool,
     /// What clients need for TLS besides the trial's settings; `None` for connections without TLS.
     pub tls: Option<Authority>,
 }

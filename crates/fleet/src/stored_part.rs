@@ -19,6 +19,8 @@ pub struct StoredPart {
     pub here: Range<u32>,
     /// Hashes of their outcomes.
     pub outcomes: Vec<Hash>,
+    /// Hash of its record of single messages, if it was to keep one.
+    pub messages: Option<Hash>,
     /// Time from the arrival of the confirmed start to the start, nanoseconds.
     pub start_slack_ns: u64,
     /// What its coordinator knew of its clock when it confirmed the start; `None` if the agent did

@@ -41,6 +41,11 @@ pub fn outcome(attempt: &Attempt, shard: u32) -> String {
     format!("{}/{shard}", of_attempt(attempt))
 }
 
+/// The name of an agent's record of single messages.
+pub fn messages(attempt: &Attempt, rank: u32) -> String {
+    format!("{}/messages-{rank}", of_attempt(attempt))
+}
+
 /// The name of an agent's part, stored once its outcomes are.
 pub fn part(attempt: &Attempt, rank: u32) -> String {
     format!("{}/agent-{rank}", of_attempt(attempt))

@@ -40,6 +40,10 @@ pub enum Signal<'a> {
     /// The operation was answered with an error: an HTTP status of 400 and above, an MQTT
     /// reason of 0x80 and above, a gRPC status from 1 on, or [`STREAM_ERROR`] and above.
     Refused(Ticket, u16),
+    /// The server did not process the operation, says so, and takes no more on this connection
+    /// (HTTP/2's GOAWAY): [`Signal::Closing`] follows, and the engine sends the message again on
+    /// the next connection, where connections are kept.
+    Unprocessed(Ticket),
     /// The operation is confirmed, and the server reports that it has no subscribers.
     NoSubscriber(Ticket),
     /// A message for this consumer.

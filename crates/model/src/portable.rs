@@ -94,6 +94,11 @@ impl<'b> Reader<'b> {
         if count > self.left.len() { Err(Unreadable::Cut) } else { Ok(count) }
     }
 
+    /// True if nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
     /// Ends the reading.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
+use crate::durability::Durability;
 use crate::load::Pattern;
 use crate::server::Server;
 use crate::settings::Settings;
@@ -87,6 +88,12 @@ pub trait Protocol: Sync {
 
     /// Returns the guarantee under these settings.
     fn guarantee(&self, settings: &Settings) -> Guarantee;
+
+    /// The strongest durability that these settings allow, whatever the server can do: AMQP's
+    /// transient messages are in memory only. `None` if they set no limit.
+    fn durability_limit(&self, _settings: &Settings) -> Option<Durability> {
+        None
+    }
 
     /// The limits that a client under these settings asks the server for, by the names under which
     /// the server grants them.
@@ -215,6 +222,8 @@ pub enum CountersBy {
     Topics,
     /// On a page that is read over HTTP.
     Page,
+    /// In the answer to the command INFO of Redis.
+    Info,
 }
 
 /// An error of a protocol in words.

@@ -11,6 +11,7 @@ mod http2;
 mod http2_link;
 mod link;
 mod mqtt;
+mod question;
 mod reach;
 mod search;
 mod stranger;
@@ -19,6 +20,7 @@ mod table;
 use weigh_protocols::urls;
 
 pub use mqtt::Bounds;
+pub use question::Questions;
 pub use reach::{Reach, Trouble};
 pub use table::{short, table};
 

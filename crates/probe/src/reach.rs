@@ -55,6 +55,20 @@ pub enum Trouble {
 }
 
 impl Reach {
+    /// A server that is asked over connections which bring their own layers: each answer within
+    /// `patience`, all of them within four times that.
+    pub fn of_layered(endpoint: Endpoint, address: SocketAddr, patience: Duration) -> Reach {
+        Reach {
+            endpoint,
+            address,
+            #[cfg(feature = "tls")]
+            tls: None,
+            patience,
+            end: Instant::now() + 4 * patience,
+            stop: Arc::default(),
+        }
+    }
+
     /// Returns the end of a wait that begins now.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use weigh_model::protocol::Invalid;
 
 #[cfg(feature = "library")]
 pub mod adapter;
+pub mod amqp;
 pub mod coap;
 pub mod fields;
 pub mod grpc;
@@ -16,6 +17,7 @@ pub mod mqtt;
 mod name_pattern;
 pub mod nats;
 pub mod pass_through;
+pub mod redis;
 mod requests;
 pub mod server_counts;
 mod statuses;
@@ -26,15 +28,16 @@ pub use requests::basic_authorization;
 pub use weigh_model::nearest::nearest;
 
 /// Every protocol there is, in the order they are listed to a user.
-pub static PROTOCOLS: &[&dyn Protocol] = 
-    &[
+pub static PROTOCOLS: &[&dyn Protocol] = &[
     &mqtt::Mqtt,
     &http1::Http1,
     &tcp::Tcp,
     &coap::Coap,
-    &nats::Nats,
     &http2::Http2,
     &grpc::Grpc,
+    &nats::Nats,
+    &amqp::Amqp,
+    &redis::Redis,
 ];
 
 /// The protocol of this name or alias, in any case.

@@ -215,7 +215,9 @@ fn error_answers_are_told_with_their_codes() {
             _ => (Some("h2c://127.0.0.1:8080/nowhere"), "body_bytes_max", "63", 413),
         };
         if let Some(nowhere) = nowhere {
-            let (mut client, mut shard) = pair(*protocol, nowhere, given);
+            // With a path of its own the server stores at no other.
+            let given = [given, &[("path", "/only")][..]].concat();
+            let (mut client, mut shard) = pair(*protocol, nowhere, &given);
             client.send(0, &body(0));
             exchange(&mut client, &mut shard, 0, &[]);
             assert_eq!(client.heard.last(), Some(&Heard::Refused(0, 404)));
@@ -277,7 +279,8 @@ fn a_connection_that_breaks_says_why() {
 #[test]
 fn a_server_without_the_service_is_named() {
     for (protocol, url, given) in WAYS.iter().filter(|(protocol, ..)| protocol.name() == "grpc") {
-        let mut shard = Shard::of(&Http2, given);
+        // With a path of its own the server stores at no other.
+        let mut shard = Shard::of(&Http2, &[&[("path", "/only")], *given].concat());
         shard.accept(0);
         let mut client = Client::of(*protocol, url, given);
         exchange(&mut client, &mut shard, 0, &[]);

@@ -47,8 +47,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(protocol: &dyn Protocol, url: &str) -> Pair {
-        let trial = trial(protocol, Pattern::Request, Topology::FanIn, url, &[]).unwrap();
+    fn new(protocol: &dyn Protocol, url: &str, given: &[(&str, &str)]) -> Pair {
+        let trial = trial(protocol, Pattern::Request, Topology::FanIn, url, given).unwrap();
         let dial = protocol.dial(&trial).unwrap();
         let settings = Settings::new(protocol.name(), protocol.settings(), None).unwrap();
         let mut pair = Pair {
@@ -103,10 +103,14 @@ impl Pair {
 
 #[test]
 fn a_steady_state_allocates_nothing() {
-    for (protocol, url) in
-        [(&Http2 as &dyn Protocol, "h2c://127.0.0.1:8080"), (&Grpc, "grpc://127.0.0.1:8080")]
-    {
-        let mut pair = Pair::new(protocol, url);
+    let grpc = "grpc://127.0.0.1:8080";
+    for (protocol, url, given) in [
+        (&Http2 as &dyn Protocol, "h2c://127.0.0.1:8080", &[][..]),
+        (&Grpc, grpc, &[]),
+        (&Grpc, grpc, &[("deadline", "10s")]),
+        (&Grpc, grpc, &[("streaming", "bidi")]),
+    ] {
+        let mut pair = Pair::new(protocol, url, given);
         pair.exchange();
         // Longer than the store of the reference server grows.
         for _ in 0..40 {

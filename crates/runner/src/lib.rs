@@ -21,6 +21,7 @@
 //! The library prints nothing (see [`watcher`]). Built-in servers and generators run in processes
 //! of the program that it is given.
 
+pub mod advice;
 pub mod case;
 pub mod discharges;
 pub mod emulate;

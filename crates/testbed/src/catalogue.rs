@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::target::{Profile, Target, TargetError};
 
 /// The files of `targets/`, one line each.
-const BUILT_IN: [(&str, &str); 14] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("targets/aedes.toml", include_str!("../../../targets/aedes.toml")),
     ("targets/artemis.toml", include_str!("../../../targets/artemis.toml")),
     ("targets/ejabberd.toml", include_str!("../../../targets/ejabberd.toml")),
@@ -20,7 +20,9 @@ const BUILT_IN: [(&str, &str); 14] = [
     ("targets/nats-mqtt.toml", include_str!("../../../targets/nats-mqtt.toml")),
     ("targets/nats-server.toml", include_str!("../../../targets/nats-server.toml")),
     ("targets/nginx.toml", include_str!("../../../targets/nginx.toml")),
+    ("targets/rabbitmq-amqp.toml", include_str!("../../../targets/rabbitmq-amqp.toml")),
     ("targets/rabbitmq.toml", include_str!("../../../targets/rabbitmq.toml")),
+    ("targets/redis-server.toml", include_str!("../../../targets/redis-server.toml")),
 ];
 
 /// Results of `weigh probe`: the files that targets name as `abilities`.

@@ -22,6 +22,11 @@ pub struct Counter {
     /// the exposition format of Prometheus a name with `{labels}`. Several such lines are summed.
     #[serde(default)]
     pub line: Option<String>,
+    /// Its lines in the answer to INFO of Redis, which the URL `redis://{address}:{port}` asks for:
+    /// `total_commands_processed`, or with a place in the line `cmdstat_xadd.calls`. Several are
+    /// summed; a command that was never called has no line, and counts as 0.
+    #[serde(default)]
+    pub info: Vec<String>,
     /// Paths under which a server given by URL may show it, on the port of the URL itself. They are
     /// not used for servers started by Weighbridge.
     #[serde(default)]
@@ -56,6 +61,19 @@ impl Counter {
     /// If it does not, with what to write.
     pub fn check(&self) -> Result<(), String> {
         let has_page = !self.paths.is_empty();
+        let is_of_info = !self.info.is_empty();
+        let asks_info = self.url.as_ref().is_some_and(|url| url.starts_with(INFO_SCHEME));
+        if is_of_info || asks_info {
+            let has_other = self.topic.is_some() || self.json.is_some() || self.line.is_some();
+            return match is_of_info && asks_info && !has_other && !has_page {
+                true => Ok(()),
+                false => Err(format!(
+                    "the counter {} needs `info` together with a `url` that begins with \
+                     {INFO_SCHEME}",
+                    self.name
+                )),
+            };
+        }
         match (&self.topic, &self.url, &self.json, &self.line, &self.after) {
             (Some(_), None, None, None, None) if !has_page => Ok(()),
             (None, Some(_), Some(_), None, None) | (None, Some(_), None, Some(_), None)
@@ -74,6 +92,9 @@ impl Counter {
 
     /// Returns its value in a page; `None` if the page does not have it.
     pub fn value_in(&self, shown: &str) -> Option<f64> {
+        if !self.info.is_empty() {
+            return Some(self.info.iter().filter_map(|line| value_of_info(shown, line)).sum());
+        }
         if let Some(pointer) = &self.json {
             let document: Value = serde_json::from_str(shown).ok()?;
             return document.pointer(pointer)?.as_f64();
@@ -87,6 +108,22 @@ impl Counter {
         values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
     }
 }
+
+/// Value of a line of INFO, such as `total_commands_processed:7` or, with a place,
+/// `cmdstat_xadd:calls=7,usec=9`.
+fn value_of_info(shown: &str, name: &str) -> Option<f64> {
+    let (line, place) = match name.split_once('.') {
+        Some((line, place)) => (line, Some(place)),
+        None => (name, None),
+    };
+    let values = shown.lines().find_map(|own| own.strip_prefix(line)?.strip_prefix(':'))?;
+    let Some(place) = place else { return values.trim().parse().ok() };
+    let mut places = values.trim().split(',').filter_map(|own| own.split_once('='));
+    places.find(|(own, _)| *own == place)?.1.parse().ok()
+}
+
+/// Scheme of the URLs of counters in INFO.
+const INFO_SCHEME: &str = "redis://";
 
 /// Value of the line that begins with `name`: the word after the name and its labels.
 fn value_of(line: &str, begins: &str) -> Option<f64> {
@@ -146,6 +183,27 @@ mod tests {
         assert_eq!(own("server accepts handled requests", 9).value_in(shown), None);
         assert_eq!(own("Waiting:", 0).value_in("<html>"), None);
         assert_eq!(own("Waiting:", 0).check(), Ok(()));
+    }
+
+    #[test]
+    fn values_are_found_in_the_lines_of_info() {
+        let shown = "# Stats\r\ntotal_commands_processed:12\r\n\r\n# Commandstats\r\n\
+                     cmdstat_xadd:calls=7,usec=90,failed_calls=1\r\n\
+                     cmdstat_xaddx:calls=100\r\ncmdstat_set:calls=2\r\n";
+        let own = |info: &[&str]| Counter {
+            info: info.iter().map(|line| (*line).to_owned()).collect(),
+            url: Some("redis://{address}:{port}".to_owned()),
+            ..Counter::default()
+        };
+        assert_eq!(own(&["total_commands_processed"]).value_in(shown), Some(12.0));
+        let calls = own(&["cmdstat_xadd.calls", "cmdstat_set.calls", "cmdstat_publish.calls"]);
+        assert_eq!(calls.value_in(shown), Some(9.0));
+        assert_eq!(own(&["cmdstat_xadd.failed_calls"]).value_in(shown), Some(1.0));
+        assert_eq!(calls.check(), Ok(()));
+        let without_url = Counter { url: None, ..own(&["used_memory"]) };
+        assert!(without_url.check().unwrap_err().contains("redis://"));
+        let without_info = Counter { line: Some("in".to_owned()), ..own(&[]) };
+        assert!(without_info.check().unwrap_err().contains("`info`"));
     }
 
     #[test]

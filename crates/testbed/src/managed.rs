@@ -269,9 +269,7 @@ fn layer_values(
             return Err(ServerError::NoMutualTls { title: title() });
         }
         let text = if asked.mutual { &[&told.lines, &told.mutual][..] } else { &[&told.lines] };
-        let text: String = text.iter().map(|part| part.as_str()).collect();
-        let no_value = |name| ServerError::NoValue { title: title(), name };
-        lines = template::fill(&text, &values).map_err(no_value)?;
+        lines = text.iter().map(|part| part.as_str()).collect();
         listen.clone_from(&told.listen);
     }
     for name in ["tls", "tls_key"] {
@@ -279,9 +277,12 @@ fn layer_values(
     }
     values.insert("websocket_lines".to_owned(), websocket);
     values.insert("tls_listen".to_owned(), listen);
-    values.insert("tls_lines".to_owned(), lines);
+    values.insert(TLS_LINES.to_owned(), lines);
     Ok(values)
 }
+
+/// Placeholder for the configuration of TLS.
+const TLS_LINES: &str = "tls_lines";
 
 /// A port is free when it is chosen and may be taken when the server binds it.
 const PORTS_TRIED: u32 = 5;
@@ -304,7 +305,7 @@ fn start_on_free_port(
         let more = &choice.target.start.ports;
         let more: Result<BTreeMap<_, _>, ServerError> =
             more.iter().map(|name| Ok((format!("{PORT_PREFIX}{name}"), free()?))).collect();
-        let filling = Filling::of(choice, found, place, port, &more?);
+        let filling = Filling::of(choice, found, place, port, &more?)?;
         match start_on(choice, found, place, (port, &filling)) {
             Err(ServerError::Process(ProcessError::EndedEarly { log, .. }))
                 if tried < PORTS_TRIED && says_in_use(&log) => {}
@@ -333,7 +334,7 @@ impl<'f> Filling<'f> {
         place: Place<'_>,
         port: u16,
         more: &BTreeMap<String, u16>,
-    ) -> Filling<'f> {
+    ) -> Result<Filling<'f>, ServerError> {
         let mut values = choice.profile.values.clone();
         values.extend(place.layers.clone());
         values.extend(more.iter().map(|(name, port)| (name.clone(), port.to_string())));
@@ -343,7 +344,12 @@ impl<'f> Filling<'f> {
         values.insert("address".to_owned(), place.site.address().to_string());
         values.insert("dir".to_owned(), place.folder.display().to_string());
         values.insert("user".to_owned(), user_name());
-        Filling { title: &choice.target.title, values }
+        let mut filling = Filling { title: &choice.target.title, values };
+        // The lines for TLS may use every other value.
+        let lines = filling.values.remove(TLS_LINES).unwrap_or_default();
+        let lines = filling.fill(&lines)?;
+        filling.values.insert(TLS_LINES.to_owned(), lines);
+        Ok(filling)
     }
 
     fn fill(&self, text: &str) -> Result<String, ServerError> {

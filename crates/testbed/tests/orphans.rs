@@ -68,7 +68,8 @@ fn a_killed_parent_leaves_no_server() {
         if find(target).is_some() {
             leaves_nothing(&target.name);
         } else {
-            let is_in_ci = ["mosquitto", "nginx", "nats-mqtt", "nats-server"].contains(&target.name.as_str());
+            let is_in_ci =
+                ["mosquitto", "nginx", "nats-mqtt", "nats-server"].contains(&target.name.as_str());
             let is_ci = std::env::var("CI").as_deref() == Ok("true");
             assert!(!is_ci || !is_in_ci, "{} is missing", target.name);
             println!("SKIPPED: {} is not installed: {}", target.name, target.find.install);

@@ -19,6 +19,7 @@ impl Counter {
             Counter::StubStatus => requests(target.port).map(Some),
             Counter::Sys => published(target.port).map(Some),
             Counter::File => taken(target).map(Some),
+            Counter::Info => calls_of_set(target.port).map(Some),
             Counter::None => Ok(None),
         }
     }
@@ -29,6 +30,7 @@ impl Counter {
         let port = target.port;
         match self {
             Counter::StubStatus => Ok(Some(requests(port)?.saturating_sub(1))),
+            Counter::Info => calls_of_set(port).map(Some),
             Counter::None => Ok(None),
             Counter::File => {
                 let mut last = taken(target)?;
@@ -70,6 +72,19 @@ fn requests(port: u16) -> anyhow::Result<u64> {
         .and_then(|line| line.split_whitespace().nth(2))
         .and_then(|number| number.parse().ok())
         .with_context(|| format!("no request count in stub_status: {page:?}"))
+}
+
+/// Calls of SET: `cmdstat_set:calls=7,usec=...`, a line that is not there before the first call.
+fn calls_of_set(port: u16) -> anyhow::Result<u64> {
+    let mut stream = open(port)?;
+    // The server closes after QUIT, so that the answer has an end.
+    stream.write_all(b"INFO commandstats\r\nQUIT\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    ensure!(text.contains("# Commandstats"), "no INFO of Redis: {text:?}");
+    let line = text.lines().find_map(|line| line.strip_prefix("cmdstat_set:calls="));
+    let calls = line.and_then(|rest| rest.split(',').next()).unwrap_or("0");
+    calls.parse().with_context(|| format!("no number of calls: {calls:?}"))
 }
 
 /// What the sink has taken in: asked for by a signal, read once the file is new and whole.

@@ -32,6 +32,11 @@ pub(crate) enum Work {
         /// Requests in flight on each.
         each: u32,
     },
+    /// SET of 64 bytes by 50 clients, with this many in flight on each.
+    Redis {
+        /// How many.
+        window: u32,
+    },
     /// Memory per idle MQTT connection, with this many of them.
     Idle(u32),
     /// How exactly due times are kept at this many messages per second.
@@ -118,6 +123,8 @@ pub(crate) const JOBS: &[Job] = &[
         streams(false, 1, 64),
         HTTP2,
     ),
+    job("redis-w1", "SET of 64 bytes, 50 clients, Redis", Work::Redis { window: 1 }, REDIS),
+    job("redis-w16", "the same, 16 in flight on each", Work::Redis { window: 16 }, REDIS),
     recording("recording-http", "what recording costs: POST, 64 connections, sink", http(64, true)),
     recording("recording-mqtt-0", "what recording costs: QoS 0 blast, sink", mqtt(0, 1, true)),
     recording(
@@ -172,6 +179,7 @@ const QOS_2: &[Bar] = QOS_1;
 const PING_PONG: &[Bar] = &[bar("floor", 0.95), bar("sockperf", 0.95), bar("netperf", 0.95)];
 const FLOOR: &[Bar] = &[bar("floor", 0.95)];
 const GRPC: &[Bar] = &[bar("h2load", 1.1), bar("ghz", 7.0), bar("k6", 5.0)];
+const REDIS: &[Bar] = &[bar("redis-benchmark", 1.0)];
 const HTTP2: &[Bar] = &[bar("h2load", 1.1)];
 /// "Under 5 % against not recording": 1 / 1.05.
 const RECORDED: &[Bar] =
@@ -212,6 +220,7 @@ impl Work {
             Work::Tcp(_) => Some(Kind::Echo),
             Work::Streams { is_grpc: true, .. } => Some(Kind::Reference("grpc")),
             Work::Streams { is_grpc: false, .. } => Some(Kind::Reference("http2")),
+            Work::Redis { .. } => Some(Kind::Redis),
             Work::Idle(_) | Work::Pacing(_) => None,
         }
     }

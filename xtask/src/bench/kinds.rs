@@ -10,6 +10,8 @@ pub(crate) enum Counter {
     Sys,
     /// The file that the floor's sink writes when it hears SIGUSR1.
     File,
+    /// Calls of SET, from Redis's INFO.
+    Info,
     /// Nowhere: the tool's own count must do.
     None,
 }
@@ -21,6 +23,8 @@ pub(crate) enum Kind {
     Nginx,
     /// Mosquitto without limits and without a log.
     Mosquitto,
+    /// Redis without a store on disk.
+    Redis,
     /// The floor's sink for this protocol: `http` or `mqtt`.
     Sink(&'static str),
     /// The floor's TCP echo server.

@@ -49,6 +49,13 @@ impl Target {
                 fs::write(&file, mosquitto_conf(port))?;
                 (found("mosquitto")?, ["-c".into(), file.into_os_string()].to_vec(), Counter::Sys)
             }
+            Kind::Redis => {
+                let text = format!("--port {port} --bind 127.0.0.1 --appendonly no --dir");
+                let mut arguments = words(&text);
+                let more: [OsString; 3] = [folder.into(), "--save".into(), "".into()];
+                arguments.extend(more);
+                (found("redis-server")?, arguments, Counter::Info)
+            }
             Kind::Sink(protocol) => {
                 let file = count_file.clone().into_os_string();
                 let arguments = [protocol.into(), port.to_string().into(), file].to_vec();

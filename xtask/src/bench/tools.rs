@@ -55,6 +55,7 @@ impl Places {
             Work::Streams { is_grpc: false, connections, each } => {
                 self.http2_peers(port, (connections, each), seconds)?
             }
+            Work::Redis { window } => vec![redis_benchmark(port, window, seconds)],
             Work::Idle(_) | Work::Pacing(_) => Vec::new(),
         };
         entries.extend(peers.into_iter().map(|tool| Entry { tool, is_own: false }));
@@ -88,6 +89,10 @@ impl Places {
                      -d {seconds}s -s 64B"
                 )
             }
+            Work::Redis { window } => format!(
+                "redis://127.0.0.1:{port} --pattern publish --set redis.command=set \
+                 -c {REDIS_CLIENTS} --window {window} -d {seconds}s -s 64B"
+            ),
             Work::Idle(_) | Work::Pacing(_) => String::new(),
         }
     }
@@ -133,7 +138,9 @@ impl Places {
                 let arguments = format!("ping {port} {FRAME_BYTES} {connections} {seconds}");
                 vec![self.floor("floor", "floor_tcp", &arguments)]
             }
-            Work::Streams { .. } | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
+            Work::Streams { .. } | Work::Redis { .. } | Work::Idle(_) | Work::Pacing(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -354,6 +361,17 @@ fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
     ]
 }
 
+/// It takes a number of requests and no time: about as many as take that long on a small machine.
+fn redis_benchmark(port: u16, window: u32, seconds: u32) -> Tool {
+    let each_second = if window > 1 { 500_000 } else { 80_000 };
+    let command = format!(
+        "redis-benchmark -h 127.0.0.1 -p {port} -c {REDIS_CLIENTS} -P {window} \
+         -n {} -d {BODY_BYTES} -t set --csv",
+        each_second * seconds
+    );
+    tool("redis-benchmark", &command, words::redis_benchmark)
+}
+
 fn publish(port: u16, qos: u8, window: u32, each: u32) -> String {
     let total = u64::from(each) * u64::from(CLIENTS);
     let shape = if qos == 0 { "--arrival burst".into() } else { format!("--window {window}") };
@@ -404,5 +422,7 @@ const READING_BASE64: &str =
     "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eA==";
 /// Publishing clients of the MQTT jobs.
 const CLIENTS: u32 = 60;
+/// Clients of the Redis jobs, as redis-benchmark has them by default.
+const REDIS_CLIENTS: u32 = 50;
 /// Frames per write of the floor's batched variant, at most.
 const FLOOR_BATCH: u32 = 64;

@@ -33,6 +33,13 @@ pub(crate) fn rate(text: &str) -> Option<Own> {
     number_after(text, "Requests/sec:").map(Own::Rate)
 }
 
+/// The second column of `redis-benchmark --csv`: `"SET","99009.90",...`
+pub(crate) fn redis_benchmark(text: &str) -> Option<Own> {
+    let line = text.lines().rfind(|line| line.starts_with("\"SET"))?;
+    let rate = line.split(',').nth(1)?.trim_matches('"');
+    rate.parse().ok().map(Own::Rate)
+}
+
 /// `status codes: 900 2xx, 0 3xx, ...`
 pub(crate) fn h2load(text: &str) -> Option<Own> {
     number_after(text, "status codes:").map(Own::Count)
@@ -162,6 +169,8 @@ mod tests {
         let grafana = "     iteration_duration...: avg=11.1ms\n     iterations...........: 28719  \
                        5741.32/s\n";
         assert_eq!(k6_grpc(grafana), Some(Own::Count(28_719.0)));
+        let csv = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"740740.75\",\"0.983\"\n";
+        assert_eq!(redis_benchmark(csv), Some(Own::Rate(740_740.75)));
         assert_eq!(rate("connect: connection refused\n"), None);
     }
 

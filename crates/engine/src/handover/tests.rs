@@ -146,6 +146,7 @@ impl Making {
             producers: (0..producers).map(|own| self.producer(own * 2 + shard)).collect(),
             consumers: (0..self.0.below(4) as u32).map(|own| self.consumer(own, 9)).collect(),
             not_sent: BTreeMap::from([(NotSentCause::WindowFull, self.number())]),
+            sent_again: self.0.below(9),
             queue_drops: self.0.below(3),
             identity_bytes: 0,
         };
@@ -305,5 +306,5 @@ fn a_new_form_has_a_new_number() {
     outcome.accounts.identity_bytes = 0;
     let bytes = outcome.to_bytes();
     let check = u32::from_le_bytes(*bytes.last_chunk().unwrap());
-    assert_eq!((FORM, check), (3, 3_021_173_930));
+    assert_eq!((FORM, check), (4, 1_227_668_798));
 }

@@ -223,6 +223,10 @@ impl Bookkeeping {
                 self.outcome.first_error.get_or_insert(reason);
                 self.refused(link, state, now, ticket);
             }
+            Signal::Unprocessed(ticket) => {
+                self.last_moved = now;
+                state.traffic_mut().unprocessed.push(ticket);
+            }
             Signal::Message { topic, body } => {
                 let consumer = self.rules.consumer;
                 let marked = self.rules.is_marked.then(|| match consumer {

@@ -37,6 +37,7 @@ mod parts;
 mod polling;
 mod receiving;
 mod releasing;
+mod repeating;
 mod rules;
 mod sending;
 mod source;
@@ -184,6 +185,7 @@ impl Shard {
                 self.ask_due(io, now);
             }
             Phase::Draining => {
+                self.repeat_unprocessed(io);
                 self.ask_due(io, now);
                 self.drain(now);
             }

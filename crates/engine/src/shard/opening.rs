@@ -127,7 +127,8 @@ impl Shard {
         }
         let was_ready = state.is_standing;
         let is_planned = loss.reason.is_empty();
-        let flights = state.known_traffic().map(|known| known.flights.take_all());
+        let keeps = is_planned && !stays_away && self.rules.lifetime == Lifetime::Kept;
+        let flights = state.known_traffic().map(|known| known.end_flights(keeps));
         let flights = flights.unwrap_or_default();
         let cut = state.traffic().first_here..state.traffic().sequence;
         if state.role == Role::Producer && !is_planned && !cut.is_empty() {
@@ -212,9 +213,10 @@ impl Shard {
     }
 
     /// True for a connection that is made again if it ends: once nothing more is sent, those that
-    /// fetch what was sent are the only ones.
+    /// fetch what was sent, or have to send again, are the only ones.
     pub(super) fn comes_back(&self, link: LinkId) -> bool {
-        self.clock.phase != Phase::Draining || self.polls(link)
+        let has_unprocessed = !self.links[link].state.traffic().unprocessed.is_empty();
+        self.clock.phase != Phase::Draining || self.polls(link) || has_unprocessed
     }
 
     fn fail_trial(&mut self, loss: &Loss) {

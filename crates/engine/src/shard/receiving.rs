@@ -40,7 +40,9 @@ impl Shard {
             }
             IoEvent::Failed(token, fault) => {
                 if let Some(link) = self.link_of(token) {
-                    self.lose(link, fault.to_string(), false);
+                    let has_parted = self.has_parted(link);
+                    let reason = if has_parted { String::new() } else { fault.to_string() };
+                    self.lose(link, reason, false);
                 }
             }
             IoEvent::Accepted { .. } | IoEvent::Woken => {}
@@ -51,6 +53,16 @@ impl Shard {
         let link = self.by_token.get(token.0 as usize).copied()?;
         // What comes after the fault that ended a session is ignored.
         (link != NO_LINK && !self.links[link].state.is_lost).then_some(link)
+    }
+
+    /// True if all that is in flight on a connection that ends is what the server did not process:
+    /// however the connection ends, it is sent again.
+    fn has_parted(&self, link: LinkId) -> bool {
+        let state = &self.links[link].state;
+        let traffic = state.traffic();
+        state.phase == LinkPhase::Closing
+            && !traffic.unprocessed.is_empty()
+            && traffic.flights.live() as usize == traffic.unprocessed.len()
     }
 
     /// Ties a token to a link, or loosens it.
@@ -132,7 +144,8 @@ impl Shard {
         self.out.spare.settle(state, staged);
         let is_closing = state.phase == LinkPhase::Closing;
         let is_standing = state.is_standing;
-        let awaits = state.traffic().flights.live() > 0;
+        let traffic = state.traffic();
+        let awaits = traffic.flights.live() as usize > traffic.unprocessed.len();
         match result {
             Err(fault) => self.lose_by_fault(index, &fault),
             Ok(()) if is_closing && !awaits => self.lose(index, String::new(), false),

@@ -43,6 +43,7 @@ impl Shard {
     /// Lets every link that has something to send, and every link that may send again, send what
     /// it may.
     fn serve_all(&mut self, io: &mut dyn Io) {
+        self.repeat_unprocessed(io);
         let mut unblocked = std::mem::take(&mut self.books.unblocked);
         for link in unblocked.drain(..) {
             let traffic = self.links[link].state.traffic();

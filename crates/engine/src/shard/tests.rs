@@ -3,11 +3,13 @@
 
 mod bodies;
 mod bus;
+mod due_times;
 mod fleet;
 mod joining;
 mod late;
 mod overload;
 mod parcel;
+mod repeating;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Receiver, channel};
@@ -115,10 +117,7 @@ impl Scene {
                 confirms,
                 is_answered: false,
                 producer_of: None,
-                make: Box::new(move |seat| {
-                    let (is_ready, in_flight, keep) = (false, Vec::new(), None);
-                    Box::new(Parcels { seat, confirms, refused_seat, is_ready, in_flight, keep })
-                }),
+                make: Box::new(move |seat| Box::new(Parcels::new(seat, confirms, refused_seat))),
             },
             composer: Composer::new(&self.load.body, b"", size, &largest, 0).unwrap(),
             object: None,

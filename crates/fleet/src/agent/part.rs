@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use weigh_engine::generator::{Generator, TrialObserver};
 use weigh_engine::job::{Job, Progress};
+use weigh_engine::kept_messages::Keeping;
 use weigh_engine::outcome::ShardOutcome;
 use weigh_engine::rendezvous::Rendezvous;
 use weigh_model::Nanos;
@@ -40,7 +41,7 @@ pub struct PartRun {
     number: AtomicU64,
     outbox: Mutex<Outbox>,
     opening: Mutex<Vec<Opening>>,
-    outcomes: Mutex<Option<Vec<Hash>>>,
+    stored: Mutex<Option<Stored>>,
     is_load_over: AtomicBool,
     is_window_over: AtomicBool,
     is_over: AtomicBool,
@@ -62,7 +63,7 @@ impl PartRun {
             number: AtomicU64::new(0),
             outbox: Mutex::default(),
             opening: Mutex::default(),
-            outcomes: Mutex::default(),
+            stored: Mutex::default(),
             is_load_over: AtomicBool::new(false),
             is_window_over: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
@@ -117,6 +118,7 @@ impl PartRun {
     pub fn state(&self) -> State {
         // What is over is read before what it leaves behind.
         let is_over = self.is_over();
+        let stored = lock(&self.stored).clone();
         State {
             turn: self.turn,
             rank: self.part.rank,
@@ -126,7 +128,8 @@ impl PartRun {
             is_window_over: self.is_window_over.load(Ordering::SeqCst),
             reports: lock(&self.outbox).last(),
             is_over,
-            outcomes: lock(&self.outcomes).clone(),
+            messages: stored.as_ref().and_then(|stored| stored.messages),
+            outcomes: stored.map(|stored| stored.outcomes),
             ..self.meeting.state()
         }
     }
@@ -160,11 +163,11 @@ impl PartRun {
         // A panic of the workshop must not leave the other agents waiting.
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let job = run.prepared(bus, &options.allow, workshop)?;
-            run.load(job, workshop).and_then(|outcomes| run.store(bus, outcomes, &options.facts))
+            run.load(job, workshop).and_then(|found| run.store(bus, found, &options.facts))
         }));
         let ended = ended.unwrap_or_else(|_| Err(ourselves("the agent panicked".to_owned())));
         match ended {
-            Ok(outcomes) => *lock(&self.outcomes) = outcomes,
+            Ok(stored) => *lock(&self.stored) = stored,
             Err(fault) => self.meeting.fail(fault),
         }
         self.is_over.store(true, Ordering::SeqCst);
@@ -183,7 +186,7 @@ impl PartRun {
         bus: &Bus,
         allow: &AllowList,
         workshop: &Arc<dyn Workshop>,
-    ) -> Result<Arc<Job>, Fault> {
+    ) -> Result<Job, Fault> {
         let order = &self.part.order;
         allow.check(&order.target).map_err(ourselves)?;
         let body = order.body.map_or(Ok(Vec::new()), |hash| self.material(bus, hash))?;
@@ -200,7 +203,7 @@ impl PartRun {
             let text = format!("{} shards were prepared of {}", job.shards, order.shards);
             return Err(ourselves(text));
         }
-        Ok(Arc::new(job))
+        Ok(job)
     }
 
     fn material(&self, bus: &Bus, hash: Hash) -> Result<Vec<u8>, Fault> {
@@ -215,14 +218,17 @@ impl PartRun {
     /// Makes the load; `None` if the trial failed elsewhere.
     fn load(
         self: &Arc<PartRun>,
-        job: Arc<Job>,
+        mut job: Job,
         workshop: &Arc<dyn Workshop>,
-    ) -> Result<Option<Vec<ShardOutcome>>, Fault> {
+    ) -> Result<Option<Found>, Fault> {
         let epoch = monotonic::instant(self.zero_ns)
             .ok_or_else(|| ourselves("the trial began before this host's clock".to_owned()))?;
         let observer: Arc<dyn TrialObserver> =
             Arc::new(Observed { run: Arc::clone(self), workshop: Arc::clone(workshop) });
-        let generator = Generator::start(job, self.here(), epoch, &observer)?;
+        let keeping = self.part.order.keeps_messages.then(|| Keeping::start(MESSAGE_BYTES_MAX));
+        let keeping = keeping.transpose().map_err(|error| ourselves(error.to_string()))?;
+        job.messages = keeping.as_ref().map(Keeping::log);
+        let generator = Generator::start(Arc::new(job), self.here(), epoch, &observer)?;
         let outcomes = generator.finish_here()?;
         if let Some(failure) = outcomes.iter().find_map(|outcome| outcome.failure.clone()) {
             return Err(failure.into());
@@ -232,38 +238,55 @@ impl PartRun {
         if orders.has_failed() && orders.stop_level() == 0 {
             return Ok(None);
         }
-        Ok(Some(outcomes))
+        let messages = keeping.map(Keeping::finish).transpose().map_err(ourselves)?;
+        Ok(Some(Found { outcomes, messages }))
     }
 
-    /// Stores the outcomes, and that they are all there. Returns their hashes.
+    /// Stores what was found, and that it is all there. Returns its hashes.
     fn store(
         &self,
         bus: &Bus,
-        outcomes: Option<Vec<ShardOutcome>>,
+        found: Option<Found>,
         facts: &AgentFacts,
-    ) -> Result<Option<Vec<Hash>>, Fault> {
-        let Some(outcomes) = outcomes else { return Ok(None) };
+    ) -> Result<Option<Stored>, Fault> {
+        let Some(Found { outcomes, messages }) = found else { return Ok(None) };
         let attempt = self.part.order.attempt();
         let put = |name: &str, bytes: &[u8]| {
-            bus.put(name, bytes, OUTCOME_PATIENCE).map_err(|error| ourselves(error.to_string()))
+            let stored = bus.put(name, bytes, OUTCOME_PATIENCE);
+            stored.map(|()| Hash::of(bytes)).map_err(|error| ourselves(error.to_string()))
         };
         let mut hashes = Vec::new();
         for (shard, outcome) in self.here().zip(&outcomes) {
-            let bytes = outcome.to_bytes();
-            put(&subjects::outcome(&attempt, shard), &bytes)?;
-            hashes.push(Hash::of(&bytes));
+            hashes.push(put(&subjects::outcome(&attempt, shard), &outcome.to_bytes())?);
         }
+        let name = subjects::messages(&attempt, self.part.rank);
+        let messages = messages.map(|bytes| put(&name, &bytes)).transpose()?;
         let part = StoredPart {
             rank: self.part.rank,
             facts: facts.clone(),
             here: self.here(),
             outcomes: hashes.clone(),
+            messages,
             start_slack_ns: self.meeting.start_slack_ns(),
             clock: *lock(&self.clock),
         };
         put(&subjects::part(&attempt, self.part.rank), &written(&part))?;
-        Ok(Some(hashes))
+        Ok(Some(Stored { outcomes: hashes, messages }))
     }
+}
+
+/// What the shards of a part found.
+struct Found {
+    outcomes: Vec<ShardOutcome>,
+    /// The record of single messages, if it was to be kept.
+    messages: Option<Vec<u8>>,
+}
+
+/// Hashes of what is in the object store.
+#[derive(Clone)]
+struct Stored {
+    outcomes: Vec<Hash>,
+    messages: Option<Hash>,
 }
 
 /// Takes what shards report. Nothing is written or sent in their threads.
@@ -319,5 +342,8 @@ fn ourselves(reason: String) -> Fault {
 }
 
 const MATERIAL_PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of a record of single messages, which is in memory until it is stored: about 20 million
+/// messages.
+const MESSAGE_BYTES_MAX: usize = 1 << 30;
 /// Outcomes wait for a bus that is cut.
 const OUTCOME_PATIENCE: Duration = Duration::from_secs(60);

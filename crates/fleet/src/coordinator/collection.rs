@@ -49,7 +49,9 @@ impl Collection<'_> {
     /// Names of all its objects.
     pub fn names(&self) -> Vec<String> {
         let outcomes = (0..self.shards).map(|shard| subjects::outcome(self.attempt, shard));
-        outcomes.chain((0..self.agents).map(|rank| subjects::part(self.attempt, rank))).collect()
+        let messages = (0..self.agents).map(|rank| subjects::messages(self.attempt, rank));
+        let parts = (0..self.agents).map(|rank| subjects::part(self.attempt, rank));
+        outcomes.chain(messages).chain(parts).collect()
     }
 
     /// Reads the outcomes of an agent.
@@ -79,6 +81,19 @@ impl Collection<'_> {
         Ok((part, outcomes))
     }
 
+    /// Reads the record of single messages of an agent.
+    ///
+    /// # Errors
+    /// A record that is missing, or is not the one that the agent stored.
+    pub fn messages(&self, rank: u32, hash: Hash) -> Result<Vec<u8>, String> {
+        let bytes = self.bus.get(&subjects::messages(self.attempt, rank), MESSAGES_PATIENCE);
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        match Hash::of(&bytes) == hash {
+            true => Ok(bytes),
+            false => Err("the record of single messages is not the one it stored".to_owned()),
+        }
+    }
+
     /// Reads a trial whose coordinator is gone. Clock errors are those at the start: what the
     /// clocks drifted since is not known.
     ///
@@ -86,6 +101,7 @@ impl Collection<'_> {
     /// What is missing of a trial that is not complete.
     pub fn without_coordinator(&self) -> Result<FleetOutcome, String> {
         let (mut shards, mut hosts, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+        let mut messages = Vec::new();
         for part in self.stored_parts()? {
             let name = format!("agent {} ({})", part.rank, part.facts.name);
             if part.here.start as usize != shards.len() {
@@ -103,6 +119,8 @@ impl Collection<'_> {
             };
             let (host, outcomes) =
                 self.part(&reported).map_err(|reason| format!("{name}: {reason}"))?;
+            let kept = part.messages.map(|hash| self.messages(part.rank, hash)).transpose();
+            messages.extend(kept.map_err(|reason| format!("{name}: {reason}"))?);
             errors.push(clock.error_ns);
             hosts.push(host);
             shards.extend(outcomes);
@@ -113,7 +131,7 @@ impl Collection<'_> {
         if shards.iter().any(|shard| shard.was_interrupted || shard.failure.is_some()) {
             return Err("it was stopped or failed".to_owned());
         }
-        Ok(FleetOutcome { shards, hosts, start_skew_bound_ns: skew_bound(&errors) })
+        Ok(FleetOutcome { shards, hosts, messages, start_skew_bound_ns: skew_bound(&errors) })
     }
 
     /// The parts of all agents, by rank.
@@ -143,3 +161,5 @@ impl Collection<'_> {
 }
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A record may be a gigabyte.
+const MESSAGES_PATIENCE: Duration = Duration::from_secs(300);

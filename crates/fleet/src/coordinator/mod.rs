@@ -333,7 +333,7 @@ fn collect(
     let states = ended.states?;
     let start = ended.start.unwrap_or_default();
     let errors = ended.clocks.errors_at(setting.hands, start);
-    let (mut shards, mut hosts) = (Vec::new(), Vec::new());
+    let (mut shards, mut hosts, mut messages) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (hand, state)) in setting.hands.iter().zip(&states).enumerate() {
         let reported = Reported {
             rank: hand.rank,
@@ -343,13 +343,14 @@ fn collect(
             clock: ended.clocks.known(index, hand, monotonic::now_ns()),
             start_slack_ns: state.start_slack_ns,
         };
-        let part = collection.part(&reported);
-        let (host, outcomes) =
-            part.map_err(|reason| Failure::Ourselves(format!("{}: {reason}", hand.name())))?;
+        let failed = |reason: String| Failure::Ourselves(format!("{}: {reason}", hand.name()));
+        let (host, outcomes) = collection.part(&reported).map_err(failed)?;
+        let kept = state.messages.map(|hash| collection.messages(hand.rank, hash)).transpose();
+        messages.extend(kept.map_err(failed)?);
         hosts.push(host);
         shards.extend(outcomes);
     }
-    Ok(FleetOutcome { shards, hosts, start_skew_bound_ns: skew_bound(&errors) })
+    Ok(FleetOutcome { shards, hosts, messages, start_skew_bound_ns: skew_bound(&errors) })
 }
 
 fn placed(hands: &[Hand], shards: u32) -> Result<Vec<Range<u32>>, FleetError> {

@@ -14,6 +14,9 @@ pub struct FleetOutcome {
     pub shards: Vec<ShardOutcome>,
     /// Each agent's part, by rank.
     pub hosts: Vec<HostPart>,
+    /// The records of single messages, by rank, as `kept_messages::replay` of the engine reads
+    /// them; empty if none was to be kept.
+    pub messages: Vec<Vec<u8>>,
     /// Largest possible time between the starts of any two agents, nanoseconds: the sum of the two
     /// largest clock errors at the start.
     pub start_skew_bound_ns: u64,

@@ -17,7 +17,7 @@ use weigh_fleet::{
 };
 
 use super::nats::bus;
-use super::workshop::TcpShop;
+use super::workshop::Shop;
 
 /// An agent in threads of this process. Dropping it stops it.
 pub struct Thread {
@@ -27,7 +27,7 @@ pub struct Thread {
 
 impl Thread {
     pub fn start(options: AgentOptions) -> Result<Thread, FleetError> {
-        let agent = Agent::new(options, Arc::new(TcpShop))?;
+        let agent = Agent::new(options, Arc::new(Shop))?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = thread::spawn(move || agent.run(&stopped, &|_| {}).unwrap());
@@ -169,7 +169,7 @@ fn agent_process() {
     let Ok(text) = std::env::var(AGENT) else { return };
     let (address, rank) = text.split_once(' ').unwrap();
     let options = options(bus(address.parse().unwrap()), Some(rank.parse().unwrap()));
-    let agent = Agent::new(options, Arc::new(TcpShop)).unwrap();
+    let agent = Agent::new(options, Arc::new(Shop)).unwrap();
     agent.run(&AtomicBool::new(false), &|text| println!("{text}")).unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! Four agents make the load that one process makes: message by message, and with the same ledger.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,7 +9,10 @@ use weigh_engine::generator::{Generator, TrialObserver};
 use weigh_engine::outcome::Outcome;
 use weigh_engine::rendezvous::one_process::OneProcess;
 use weigh_fleet::{Material, Order};
-use weigh_model::{Arrival, Nanos};
+use weigh_model::mark::Mark;
+use weigh_model::trial::Settings;
+use weigh_model::units::parse_rate;
+use weigh_model::{Arrival, Load, Nanos, Topology};
 
 use super::agents::{gather, run, threads};
 use super::nats::Nats;
@@ -66,5 +70,91 @@ fn four_agents_send_what_one_process_sends() {
         watched.settled.sort_unstable();
         assert_eq!(watched.settled, [0, 1, 2, 3]);
         assert_eq!(watched.sent, sent.len() as u64, "every interval of every shard");
+    }
+}
+
+/// One message in 499 of each producer.
+fn is_lost(mark: &Mark) -> bool {
+    is_numbered_to_be_lost(mark.producer, mark.sequence)
+}
+
+fn is_numbered_to_be_lost(producer: u32, sequence: u64) -> bool {
+    sequence % 499 == u64::from(producer) + 5
+}
+
+/// An order of many messages from each producer to its own consumer.
+fn many(at: SocketAddr, way: &Way, messages: u64) -> Order {
+    let mut order = order(at);
+    let protocol = weigh_protocols::find(way.protocol).unwrap();
+    order.trial.protocol = way.protocol.to_owned();
+    order.target.scheme = way.protocol.to_owned();
+    order.trial.settings = Settings::new(way.protocol, protocol.settings(), [way.setting]).unwrap();
+    order.trial.load = Load {
+        topology: Topology::Pairs,
+        connections: way.producers,
+        subscribers: way.producers,
+        arrival: way.arrival.clone(),
+        messages: Some(messages),
+        rate: Some(parse_rate(&format!("{}/s", (messages / 100).max(5_000))).unwrap()),
+        timeout: Nanos::from_secs(5),
+        ..order.trial.load
+    };
+    order
+}
+
+/// How messages are sent, so that the loss of one closes no connection: whatever is in flight then
+/// would depend on the moment.
+struct Way {
+    protocol: &'static str,
+    setting: (&'static str, &'static str),
+    arrival: Arrival,
+    producers: u32,
+}
+
+/// Every message of four agents is that of one process, also through a fault that loses some of
+/// them by who they are. `WEIGH_TEST_MESSAGES` sets the number of messages.
+#[test]
+fn many_messages_are_the_same_over_the_bus_and_through_a_fault() {
+    let test = "many_messages_are_the_same_over_the_bus_and_through_a_fault";
+    let Some(nats) = Nats::start(test) else { return };
+    let messages = std::env::var("WEIGH_TEST_MESSAGES");
+    let messages: u64 = messages.map_or(10_000, |messages| messages.parse().unwrap());
+    let bus = nats.bus();
+    let _agents = threads(&bus, 4);
+    let fleet = gather(&bus, 4);
+    // One producer in each shard, and producers with schedules of their own: of several that share
+    // a schedule, a free one takes the next due time.
+    for way in [
+        Way {
+            protocol: "tcp",
+            setting: ("acknowledge", "false"),
+            arrival: Arrival::Poisson,
+            producers: 4,
+        },
+        Way { protocol: "mqtt", setting: ("qos", "1"), arrival: Arrival::Periodic, producers: 8 },
+    ] {
+        let target = Target::losing(way.protocol, is_lost);
+        let order = many(target.address(), &way, messages);
+        let (sent, one) = of_one_process(&order, &target);
+        let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());
+        let outcome = run(&fleet, &order, &observer).unwrap();
+        let fleet_sent = target.messages();
+        let merged = merged(&order, outcome);
+        assert_eq!(merged.ledger, one.ledger, "{}", way.protocol);
+        let fleet_sent = since_start(fleet_sent, &order, &merged);
+        assert_eq!(fleet_sent.len(), sent.len(), "{}", way.protocol);
+        let differs = fleet_sent.iter().zip(&sent).find(|(fleet, one)| fleet != one);
+        assert!(differs.is_none(), "{}: {differs:?}", way.protocol);
+        assert_eq!(one.ledger.contradiction(), None);
+        let is_lost = |(producer, is_warmup, sequence): &&(u32, bool, u64)| {
+            !is_warmup && is_numbered_to_be_lost(*producer, *sequence)
+        };
+        let lost = sent.keys().filter(is_lost).count() as u64;
+        assert!(lost > 0 && one.ledger.lost == Some(lost), "{lost} of {:?}", one.ledger);
+        assert_eq!(one.ledger.sent, messages);
+        println!(
+            "{}: {messages} messages, {lost} of them lost: due times, bodies and ledgers are equal",
+            way.protocol
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Makes jobs of orders with the protocol `tcp`, and the orders of the tests.
+//! Makes jobs of orders, with the protocol that they name, and the orders of the tests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -16,9 +16,9 @@ use weigh_model::{Arrival, Endpoint, Load, Nanos, Pattern, Topology, Trial};
 use weigh_protocols::tcp::Tcp;
 
 /// What agents of the tests make jobs with.
-pub struct TcpShop;
+pub struct Shop;
 
-impl Workshop for TcpShop {
+impl Workshop for Shop {
     fn job(
         &self,
         part: &Part,
@@ -36,12 +36,13 @@ pub fn job(
     rendezvous: Arc<dyn Rendezvous>,
 ) -> Result<Job, String> {
     let mut trial = order.trial.clone();
-    trial.endpoint = Some(Endpoint::at("tcp", order.target.address));
+    trial.endpoint = Some(Endpoint::at(&order.target.scheme, order.target.address));
+    let protocol = weigh_protocols::find(&trial.protocol).map_err(|error| error.to_string())?;
     let load = &trial.load;
     let largest = widest_mark(load.connections, 1_000_000);
     let made = Composer::new(&load.body, &material.body, load.size, &largest, order.unix_ns);
     Ok(Job {
-        dial: Tcp.dial(&trial).map_err(|error| error.to_string())?,
+        dial: protocol.dial(&trial).map_err(|error| error.to_string())?,
         composer: made.map_err(|error| error.to_string())?,
         object: None,
         address: order.target.address,
@@ -98,6 +99,7 @@ pub fn order(at: SocketAddr) -> Order {
         unix_ns: 1_700_000_000_000_000_000,
         body: None,
         trace: None,
+        keeps_messages: false,
         tls: None,
     }
 }

@@ -113,6 +113,10 @@ pub const METRICS: &[Metric] = metrics! {
         "Open loops: messages that became due while their connection already had as many in flight \
          as load.window allows, divided by sent."
         ("their wait is part of their response time");
+    "sent_again" Neither
+        "Messages that the server did not process, as it said when it closed a connection (GOAWAY \
+         of HTTP/2), and that were sent again on the next one, warm-up included."
+        ("count; their response times include both");
     "messages_per_write" Neither
         "Messages that left in one write to a socket, on average." ("above 1 they left in bursts");
     "polls" Neither ["polls"]

@@ -44,7 +44,7 @@ fn keys() {
             "protocol = \"mqtt\"\n[path]\nrate = \"10MB/s\"",
             "protocol = \"mqtt\"\n[background]\nload = \"x\"",
             "protocol = \"mqtt\"\ntls = \"1.3\"",
-            "protocol = \"mqtt\"\n[amqp]\nqos = 1",
+            "protocol = \"mqtt\"\n[zigbee]\nqos = 1",
             "protocol = \"mqtt\"\n[repeat]\natleast = 5",
             "protocol = \"mqtt\"\nload.connections = 5\n\"load.publishers\" = 6",
             "protocol = \"mqtt\"\nload.connections = 5\nload.connections = 6",

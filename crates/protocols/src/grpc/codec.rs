@@ -13,6 +13,8 @@ pub const SERVICE: &str = "weigh.store.v1.Store";
 pub const APPEND: &str = "/weigh.store.v1.Store/Append";
 /// `AppendBatch`, client-streaming.
 pub const APPEND_BATCH: &str = "/weigh.store.v1.Store/AppendBatch";
+/// `AppendEach`, with streams in both directions.
+pub const APPEND_EACH: &str = "/weigh.store.v1.Store/AppendEach";
 /// `Read`, unary.
 pub const READ: &str = "/weigh.store.v1.Store/Read";
 /// `Count`, unary.
@@ -28,6 +30,7 @@ pub(super) const PREFIX_BYTES: usize = 5;
 pub(super) mod code {
     pub(crate) const UNKNOWN: u16 = 2;
     pub(crate) const INVALID_ARGUMENT: u16 = 3;
+    pub(crate) const DEADLINE_EXCEEDED: u16 = 4;
     pub(crate) const OUT_OF_RANGE: u16 = 11;
     pub(crate) const UNIMPLEMENTED: u16 = 12;
     pub(crate) const INTERNAL: u16 = 13;
@@ -169,7 +172,7 @@ pub(super) fn varint_bytes(number: u64) -> usize {
     (64 - (number | 1).leading_zeros() as usize).div_ceil(7)
 }
 
-fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -276,7 +279,7 @@ mod tests {
         let (package, service) = SERVICE.rsplit_once('.').unwrap();
         assert!(definition.contains(&format!("package {package};")));
         assert!(definition.contains(&format!("service {service} {{")));
-        for path in [APPEND, APPEND_BATCH, READ, COUNT] {
+        for path in [APPEND, APPEND_BATCH, APPEND_EACH, READ, COUNT] {
             let method = path.strip_prefix(&format!("/{SERVICE}/")).unwrap();
             assert!(definition.contains(&format!("rpc {method}(")), "{method}");
         }

@@ -1,4 +1,4 @@
-//! gRPC over HTTP/2: the service of `proto/store.proto`, one call for every message.
+//! gRPC over HTTP/2: the service of `proto/store.proto` or any other, one call for every message.
 
 use std::sync::Arc;
 
@@ -18,9 +18,13 @@ pub mod codec;
 #[cfg(feature = "library")]
 mod hosted;
 pub mod messages;
+pub mod method;
 #[cfg(feature = "library")]
 mod prost_messages;
+pub mod reflection;
 mod server;
+mod status;
+pub mod template;
 
 pub use codec::{COUNT, SERVICE};
 
@@ -37,11 +41,10 @@ impl Protocol for Grpc {
         SCHEMES
     }
 
-    /// Statuses go up to 16.
+    /// Statuses go up to 16; others are those of HTTP, by which a proxy answers.
     fn error(&self, code: u16) -> ErrorWords {
-        let name = format!("gRPC status {code}");
-        let own = ErrorWords { name, advice: ErrorWords::ADVICE };
-        statuses::stream_error(code).unwrap_or(own)
+        let own = status::words(code).or_else(|| statuses::stream_error(code));
+        own.unwrap_or_else(|| statuses::error(code))
     }
 
     fn patterns(&self) -> &'static [Pattern] {
@@ -50,6 +53,12 @@ impl Protocol for Grpc {
 
     fn settings(&self) -> &'static [Setting] {
         SETTINGS
+    }
+
+    /// Messages of other services need not carry the body.
+    fn carries(&self, settings: &Settings) -> bool {
+        let compiled = method::CompiledMethod::of(settings).ok().flatten();
+        compiled.is_none_or(|own| own.message.bodies() > 0)
     }
 
     /// A status confirms, and a client that hears none may call again.
@@ -92,12 +101,12 @@ impl Protocol for Grpc {
 }
 
 const OWN: &[Setting] = &[
-    Setting {
-        key: "call",
-        kind: SettingKind::Choice(&["unary", "stream"]),
-        default: "unary",
-        doc: "How a message alone is sent: by Append, or as a stream of one to AppendBatch.",
-    },
+    method::PROTO,
+    method::IMPORT_PATHS,
+    method::METHOD,
+    method::MESSAGE,
+    method::STREAMING,
+    method::DEADLINE,
     fields::HEADERS,
     fields::SECRET_HEADERS,
     Setting {

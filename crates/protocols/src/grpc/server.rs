@@ -7,8 +7,8 @@ use weigh_model::server::ServerReport;
 use weigh_model::trial::Settings;
 
 use super::codec::{
-    self, APPEND, APPEND_BATCH, COUNT, Messages, PREFIX_BYTES, READ, READ_DEFAULT, SERVICE, Value,
-    code, prefix, put_bytes_head, put_number, read_fields,
+    self, APPEND, APPEND_BATCH, APPEND_EACH, COUNT, Messages, PREFIX_BYTES, READ, READ_DEFAULT,
+    SERVICE, Value, code, prefix, put_bytes_head, put_number, read_fields,
 };
 use super::messages::Shelf;
 use crate::http2_core::answer::{Answer, Fields, KnownFields};
@@ -37,7 +37,8 @@ pub(super) struct Call {
     messages: Messages,
     /// Messages so far.
     count: u64,
-    /// Answer to a `Read` or a `Count`.
+    /// Answer to a `Read` or a `Count`; in an `AppendEach` answers that were not sent, with their
+    /// prefixes.
     reply: Vec<u8>,
     /// The path of an unknown method.
     path: Vec<u8>,
@@ -49,6 +50,7 @@ enum Method {
     Unknown,
     Append,
     AppendBatch,
+    AppendEach,
     Read,
     Count,
 }
@@ -57,6 +59,13 @@ enum Method {
 struct Status {
     code: u16,
     message: Cow<'static, str>,
+}
+
+impl Method {
+    /// True if a call has any number of messages.
+    fn is_stream(self) -> bool {
+        matches!(self, Method::AppendBatch | Method::AppendEach)
+    }
 }
 
 impl Rules {
@@ -86,17 +95,22 @@ impl Store {
         let mut wrong = "";
         let taken = messages.take(data, rules.message_bytes_max, |message| {
             *count += 1;
-            if *count > 1 && *method != Method::AppendBatch {
+            if *count > 1 && !method.is_stream() {
                 wrong = "a call of this method has one message";
                 return Err(code::INTERNAL);
             }
             let done = match method {
-                Method::Append | Method::AppendBatch => codec::reading(message).map(|reading| {
-                    census.note(reading);
-                    stored.put(reading);
-                    rules.shelf().put(reading);
-                    Ok(())
-                }),
+                Method::Append | Method::AppendBatch | Method::AppendEach => {
+                    codec::reading(message).map(|reading| {
+                        census.note(reading);
+                        stored.put(reading);
+                        rules.shelf().put(reading);
+                        if *method == Method::AppendEach {
+                            reply.extend_from_slice(&EMPTY_MESSAGE);
+                        }
+                        Ok(())
+                    })
+                }
                 Method::Read => page(rules, message, reply),
                 Method::Count => read_fields(message, |_, _| {}).then(|| {
                     put_number(reply, 1, rules.shelf().count());
@@ -133,7 +147,7 @@ impl Store {
         }
         self.take(call, data)?;
         let is_whole = call.messages.is_empty();
-        if !is_whole || (call.count == 0 && call.method != Method::AppendBatch) {
+        if !is_whole || (call.count == 0 && !call.method.is_stream()) {
             return Err(Status::new(code::INTERNAL, "the call ended before its message"));
         }
         let body = match call.method {
@@ -142,6 +156,7 @@ impl Store {
                 framed(&call.reply)
             }
             Method::Read | Method::Count => framed(&call.reply),
+            Method::AppendEach => Cow::Owned(std::mem::take(&mut call.reply)),
             Method::Append | Method::Unknown => Cow::Borrowed(&EMPTY_MESSAGE[..]),
         };
         Ok(Answer { head: Fields::Known(HEAD), body, trailers: Some(Fields::Known(OK)) })
@@ -188,6 +203,7 @@ impl Service for Store {
         call.method = match &head.path[..] {
             path if path == APPEND.as_bytes() => Method::Append,
             path if path == APPEND_BATCH.as_bytes() => Method::AppendBatch,
+            path if path == APPEND_EACH.as_bytes() => Method::AppendEach,
             path if path == READ.as_bytes() => Method::Read,
             path if path == COUNT.as_bytes() => Method::Count,
             path => {
@@ -203,6 +219,11 @@ impl Service for Store {
             return None;
         }
         self.take(call, data).err().map(Status::answer)
+    }
+
+    fn part<'c>(&mut self, call: &'c mut Call) -> Option<&'c mut Vec<u8>> {
+        let is_part = call.method == Method::AppendEach && !call.reply.is_empty();
+        is_part.then_some(&mut call.reply)
     }
 
     fn end(&mut self, mut call: Call, data: &[u8]) -> Answer {

@@ -5,7 +5,7 @@ use weigh_model::protocol::Invalid;
 use weigh_model::trial::Trial;
 
 use super::codec;
-use crate::http2_core::exchange::{Exchange, Prefix};
+use crate::http2_core::exchange::{Exchange, Shape};
 use crate::http2_core::fields::AnswerHead;
 use crate::http2_core::request::RequestTemplate;
 use crate::requests;
@@ -55,8 +55,14 @@ impl Exchange for Requests {
     }
 
     #[inline]
-    fn prefix(&self, _body_bytes: usize) -> Option<Prefix> {
-        self.carries.then(Prefix::default)
+    fn shape(&self, body: &[u8]) -> Shape {
+        let bytes = if self.carries { body.len() } else { 0 };
+        Shape { bytes, payload: bytes, ..Shape::default() }
+    }
+
+    #[inline]
+    fn put(&self, body: &[u8], _shape: &Shape, out: &mut Vec<u8>) {
+        out.extend_from_slice(body);
     }
 
     fn is_bodiless(&self) -> bool {

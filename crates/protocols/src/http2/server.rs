@@ -13,12 +13,15 @@ use crate::http2_core::answer::{Answer, Fields, KnownFields};
 use crate::http2_core::fields::RequestHead;
 use crate::http2_core::serving::Service;
 use crate::http2_core::stored::Stored;
+use crate::requests;
 use crate::server_counts::ServerCounts;
 
 /// Common settings of all shards of one server.
 pub(super) struct Rules {
     /// Path that stores messages.
     path: String,
+    /// True if a POST at any other path is stored too: no path was chosen.
+    stores_anywhere: bool,
     body_bytes_max: u64,
 }
 
@@ -49,6 +52,8 @@ enum Route {
     Store,
     /// Another method than POST on the path that stores.
     NotPost,
+    /// Another method than GET on the path that reports.
+    NotGet,
     Health,
     HealthHead,
 }
@@ -60,7 +65,9 @@ impl Rules {
     /// A path that is none.
     pub(super) fn new(settings: &Settings) -> Result<Rules, Invalid> {
         let path = codec::stored_at(settings.text("path"))?;
-        Ok(Rules { path, body_bytes_max: settings.integer("body_bytes_max") })
+        let stores_anywhere = settings.text("path") == requests::PATH.default;
+        let body_bytes_max = settings.integer("body_bytes_max");
+        Ok(Rules { path, stores_anywhere, body_bytes_max })
     }
 }
 
@@ -96,6 +103,8 @@ impl Service for Intake {
             _ if is_stored => Route::NotPost,
             (b"GET", b"/healthz" | b"/") => Route::Health,
             (b"HEAD", b"/healthz" | b"/") => Route::HealthHead,
+            (_, b"/healthz") => Route::NotGet,
+            (b"POST", _) if self.rules.stores_anywhere => Route::Store,
             _ => Route::Missing,
         };
         Call { route, ..Call::default() }
@@ -126,6 +135,7 @@ impl Service for Intake {
                 Answer::bare(Fields::Known(0))
             }
             Route::NotPost => text(405, "use POST to send messages\n"),
+            Route::NotGet => text(405, "use GET or HEAD here\n"),
             Route::Health => text(200, "ok\n"),
             Route::HealthHead => Answer { body: Cow::Borrowed(b""), ..text(200, "ok\n") },
             Route::Missing => text(404, "not found\n"),

@@ -25,6 +25,16 @@ pub(crate) enum Fields {
     Other(Vec<(&'static str, String)>),
 }
 
+impl Fields {
+    /// The fields of an answer that is only a head, behind a head that was sent already (RFC 9113,
+    /// section 8.1).
+    pub(crate) fn into_trailers(self) -> Fields {
+        let Fields::Other(mut fields) = self else { return self };
+        fields.retain(|(name, _)| !name.starts_with(':') && *name != "content-type");
+        Fields::Other(fields)
+    }
+}
+
 /// Fields that are sent again and again.
 pub(crate) type KnownFields = &'static [&'static [(&'static str, &'static str)]];
 

@@ -1,14 +1,20 @@
 //! A client's connection of HTTP/2 (RFC 9113): requests in streams of their own, for `http2` and
 //! for protocols inside HTTP/2.
 
+mod dialogue;
+mod ends;
+mod together;
+
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use weigh_model::Nanos;
 use weigh_model::connection::{
     Batch, Connection, Emit, Fault, Metered, Op, Outbox, Reply, STREAM_ERROR, Signal, Ticket,
+    Timing,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{Dial, Lifetime, Transport};
 
@@ -58,10 +64,14 @@ struct Caller<X: Exchange> {
     inflow: Inflow,
     streams: Streams<Call<X::Answer>>,
     next_stream: u32,
+    /// The stream of a dialogue; 0 if none is open.
+    dialogue: u32,
+    /// Deadlines of streams, the earliest first; streams that have ended may be among them.
+    deadlines: VecDeque<(Nanos, u32)>,
     stage: Stage,
     /// True once the server said GOAWAY.
     is_leaving: bool,
-    /// Why requests got no answer.
+    /// Why requests got no answer, if the server said GOAWAY because of an error.
     failure: Option<String>,
     /// Bytes of bodies that wait to be written.
     owed: usize,
@@ -72,8 +82,10 @@ struct Caller<X: Exchange> {
 #[derive(Debug, Default)]
 struct Call<A> {
     ticket: u32,
-    /// Tickets of the further messages of the request.
-    more: Vec<Ticket>,
+    /// Tickets of the further messages of the request; in a dialogue of all that are unanswered.
+    more: VecDeque<Ticket>,
+    /// True in a dialogue.
+    is_dialogue: bool,
     has_head: bool,
     /// Bytes of content that have to follow, if the answer named them.
     left: Option<u64>,
@@ -114,6 +126,8 @@ impl<X: Exchange> Caller<X> {
             inflow: Inflow::default(),
             streams: Streams::new(),
             next_stream: 1,
+            dialogue: 0,
+            deadlines: VecDeque::new(),
             stage: Stage::Opening,
             is_leaving: false,
             failure: None,
@@ -134,7 +148,7 @@ impl<X: Exchange> Caller<X> {
         call: Call<X::Answer>,
         first: &[u8],
         length: usize,
-        put: impl FnOnce(&mut Vec<u8>),
+        put: impl FnOnce(&X, &mut Vec<u8>),
         out: &mut Vec<u8>,
     ) {
         let stream = self.next_stream;
@@ -147,10 +161,10 @@ impl<X: Exchange> Caller<X> {
         });
         let window = self.outflow.initial();
         if length > 0 && self.outflow.begin(stream, window, length, true, out) {
-            put(out);
+            put(&self.exchange, out);
         } else if length > 0 {
             let mut data = Vec::with_capacity(length);
-            put(&mut data);
+            put(&self.exchange, &mut data);
             self.outflow.send(stream, window, data, None, out, |_, never, _| match never {});
         }
         self.streams.insert(stream, call);
@@ -205,7 +219,9 @@ impl<X: Exchange> Caller<X> {
             }
             Event::Settings(payload) => self.take_settings(payload, out, emit)?,
             Event::Ping(data) => frame::put(out, PING, ACK, 0, data),
-            Event::GoAway { last, code, words } => self.take_go_away(last, code, words),
+            Event::GoAway { last, code, words } => {
+                self.take_go_away(last, code, words, out, emit);
+            }
             Event::Priority { .. } | Event::Nothing => {}
         }
         Ok(0)
@@ -273,10 +289,14 @@ impl<X: Exchange> Caller<X> {
             *left = after.ok_or_else(|| malformed("it is longer than its content-length"))?;
         }
         let payload = self.exchange.data(&mut call.answer, data);
+        if !ends {
+            call.inflow.take(stream, flow_bytes, out)?;
+        }
+        if call.is_dialogue {
+            self.hear(stream, out, emit)?;
+        }
         if ends {
             self.finish(stream, out, emit)?;
-        } else {
-            call.inflow.take(stream, flow_bytes, out)?;
         }
         Ok(payload)
     }
@@ -288,16 +308,13 @@ impl<X: Exchange> Caller<X> {
         if call.left.is_some_and(|left| left > 0) {
             return Err(malformed("it is shorter than its content-length"));
         }
-        if self.owed > 0 && self.outflow.is_waiting(stream) {
+        if call.is_dialogue || self.owed > 0 && self.outflow.is_waiting(stream) {
             // Section 8.1: the server answered without waiting for the whole request.
             self.forget(stream);
             put_reset(out, stream, ErrorCode::Cancel);
         }
-        match self.exchange.end(&call.answer, 1 + call.more.len()).map_err(Stop::Fault)? {
-            Ok(()) => {
-                emit(Signal::Done(Ticket(call.ticket)));
-                call.more.into_iter().for_each(|ticket| emit(Signal::Done(ticket)));
-            }
+        match self.exchange.end(&call.answer, call.messages()).map_err(Stop::Fault)? {
+            Ok(()) => call.tickets().for_each(|ticket| emit(Signal::Done(ticket))),
             Err(code) => call.refuse(code, emit),
         }
         Ok(())
@@ -325,47 +342,17 @@ impl<X: Exchange> Caller<X> {
         Ok(())
     }
 
-    /// Section 6.8: streams above the last one were not processed.
-    fn take_go_away(&mut self, last: u32, code: u32, words: &[u8]) {
-        self.is_leaving = true;
-        let mut unanswered = Vec::new();
-        self.streams
-            .for_each(|stream, _| unanswered.extend(Some(stream).filter(|own| *own > last)));
-        for stream in &unanswered {
-            self.streams.remove(*stream);
-            self.forget(*stream);
-        }
-        if !unanswered.is_empty() {
-            let mut why = format!("GOAWAY with {}", code_name(code));
-            if !words.is_empty() {
-                why += &format!(": \"{}\"", words[..words.len().min(80)].escape_ascii());
-            }
-            self.failure.get_or_insert(why);
-        }
-    }
-
     /// Drops what waits of a stream: its bodies will not be written.
     fn forget(&mut self, stream: u32) {
+        if stream == self.dialogue {
+            self.dialogue = 0;
+        }
         self.outflow.forget(stream);
         self.owed = self.owed.min(self.outflow.waiting_bytes());
     }
 
     fn pump(&mut self, out: &mut Vec<u8>) {
         self.outflow.pump(out, |_, never, _| match never {});
-    }
-
-    /// Informs the engine once a connection that takes no more requests has no open ones.
-    fn settle(&mut self, emit: Emit<'_>) -> Result<(), Fault> {
-        let is_used_up = self.is_leaving || self.next_stream > STREAM_MAX;
-        if !is_used_up || !self.streams.is_empty() || self.stage != Stage::Ready {
-            return Ok(());
-        }
-        if let Some(why) = self.failure.take() {
-            return Err(Fault::Ended(why));
-        }
-        self.stage = Stage::Closing;
-        emit(Signal::Closing);
-        Ok(())
     }
 
     /// Ends the connection: with GOAWAY where the server broke a rule.
@@ -381,9 +368,18 @@ impl<X: Exchange> Caller<X> {
 }
 
 impl<A> Call<A> {
+    /// Number of messages that are unanswered.
+    fn messages(&self) -> usize {
+        usize::from(!self.is_dialogue) + self.more.len()
+    }
+
+    /// Their tickets.
+    fn tickets(self) -> impl Iterator<Item = Ticket> {
+        (!self.is_dialogue).then_some(Ticket(self.ticket)).into_iter().chain(self.more)
+    }
+
     fn refuse(self, code: u16, emit: Emit<'_>) {
-        emit(Signal::Refused(Ticket(self.ticket), code));
-        self.more.into_iter().for_each(|ticket| emit(Signal::Refused(ticket, code)));
+        self.tickets().for_each(|ticket| emit(Signal::Refused(ticket, code)));
     }
 }
 
@@ -415,22 +411,23 @@ impl<X: Exchange> Connection for Caller<X> {
             return 0;
         }
         let granted = self.peer.streams_max.unwrap_or(u32::MAX);
+        if self.exchange.is_dialogue() {
+            return if granted == 0 { 0 } else { self.room_of_dialogue() };
+        }
         self.exchange.streams().min(granted).saturating_sub(self.streams.len() as u32)
     }
 
-    fn send(&mut self, op: &Op<'_>, _now: Nanos, out: &mut Outbox) -> Reply {
+    fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
+        if self.exchange.is_dialogue() {
+            return self.say(op, out);
+        }
         let before = out.len();
+        self.note_deadline(now);
         let call = Call { ticket: op.ticket.0, ..Call::default() };
-        let prefix = self.exchange.prefix(op.body.len());
-        let payload = if prefix.is_some() { op.body } else { &[] };
-        let prefix = prefix.unwrap_or_default();
-        let length = prefix.bytes().len() + payload.len();
-        let put = |out: &mut Vec<u8>| {
-            out.extend_from_slice(prefix.bytes());
-            out.extend_from_slice(payload);
-        };
-        self.request(call, op.body, length, put, out.buffer());
-        self.count_request(before, payload.len(), out);
+        let shape = self.exchange.shape(op.body);
+        let put = |exchange: &X, out: &mut Vec<u8>| exchange.put(op.body, &shape, out);
+        self.request(call, op.body, shape.bytes, put, out.buffer());
+        self.count_request(before, shape.payload, out);
         Reply::Awaited
     }
 
@@ -473,6 +470,7 @@ impl<X: Exchange> Connection for Caller<X> {
                 self.settle(&mut *emit)?;
             }
         }
+        self.drop_deadlines();
         Ok(taken)
     }
 
@@ -480,7 +478,9 @@ impl<X: Exchange> Connection for Caller<X> {
         if let Some(why) = self.failure.take() {
             return Err(Fault::Ended(why));
         }
-        match self.streams.len() {
+        let mut unanswered = 0;
+        self.streams.for_each(|_, call| unanswered += call.messages());
+        match unanswered {
             0 => Ok(()),
             1 => Err(Fault::Ended("before it answered a request".to_owned())),
             many => Err(Fault::Ended(format!("before it answered {many} requests"))),
@@ -490,8 +490,24 @@ impl<X: Exchange> Connection for Caller<X> {
     fn close(&mut self, out: &mut Outbox) {
         self.stage = Stage::Closed;
         let before = out.len();
+        self.end_dialogue(out.buffer());
         put_go_away(out.buffer(), 0, ErrorCode::None);
         self.meter.wrote(Phase::TearDown, out.len() - before, 0);
+    }
+
+    fn timing(&self) -> Timing {
+        if self.exchange.deadline().is_some() { Timing::Exact } else { Timing::Untimed }
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        self.deadlines.front().map(|(at, _)| *at)
+    }
+
+    fn wake(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) -> Result<(), Fault> {
+        let before = out.len();
+        self.end_overdue(now, out.buffer(), &mut *emit);
+        self.meter.wrote(Phase::Messages, out.len() - before, 0);
+        if self.streams.is_empty() { self.settle(emit) } else { Ok(()) }
     }
 
     fn batch(&mut self) -> Option<&mut dyn Batch> {
@@ -500,52 +516,6 @@ impl<X: Exchange> Connection for Caller<X> {
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
         Some(self)
-    }
-}
-
-impl<X: Exchange> Batch for Caller<X> {
-    /// Any number of messages goes into one request, where the protocol has such requests.
-    fn room_together(&mut self) -> u32 {
-        match self.room() {
-            0 => 0,
-            _ if self.exchange.gathers() => u32::MAX,
-            room => room,
-        }
-    }
-
-    fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply {
-        let [first, more @ ..] = ops else { return Reply::Awaited };
-        if !self.exchange.gathers() {
-            for op in ops {
-                self.send(op, now, out);
-            }
-            return Reply::Awaited;
-        }
-        let before = out.len();
-        let more = more.iter().map(|op| op.ticket).collect();
-        let call = Call { ticket: first.ticket.0, more, ..Call::default() };
-        let exchange = Arc::clone(&self.exchange);
-        let prefix = |op: &Op<'_>| exchange.prefix(op.body.len()).unwrap_or_default();
-        let length = ops.iter().map(|op| prefix(op).bytes().len() + op.body.len()).sum();
-        let put = |out: &mut Vec<u8>| {
-            for op in ops {
-                out.extend_from_slice(prefix(op).bytes());
-                out.extend_from_slice(op.body);
-            }
-        };
-        self.request(call, first.body, length, put, out.buffer());
-        self.count_request(before, ops.iter().map(|op| op.body.len()).sum(), out);
-        Reply::Awaited
-    }
-}
-
-impl<X: Exchange> Metered for Caller<X> {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }
 

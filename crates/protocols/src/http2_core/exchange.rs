@@ -1,6 +1,7 @@
 //! What a protocol inside HTTP/2 adds to a client's connection: its requests, and the meaning of
 //! their answers.
 
+use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 
 use super::fields::{AnswerFields, AnswerHead};
@@ -22,9 +23,32 @@ pub(crate) trait Exchange: Send + Sync + 'static {
     /// True if one request may carry several messages.
     fn gathers(&self) -> bool;
 
-    /// Bytes before a body of this size in the data of a request; `None` if the request does not
-    /// carry the body.
-    fn prefix(&self, body_bytes: usize) -> Option<Prefix>;
+    /// True if one request carries all messages of a connection, and its answer an answer to each,
+    /// in their order.
+    fn is_dialogue(&self) -> bool {
+        false
+    }
+
+    /// The longest time of a request, and the code of one that takes longer.
+    fn deadline(&self) -> Option<(Nanos, u16)> {
+        None
+    }
+
+    /// What the data of a request is for this body.
+    fn shape(&self, body: &[u8]) -> Shape;
+
+    /// Appends the data of that shape.
+    fn put(&self, body: &[u8], shape: &Shape, out: &mut Vec<u8>);
+
+    /// Messages of a dialogue that were answered since the last call.
+    fn answered(&self, _answer: &mut Self::Answer) -> u32 {
+        0
+    }
+
+    /// Code of an answer that cannot be read on.
+    fn flaw(&self, _answer: &Self::Answer) -> Option<u16> {
+        None
+    }
 
     /// True if answers have no content whatever their heads say (HEAD).
     fn is_bodiless(&self) -> bool {
@@ -49,6 +73,19 @@ pub(crate) trait Exchange: Send + Sync + 'static {
     /// # Errors
     /// If it shows that no request will ever succeed.
     fn end(&self, answer: &Self::Answer, messages: usize) -> Result<Result<(), u16>, Fault>;
+}
+
+/// Data of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shape {
+    /// What precedes the body, where that is short.
+    pub(crate) prefix: Prefix,
+    /// All bytes; 0 for a request without data.
+    pub(crate) bytes: usize,
+    /// Bytes of bodies among them.
+    pub(crate) payload: usize,
+    /// The producer of the message and its number there, where the data names them.
+    pub(crate) numbers: (u32, u64),
 }
 
 /// Bytes before a body.

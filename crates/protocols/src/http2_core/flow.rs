@@ -28,7 +28,18 @@ struct Waiting<T> {
     data: Vec<u8>,
     /// Bytes of `data` that were sent.
     sent: usize,
-    end: Option<T>,
+    then: Then<T>,
+}
+
+/// What follows the data of a stream.
+#[derive(Debug)]
+enum Then<T> {
+    /// More data, some time.
+    More,
+    /// Nothing: the data ends the stream.
+    Nothing,
+    /// This.
+    End(T),
 }
 
 /// The receiving side of a connection or a stream: updates are sent when half of the window is
@@ -92,7 +103,54 @@ impl<T> Outflow<T> {
         out: &mut Vec<u8>,
         put_end: impl FnMut(u32, T, &mut Vec<u8>),
     ) {
-        self.waiting.push_back(Waiting { stream, window, data, sent: 0, end });
+        let then = end.map_or(Then::Nothing, Then::End);
+        self.waiting.push_back(Waiting { stream, window, data, sent: 0, then });
+        self.pump(out, put_end);
+    }
+
+    /// Keeps a stream that sends data again and again; it has this window.
+    pub(crate) fn keep(&mut self, stream: u32, window: i64) {
+        let then = Then::More;
+        self.waiting.push_back(Waiting { stream, window, data: Vec::new(), sent: 0, then });
+    }
+
+    /// Sends `length` bytes, which `put` appends, on a stream that is kept. True if they wait for a
+    /// window or another frame: then [`Outflow::pump`] sends what may be sent.
+    #[inline]
+    pub(crate) fn send_kept(
+        &mut self,
+        stream: u32,
+        length: usize,
+        put: impl FnOnce(&mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let found = self.waiting.iter_mut().find(|waiting| waiting.stream == stream);
+        let Some(waiting) = found else { return false };
+        let free = self.window.min(waiting.window);
+        let is_free = length as i64 <= free && length <= self.frame_bytes_max;
+        if is_free && waiting.data.is_empty() {
+            self.window -= length as i64;
+            waiting.window -= length as i64;
+            let frame = FrameHead { length, kind: DATA, flags: 0, stream };
+            out.extend_from_slice(&frame.bytes());
+            put(out);
+            return false;
+        }
+        put(&mut waiting.data);
+        true
+    }
+
+    /// Ends a stream that is kept, once its data is sent: by `end`, or by nothing.
+    pub(crate) fn end_kept(
+        &mut self,
+        stream: u32,
+        end: Option<T>,
+        out: &mut Vec<u8>,
+        put_end: impl FnMut(u32, T, &mut Vec<u8>),
+    ) {
+        if let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.stream == stream) {
+            waiting.then = end.map_or(Then::Nothing, Then::End);
+        }
         self.pump(out, put_end);
     }
 
@@ -112,7 +170,7 @@ impl<T> Outflow<T> {
                 if length == 0 && !left.is_empty() {
                     break false;
                 }
-                let ends = is_last && waiting.end.is_none();
+                let ends = is_last && matches!(waiting.then, Then::Nothing);
                 if length > 0 || ends {
                     let flags = if ends { END_STREAM } else { 0 };
                     frame::put(out, DATA, flags, waiting.stream, &left[..length]);
@@ -124,14 +182,19 @@ impl<T> Outflow<T> {
                     break true;
                 }
             };
-            match is_done {
-                true => {
+            match (is_done, &waiting.then) {
+                (true, Then::More) => {
+                    waiting.data.clear();
+                    waiting.sent = 0;
+                    place += 1;
+                }
+                (true, _) => {
                     let done = self.waiting.remove(place);
-                    if let Some(Waiting { stream, end: Some(end), .. }) = done {
+                    if let Some(Waiting { stream, then: Then::End(end), .. }) = done {
                         put_end(stream, end, out);
                     }
                 }
-                false => place += 1,
+                (false, _) => place += 1,
             }
         }
     }
@@ -148,7 +211,11 @@ impl<T> Outflow<T> {
 
     /// True if data of a stream waits.
     pub(crate) fn is_waiting(&self, stream: u32) -> bool {
-        self.waiting.iter().any(|waiting| waiting.stream == stream)
+        let is_it = |waiting: &Waiting<T>| {
+            let has_data = waiting.sent < waiting.data.len();
+            waiting.stream == stream && (has_data || !matches!(waiting.then, Then::More))
+        };
+        self.waiting.iter().any(is_it)
     }
 
     /// Bytes that wait.
@@ -289,6 +356,34 @@ mod tests {
         assert_eq!(flow.window, 65_535 - 40_000);
         flow.send(3, 65_535, vec![0; 40_000], None, &mut out, ends);
         assert_eq!((flow.window, flow.waiting_bytes()), (0, 14_465));
+    }
+
+    #[test]
+    fn a_kept_stream_has_one_window_for_all_of_its_data() {
+        let (mut flow, mut out) = (Outflow::<&str>::new(), Vec::new());
+        flow.keep(1, 3);
+        assert!(!flow.send_kept(1, 2, |out| out.extend_from_slice(b"ab"), &mut out));
+        assert_eq!(out, [0, 0, 2, DATA, 0, 0, 0, 0, 1, b'a', b'b']);
+        out.clear();
+        // One byte leaves, one waits, and what follows waits behind it.
+        assert!(flow.send_kept(1, 2, |out| out.extend_from_slice(b"cd"), &mut out));
+        flow.pump(&mut out, ends);
+        assert!(flow.send_kept(1, 1, |out| out.extend_from_slice(b"e"), &mut out));
+        flow.pump(&mut out, ends);
+        assert_eq!(out, [0, 0, 1, DATA, 0, 0, 0, 0, 1, b'c']);
+        assert_eq!((flow.waiting_bytes(), flow.is_waiting(1)), (2, true));
+        out.clear();
+        flow.grow_stream(1, 5).unwrap();
+        flow.pump(&mut out, ends);
+        assert_eq!(out, [0, 0, 2, DATA, 0, 0, 0, 0, 1, b'd', b'e']);
+        assert!(!flow.is_waiting(1));
+        out.clear();
+        flow.end_kept(1, Some("end"), &mut out, ends);
+        assert_eq!((&*out, flow.waiting()), (&b"end"[..], 0));
+        flow.keep(3, 9);
+        out.clear();
+        flow.end_kept(3, None, &mut out, ends);
+        assert_eq!(out, [0, 0, 0, DATA, END_STREAM, 0, 0, 0, 3]);
     }
 
     #[test]

@@ -39,6 +39,14 @@ pub(crate) trait Service: Send + 'static {
     /// Takes content that more follows. An answer is sent at once; what follows is ignored.
     fn more(&mut self, call: &mut Self::Call, data: &[u8]) -> Option<Answer>;
 
+    /// Place among the known fields of the head of answers that are sent in parts.
+    const HEAD_OF_PARTS: usize = 0;
+
+    /// What of the answer can be sent before the request is complete; it is cleared then.
+    fn part<'c>(&mut self, _call: &'c mut Self::Call) -> Option<&'c mut Vec<u8>> {
+        None
+    }
+
     /// Takes the last content, and answers.
     fn end(&mut self, call: Self::Call, data: &[u8]) -> Answer;
 
@@ -80,6 +88,8 @@ struct Incoming<C> {
     call: C,
     /// True once it was answered; its remaining content is ignored.
     is_answered: bool,
+    /// True once a part of its answer was sent.
+    is_begun: bool,
     /// Bytes of content that have to follow, if the request named them.
     left: Option<u64>,
     /// Bytes that may be sent as its answer.
@@ -315,10 +325,49 @@ impl<S: Service> Peer<S> {
             && let Some(answer) = service.more(&mut incoming.call, data)
         {
             incoming.is_answered = true;
-            let window = incoming.window;
-            self.answer(stream, window, answer, out);
+            let (window, is_begun) = (incoming.window, incoming.is_begun);
+            self.complete(stream, window, is_begun, answer, out);
+        } else if let Some(part) = service.part(&mut incoming.call) {
+            if !std::mem::replace(&mut incoming.is_begun, true) {
+                let (encoder, head) = (&mut self.encoder, Fields::Known(S::HEAD_OF_PARTS));
+                put_headers(out, stream, false, self.outflow.frame_bytes_max(), |out| {
+                    encoder.put(&head, out);
+                });
+                self.outflow.keep(stream, incoming.window);
+            }
+            let put = |out: &mut Vec<u8>| out.extend_from_slice(part);
+            let waits = self.outflow.send_kept(stream, part.len(), put, out);
+            part.clear();
+            if waits {
+                self.pump(out);
+            }
         }
         Ok(())
+    }
+
+    /// Sends an answer, or its end if a part of it was sent.
+    #[inline]
+    fn complete(
+        &mut self,
+        stream: u32,
+        window: i64,
+        is_begun: bool,
+        answer: Answer,
+        out: &mut Vec<u8>,
+    ) {
+        if !is_begun {
+            return self.answer(stream, window, answer, out);
+        }
+        if !answer.body.is_empty() {
+            let put = |out: &mut Vec<u8>| out.extend_from_slice(&answer.body);
+            self.outflow.send_kept(stream, answer.body.len(), put, out);
+        }
+        let frame_bytes_max = self.outflow.frame_bytes_max();
+        let encoder = &mut self.encoder;
+        let end = answer.trailers.unwrap_or_else(|| answer.head.into_trailers());
+        self.outflow.end_kept(stream, Some(end), out, |stream, end, out| {
+            put_headers(out, stream, true, frame_bytes_max, |out| encoder.put(&end, out));
+        });
     }
 
     /// A request is complete.
@@ -336,7 +385,7 @@ impl<S: Service> Peer<S> {
         }
         if !incoming.is_answered {
             let answer = service.end(incoming.call, data);
-            self.answer(stream, incoming.window, answer, out);
+            self.complete(stream, incoming.window, incoming.is_begun, answer, out);
         }
         Ok(())
     }

@@ -56,6 +56,12 @@ impl<V: Default> Streams<V> {
         Some(&mut self.places[at].value)
     }
 
+    /// The value of a stream, if it is open.
+    #[inline]
+    pub(crate) fn get(&self, stream: u32) -> Option<&V> {
+        Some(&self.places[self.find(stream)?].value)
+    }
+
     /// Removes a stream, if it is open.
     #[inline]
     pub(crate) fn remove(&mut self, stream: u32) -> Option<V> {

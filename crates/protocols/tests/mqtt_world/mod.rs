@@ -341,6 +341,7 @@ pub(crate) fn keep(said: &mut Vec<Said>, signal: Signal<'_>) {
         Signal::Alive => Said::Alive,
         Signal::Head { .. } | Signal::Piece(_) => unreachable!("no transfer is tested here"),
         Signal::Answered(_) => unreachable!("MQTT has nothing to ask for"),
+        Signal::Unprocessed(_) => unreachable!("MQTT does not say so"),
         Signal::Closing => unreachable!("MQTT connections never ask to be closed"),
     });
 }

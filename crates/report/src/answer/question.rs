@@ -116,6 +116,7 @@ fn written(name: &str) -> String {
         "http2" => "HTTP/2".to_owned(),
         "grpc" => "gRPC".to_owned(),
         "coap" => "CoAP".to_owned(),
+        "redis" => "Redis".to_owned(),
         other => other.to_uppercase(),
     }
 }

@@ -14,6 +14,7 @@ use weigh_protocols as registry;
 use weigh_testbed::catalogue::Catalogue;
 
 use crate::case::check::check_protocol;
+use crate::case::grpc;
 use crate::case::lanes::{Against, Lane};
 use crate::case::material::{Shelf, composer};
 use crate::case::pipeline::Entry;
@@ -60,7 +61,8 @@ impl BackgroundCase {
             .flatten()
             .filter_map(|(key, value)| Some((key.clone(), setting_text(value)?)))
             .collect();
-        let lane = Lane::new(protocol, against, given).map_err(of_background)?;
+        let mut lane = Lane::new(protocol, against, given).map_err(of_background)?;
+        grpc::compile(&mut lane).map_err(of_background)?;
         let case = BackgroundCase { asked: asked.clone(), lane };
         case.check().map_err(of_background)?;
         Ok(case)

@@ -57,6 +57,15 @@ impl Lane {
         if !self.is_confirmed() {
             return Durability::Nothing;
         }
+        let own = self.of_target(catalogue);
+        match self.protocol.durability_limit(&self.settings) {
+            Some(limit) if own.is_at_least(limit) == Some(true) => limit,
+            _ => own,
+        }
+    }
+
+    /// What the target can do.
+    fn of_target(&self, catalogue: &Catalogue) -> Durability {
         match &self.against {
             Against::Reference => self.durability.unwrap_or(Durability::Memory),
             Against::Foreign(_) => self.durability.unwrap_or(Durability::Unknown),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use weigh_model::protocol::{Setting, SettingKind};
 use weigh_model::{Pattern, Protocol};
 use weigh_plan::world::{PIPELINE, REFERENCE};
 
@@ -17,7 +18,11 @@ pub fn settings(
     target: &str,
     pattern: Pattern,
 ) -> Vec<(&'static str, &'static str)> {
-    let has_methods = protocol.settings().iter().any(|setting| setting.key == METHOD);
+    let has_get = |setting: &Setting| match setting.kind {
+        SettingKind::Choice(words) => setting.key == METHOD && words.contains(&GET),
+        _ => false,
+    };
+    let has_methods = protocol.settings().iter().any(has_get);
     let is_url = ![REFERENCE, PIPELINE].contains(&target) && target.contains("://");
     if !has_methods || !is_url || pattern != Pattern::Request {
         return Vec::new();

@@ -383,7 +383,7 @@ pub fn mosquitto(catalogue: &Catalogue) -> Option<String> {
 }
 
 /// Returns the reference brokers, and every installed target whose first protocol one of them
-/// speaks.
+/// speaks; without protocols that are measured only by name.
 pub fn brokers(catalogue: &Catalogue) -> Vec<String> {
     let is_meant = |own: &&&dyn Protocol| {
         let properties = own.properties();

@@ -1,5 +1,5 @@
-//! The comparison of `weigh compare` without arguments: the protocols of the main job publish at one
-//! rate, with a connection per message where it can, and brokers deliver as well. Reasons:
+//! The comparison of `weigh compare` without arguments: the protocols of the main job publish at
+//! one rate, with a connection per message where it can, and brokers deliver as well. Reasons:
 //! `docs/decisions/0053-the-main-job.md`.
 
 use weigh_model::Pattern;

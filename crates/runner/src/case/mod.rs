@@ -7,6 +7,7 @@ pub mod build;
 pub mod check;
 pub mod durability;
 pub mod fetched;
+pub mod grpc;
 pub mod known;
 pub mod lanes;
 pub mod main_job;
@@ -207,5 +208,7 @@ fn lane(case: &PlanCase, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lan
             given.insert(key.to_owned(), value.clone());
         }
     }
-    Lane::new(protocol, against, given)?.stating(case.durability)
+    let mut lane = Lane::new(protocol, against, given)?.stating(case.durability)?;
+    grpc::compile(&mut lane)?;
+    Ok(lane)
 }

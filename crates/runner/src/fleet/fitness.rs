@@ -1,8 +1,7 @@
 //! Checks before anything starts whether a fleet can do what a plan asks.
 
-use weigh_model::body::BodySource;
 use weigh_model::plan::Plan;
-use weigh_model::{Guarantee, Pattern, tls};
+use weigh_model::{Guarantee, tls};
 
 use crate::case::Case;
 use crate::case::lanes::Against;
@@ -67,29 +66,32 @@ pub fn shards(agents: u32, asked: Option<u32>, needed: u32) -> Result<u32, Stop>
 
 /// Observations that need the generator in this process.
 fn observed(plan: &Plan) -> Option<(&'static str, &'static str)> {
-    let observe = &plan.observe;
-    match () {
-        () if observe.messages => Some(("single messages are not recorded", NO_MESSAGES)),
-        () if observe.wire || observe.pcap => Some(("packets are not captured", NO_WIRE)),
-        () => None,
-    }
+    let is_captured = plan.observe.wire || plan.observe.pcap;
+    is_captured.then_some((
+        "packets cannot be captured with a fleet: a capture counts one network, and each agent has \
+         its own",
+        "leave --wire and --pcap out (in a plan observe.wire, observe.pcap)",
+    ))
 }
 
 /// Loads of which a part stays on one host.
 fn load(case: &Case) -> Option<(&'static str, &'static str)> {
     let load = &case.load;
-    let is_file = matches!(load.body, BodySource::File(_));
     match () {
-        () if load.pattern == Pattern::Transfer && is_file => Some((
-            "a file is streamed from one host only",
-            "leave --body out, so that every agent makes the object (--size)",
+        () if case.material.object_bytes > FILE_BYTES_MAX => Some((
+            "a file of more than 1 GiB is not sent to the agents of a fleet: each holds it in \
+             memory",
+            "name a smaller file, or leave --body out: every agent makes the object (--size)",
         )),
-        () if load.body.seal().is_some() => {
-            Some(("keys of sealed bodies stay on one host", "leave --seal-to out"))
-        }
-        () if case.background.is_some() => {
-            Some(("a background has one generator", "leave --background out"))
-        }
+        () if load.body.seal().is_some() => Some((
+            "bodies cannot be sealed with a fleet: each trial makes new keys, and they do not \
+             leave the process that made them",
+            "leave --seal-to and --body sealed:... out, or leave --fleet out",
+        )),
+        () if case.background.is_some() => Some((
+            "a background cannot run with a fleet: one process makes it, next to a load of its own",
+            "leave --background out, and make the other load with a second weigh compare",
+        )),
         () => None,
     }
 }
@@ -97,13 +99,18 @@ fn load(case: &Case) -> Option<(&'static str, &'static str)> {
 /// Things between generator and target that exist only on this host.
 fn between(case: &Case) -> Option<(&'static str, &'static str)> {
     match () {
-        () if case.path.is_some() || case.has_hosts => {
-            Some(("emulated links and captures are on one host", "leave --path and --wire out"))
-        }
-        () if case.has_relay => Some(("a relay has one generator", "leave --relay out")),
+        () if case.path.is_some() || case.has_hosts => Some((
+            "links cannot be emulated with a fleet: they join two network namespaces of one host",
+            "leave --path and --wire out, and shape the network of the agents' hosts (tc netem)",
+        )),
+        () if case.has_relay => Some((
+            "a relay cannot be used with a fleet: it stands between one generator and the target",
+            "leave --relay out",
+        )),
         () => match &case.lane.against {
             Against::Pipeline(_) => Some((
-                "the way through the pipeline is recorded by one generator",
+                "the pipeline cannot be measured with a fleet: the way of a message through it is \
+                 put together from send times in this process",
                 "leave --fleet out, or name another target",
             )),
             _ => None,
@@ -115,8 +122,12 @@ fn between(case: &Case) -> Option<(&'static str, &'static str)> {
 fn secrets(case: &Case) -> Option<(&'static str, &'static str)> {
     let settings = &case.lane.settings;
     let is_mutual = tls::is_on(settings) && settings.flag("tls_mutual");
-    (is_mutual && !case.lane.is_foreign())
-        .then_some(("client certificates of a run are for one generator", "leave tls_mutual out"))
+    (is_mutual && !case.lane.is_foreign()).then_some((
+        "client certificates that are made for the run cannot be used with a fleet: their keys \
+         stay on this host",
+        "leave tls_mutual out, or start the server with your own certificates and give its URL, \
+         tls_cert and tls_key",
+    ))
 }
 
 /// True for a load whose publishers wait for what subscribers see.
@@ -127,8 +138,8 @@ fn waits_for_delivery(case: &Case) -> bool {
 }
 
 fn refused(what: &str, fix: &str) -> Stop {
-    Stop::usage(format!("--fleet: {what} by a fleet\nhelp: {fix}"))
+    Stop::usage(format!("--fleet: {what}\nhelp: {fix}"))
 }
 
-const NO_MESSAGES: &str = "leave --keep-messages out (in a plan observe.messages)";
-const NO_WIRE: &str = "leave --wire and --pcap out (in a plan observe.wire, observe.pcap)";
+/// Size limit of a file that is sent to agents, bytes.
+const FILE_BYTES_MAX: u64 = 1 << 30;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use weigh_engine::generator::TrialObserver;
 use weigh_engine::job::{Failure, Job};
+use weigh_engine::kept_messages;
+use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::{Outcome, ShardOutcome};
 use weigh_engine::send_lags::SendLags;
 use weigh_fleet::{
@@ -147,7 +149,7 @@ impl Hosts {
         let mut arm = |stop: Box<dyn Fn() + Send + Sync>| work.interrupts.arm(stop);
         let done = self.fleet.run(&order, secrets.as_ref(), work.epoch_ns, observer, &mut arm);
         work.interrupts.disarm();
-        Ok(generated(done?, job))
+        generated(done?, job)
     }
 
     /// Takes over what agents stored in an attempt at a trial of a program that was killed, which
@@ -174,14 +176,18 @@ impl Hosts {
     pub fn taken_over(&self, work: &Work<'_>) -> Result<Generated, Failure> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         let none = || Failure::Ourselves("no trial was taken over".to_owned());
-        Ok(generated(found.ok_or_else(none)?, work.job))
+        generated(found.ok_or_else(none)?, work.job)
     }
 
     /// The trial as agents get it: without secrets, its files by hash.
     fn order(&self, work: &Work<'_>) -> Result<Order, Failure> {
         let job = work.job;
         let ourselves = |error: FleetError| Failure::Ourselves(error.to_string());
-        let body = (!work.body.is_empty()).then(|| self.fleet.put_material(work.body)).transpose();
+        let body = match &job.object {
+            Some(object) => Some(self.fleet.put_material(&whole(object)?)),
+            None => (!work.body.is_empty()).then(|| self.fleet.put_material(work.body)),
+        };
+        let body = body.transpose();
         let trace = (!job.trace.is_empty()).then(|| self.fleet.put_trace(&job.trace)).transpose();
         let endpoint = job.trial.endpoint.as_ref();
         let endpoint = endpoint.ok_or_else(|| Failure::Ourselves("no endpoint".to_owned()))?;
@@ -206,6 +212,7 @@ impl Hosts {
             unix_ns: work.unix_ns,
             body: body.map_err(ourselves)?,
             trace: trace.map_err(ourselves)?,
+            keeps_messages: job.messages.is_some(),
             tls: authority(&trial, work)?,
             trial,
         })
@@ -217,15 +224,23 @@ fn attempt(run: &str, trial: &str, number: u32) -> Attempt {
 }
 
 /// What all shards found, as one.
-fn generated(found: FleetOutcome, job: &Job) -> Generated {
-    let FleetOutcome { shards, hosts, start_skew_bound_ns } = found;
+fn generated(found: FleetOutcome, job: &Job) -> Result<Generated, Failure> {
+    let FleetOutcome { shards, hosts, messages, start_skew_bound_ns } = found;
+    if let Some(log) = &job.messages {
+        if messages.len() != hosts.len() {
+            let text = "an agent did not store its record of single messages";
+            return Err(Failure::Ourselves(text.to_owned()));
+        }
+        let replayed = kept_messages::replay(&messages, log);
+        replayed.map_err(|error| Failure::Ourselves(error.to_string()))?;
+    }
     let records: Vec<Part> = hosts.iter().map(|host| Part::of(host, &shards)).collect();
     let (load, confirms) = (job.load(), job.dial.confirms);
     let outcome = Outcome::merge(shards, load, confirms, job.composer.is_marked());
     let hosts = hosts.iter().zip(records).map(|(host, part)| ran(host, &part, &outcome, load));
     let hosts = hosts.collect();
     let ran = FleetRan { trial: job.trial.id.clone(), start_skew_bound_ns, hosts };
-    Generated { outcome, hosts: Some(ran) }
+    Ok(Generated { outcome, hosts: Some(ran) })
 }
 
 /// The options of the bus for the crate that speaks to it.
@@ -289,6 +304,14 @@ fn secrets(trial: &Trial) -> Result<Option<Secrets>, Failure> {
 /// True for a secret setting that has a value.
 fn is_given_secret(key: &str, value: &str) -> bool {
     !value.is_empty() && is_secret(key, value)
+}
+
+/// The contents of a file that is streamed.
+fn whole(object: &ObjectFile) -> Result<Vec<u8>, Failure> {
+    // Larger ones were refused before anything started.
+    let mut bytes = vec![0; object.bytes() as usize];
+    object.read(0, &mut bytes).map_err(Failure::Ourselves)?;
+    Ok(bytes)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

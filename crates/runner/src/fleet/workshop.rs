@@ -7,17 +7,19 @@ use std::sync::Arc;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use weigh_engine::job::Job;
+use weigh_engine::object::ObjectFile;
 use weigh_engine::rendezvous::Rendezvous;
 use weigh_fleet::{Material, Order, Part, Secrets, Workshop};
+use weigh_model::body::BodySource;
 use weigh_model::endpoint::Credentials;
 use weigh_model::trial::Settings;
-use weigh_model::{Arrival, Endpoint, Trial, tls};
+use weigh_model::{Arrival, Endpoint, Pattern, Trial, tls};
 use weigh_testbed::link::urgency;
 use weigh_testbed::pinning::CoreSet;
 
 use crate::case::lanes::{Against, Lane};
 use crate::case::material::{self, composer};
-use crate::exit::Stop;
+use crate::exit::{Exit, Stop};
 use crate::targets::addresses::sources;
 use crate::targets::layers;
 use crate::targets::tls::CertificateFiles;
@@ -88,15 +90,18 @@ fn job(
     // Certificates that are made for a run are never made here.
     let vault = CertificateFiles::new(PathBuf::new());
     let (dial, _) = layers::dial(&lane, dial, (&endpoint, trial.seed), &vault)?;
+    let is_streamed =
+        matches!((trial.load.pattern, &trial.load.body), (Pattern::Transfer, BodySource::File(_)));
+    let object = is_streamed.then(|| object(&material.body)).transpose()?;
     let own = material::Material {
-        body: material.body.clone(),
-        object_bytes: 0,
+        body: if is_streamed { Vec::new() } else { material.body.clone() },
+        object_bytes: object.as_ref().map_or(0, ObjectFile::bytes),
         trace: material.trace.clone(),
     };
     let (composer, _) = composer(&trial, &own, order.unix_ns)?;
     let address = order.target.address;
     Ok(Job {
-        object: None,
+        object,
         sources: sources(&trial, address),
         consumers: None,
         dial,
@@ -111,6 +116,14 @@ fn job(
         rendezvous,
         trial,
     })
+}
+
+/// A file in memory that is sent piece by piece.
+fn object(bytes: &[u8]) -> Result<ObjectFile, Stop> {
+    let file = in_memory("object", bytes)?;
+    // Opened by its name, it stays when the descriptor is closed.
+    let opened = ObjectFile::open(&format!("/proc/self/fd/{}", file.as_raw_fd()));
+    opened.map_err(|error| Stop::new(Exit::Generator, error))
 }
 
 fn endpoint(order: &Order, secrets: Option<&Secrets>) -> Endpoint {
@@ -145,7 +158,7 @@ impl PemFiles {
         ];
         let file = |(key, pem): (&'static str, &str)| match pem {
             "" => Ok((key, None)),
-            pem => in_memory(key, pem).map(|file| (key, Some(file))),
+            pem => in_memory(key, pem.as_bytes()).map(|file| (key, Some(file))),
         };
         Ok(PemFiles(parts.into_iter().map(file).collect::<Result<_, _>>()?))
     }
@@ -159,10 +172,10 @@ impl PemFiles {
     }
 }
 
-fn in_memory(name: &str, text: &str) -> Result<OwnedFd, Stop> {
+fn in_memory(name: &str, bytes: &[u8]) -> Result<OwnedFd, Stop> {
     let file = memfd_create(name, MemfdFlags::CLOEXEC).map_err(std::io::Error::from)?;
     let mut file = std::fs::File::from(file);
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     Ok(file.into())
 }
 

@@ -26,6 +26,7 @@ use weigh_testbed::cache;
 use weigh_testbed::pinning::Pinning;
 
 use crate::case::Case;
+use crate::case::grpc;
 use crate::case::lanes::{Against, Lane};
 use crate::case::material::{Shelf, composer};
 use crate::exit::{Exit, Stop};
@@ -62,7 +63,8 @@ impl Kind {
 
     fn new(lane: &Lane, pattern: Pattern) -> Option<Kind> {
         // The reference server does not have the settings of other targets.
-        let given = lane.given.clone();
+        let mut given = lane.given.clone();
+        grpc::without_other_services(lane.protocol, &mut given);
         let lane = Lane::new(lane.protocol, Against::Reference, given).ok()?;
         let has_layers = tls::is_on(&lane.settings) || websocket::is_on(&lane.settings);
         let is_apart = matches!(pattern, Pattern::Hold | Pattern::Poll | Pattern::Batch);

@@ -1,6 +1,6 @@
 //! Counters of external servers, if they offer any: `$SYS` of a broker, the status page of an HTTP
-//! server. They count all clients of the server, so they are attributed to the trial only while no
-//! other client used it.
+//! server, INFO of Redis. They count all clients of the server, so they are attributed to the trial
+//! only while no other client used it.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -23,6 +23,7 @@ use crate::exit::{Exit, Stop};
 use crate::targets::counter_watch::{Expected, Watch};
 use crate::targets::counters;
 use crate::targets::http_counters;
+use crate::targets::info_counters;
 use crate::targets::layers;
 use crate::targets::tls::CertificateFiles;
 
@@ -130,6 +131,7 @@ impl ExternalCounters {
         let (offers, baseline) = match asking.lane.protocol.properties().counters {
             CountersBy::Topics => topics(asking, catalogue),
             CountersBy::Page => page(asking, catalogue),
+            CountersBy::Info => info(asking, catalogue),
             CountersBy::Nothing => (Offers::Nothing("its protocol has none"), BTreeMap::new()),
         };
         let found = match &offers {
@@ -246,7 +248,11 @@ impl Server {
         };
         // Reading them is a request and a connection too.
         let mut baseline = self.baseline.clone();
-        for name in ["received", "accepted", "handled"] {
+        let counted: &[&str] = match info_counters::authority(url) {
+            Some(_) => &["commands"],
+            None => &["received", "accepted", "handled"],
+        };
+        for &name in counted {
             baseline.entry(name.to_owned()).and_modify(|value| *value += 1.0);
         }
         let told = attributed(own, (&baseline, &values), (self.since, now), url);
@@ -370,6 +376,31 @@ fn page(asking: &Asking<'_>, catalogue: &Catalogue) -> (Offers, BTreeMap<String,
             if values.len() == own.len() {
                 return (Offers::Page(target.name.clone(), url, own), values);
             }
+        }
+    }
+    nothing(NONE)
+}
+
+/// The counters of INFO, on the address of the URL.
+fn info(asking: &Asking<'_>, catalogue: &Catalogue) -> (Offers, BTreeMap<String, f64>) {
+    let nothing = |why| (Offers::Nothing(why), BTreeMap::new());
+    let Some(endpoint) = &asking.trial.endpoint else { return nothing("not asked") };
+    let Some(address) = endpoint.address else { return nothing("not asked") };
+    if urls::is_secure(endpoint) {
+        return nothing("not read with TLS");
+    }
+    if endpoint.credentials.is_some() {
+        return nothing("not read with a password");
+    }
+    let url = format!("redis://{address}");
+    let Some(text) = http_counters::look_once(&url) else { return nothing(NONE) };
+    let name = asking.lane.protocol.name();
+    for target in catalogue.targets().iter().filter(|target| speaks(target, name)) {
+        let is_of_info = |own: &&Counter| !own.info.is_empty();
+        let own: Vec<Counter> = target.counters.iter().filter(is_of_info).cloned().collect();
+        if !own.is_empty() {
+            let values = values_in(&own, &text);
+            return (Offers::Page(target.name.clone(), url, own), values);
         }
     }
     nothing(NONE)

@@ -1,10 +1,13 @@
-//! Counters that a server publishes over HTTP: read until they stop changing.
+//! Counters that a server shows under a URL, over HTTP or as INFO of Redis: read until they stop
+//! changing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use weigh_testbed::counter::Counter;
 use weigh_testbed::patience;
+
+use crate::targets::info_counters;
 
 /// Those of `counters` that have a URL, by name, once two readings in a row are equal; unavailable
 /// ones are left out.
@@ -39,8 +42,12 @@ pub fn read_settled(counters: &[Counter]) -> BTreeMap<String, f64> {
     }
 }
 
-/// Reads a URL once, without redirects. `None` if it does not answer in time with 200.
+/// Reads a URL once, without redirects. `None` if it does not answer in time, or over HTTP not with
+/// 200.
 pub fn look_once(url: &str) -> Option<String> {
+    if let Some(authority) = info_counters::authority(url) {
+        return info_counters::look(authority, LOOK_WITHIN);
+    }
     let agent = ureq::Agent::config_builder()
         .timeout_global(Some(LOOK_WITHIN))
         .max_redirects(0)
@@ -52,6 +59,9 @@ pub fn look_once(url: &str) -> Option<String> {
 }
 
 fn look(agent: &ureq::Agent, url: &str) -> Option<String> {
+    if let Some(authority) = info_counters::authority(url) {
+        return info_counters::look(authority, ANSWER_WITHIN);
+    }
     agent.get(url).call().ok()?.body_mut().read_to_string().ok()
 }
 

@@ -10,6 +10,7 @@ pub mod external_counters;
 pub mod handshakes;
 pub mod hosts;
 pub mod http_counters;
+mod info_counters;
 pub mod layers;
 pub mod observers;
 pub mod pool;

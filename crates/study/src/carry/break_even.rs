@@ -1,12 +1,12 @@
 //! Compares two lanes with each other, and with figures of others.
 
+use weigh_advice::cost::{Driver, Load};
 use weigh_model::numbers::{exact, three_digits, time};
 use weigh_stats::cost_model::Coefficients;
 use weigh_stats::quantile::interpolated;
 
 use super::asked::{Anchor, Asked, LaneAsked};
-use super::family::{Driver, Family};
-use super::observed::Load;
+use super::family::Family;
 use super::observed::{Way, arrivals};
 use super::outcome::{AnchorShown, BreakEvenShown, FamilyShown};
 
@@ -23,11 +23,11 @@ fn of_pair(
 ) -> Option<BreakEvenShown> {
     let [a, b] = [&pair.a, &pair.b].map(|label| side(label, asked, families));
     let (a, b) = (a?, b?);
-    let best = |side: &Side<'_>| side.costs(&side.family.model.as_ref()?.best);
+    let best = |side: &Side<'_>| side.costs(&side.family.model()?.best);
     let (of_a, of_b) = (best(&a)?, best(&b)?);
     let messages = equal(of_a, of_b);
-    let draws_a = &a.family.model.as_ref()?.draws;
-    let draws_b = &b.family.model.as_ref()?.draws;
+    let draws_a = &a.family.model()?.draws;
+    let draws_b = &b.family.model()?.draws;
     let both = draws_a.iter().zip(draws_b);
     let drawn: Vec<Both> =
         both.filter_map(|(left, right)| Some([a.costs(left)?, b.costs(right)?])).collect();
@@ -93,7 +93,7 @@ fn sentence(shown: &BreakEvenShown) -> String {
 pub(super) fn anchors(asked: &Asked, families: &[(Family, FamilyShown)]) -> Vec<AnchorShown> {
     let shown = |anchor: &Anchor| {
         let side = side(&anchor.lane, asked, families)?;
-        let model = side.family.model.as_ref();
+        let model = side.family.model();
         let rate = anchor.per_s_per_core;
         let load = Load { messages: rate, sealed: side.sealed(rate), ..side.load() };
         let ours = model
@@ -154,7 +154,9 @@ impl Side<'_> {
             (true, true) => Driver::Resumed,
         };
         let message = Driver::Message(self.lane.variant.clone());
-        let has = |driver: &Driver| self.family.drivers.contains(driver);
+        let has = |driver: &Driver| {
+            self.family.fitted.as_ref().is_some_and(|fitted| fitted.drivers.contains(driver))
+        };
         (has(&opening) && has(&message)).then(|| {
             let each = |driver: &Driver| self.family.each(driver, found);
             let around = if self.lane.tls { each(&Driver::Sealed) } else { 0.0 };

@@ -1,11 +1,11 @@
 //! One line of the answer: what was carried, and the model's estimate for more.
 
+use weigh_advice::cost::Load;
 use weigh_report::figures::{count, time};
 use weigh_stats::cost_model::{Coefficients, ends};
 
 use super::asked::{Asked, LaneAsked};
 use super::family::Family;
-use super::observed::Load;
 use super::observed::{Observed, Way, arrivals};
 use super::outcome::{Carried, Floor, LanePoint, LaneShown, Reach, SearchShown};
 use crate::outcome::Link;
@@ -169,11 +169,12 @@ impl Question<'_> {
             opened: when(per_connection && !tls, messages),
             full: when(per_connection && tls && !resumed, messages),
             resumed: when(per_connection && tls && resumed, messages),
+            ..Load::default()
         }
     }
 
     fn refusal(&self) -> Option<String> {
-        if self.family.model.is_none() {
+        if self.family.model().is_none() {
             return Some("its costs could not be fitted".to_owned());
         }
         let unknown = self.family.unknown(&self.load(1.0))?;
@@ -222,7 +223,7 @@ impl Question<'_> {
             let memory = self.devices_by_memory(number);
             (processor, memory)
         };
-        let best = self.family.model.as_ref().map(|model| &model.best);
+        let best = self.family.model().map(|model| &model.best);
         let corrected = cores / self.family.correction();
         let (processor, memory) = best.map_or((0.0, None), |best| least(None, best, corrected));
         let drawn: Vec<f64> = self
@@ -276,7 +277,7 @@ impl Question<'_> {
 
     /// The model from a thousand devices to a little beyond what it says is carried.
     fn line(&self, shown: &LaneShown) -> Vec<LanePoint> {
-        let Some(model) = &self.family.model else { return Vec::new() };
+        let Some(model) = self.family.model() else { return Vec::new() };
         let most = shown.carried.iter().filter_map(|carried| carried.devices);
         let most = most.fold(LINE_FROM, f64::max);
         let most = shown.points.iter().map(|point| point.devices).fold(most * 1.2, f64::max);
@@ -314,7 +315,8 @@ mod tests {
     use weigh_stats::bootstrap::Bootstrap;
     use weigh_stats::cost_model::{CostModel, Row};
 
-    use super::super::family::Driver;
+    use weigh_advice::cost::{Driver, Fitted};
+
     use super::super::observed::Amounts;
     use super::*;
 
@@ -353,8 +355,10 @@ mod tests {
         let some = Bootstrap { resamples: 200, seed: 1 };
         let model = CostModel::fit(&rows, &[0, 1, 2, 3, 4], 1e-3, some).expect("a sound design");
         Family {
-            drivers: vec![Driver::Process, Driver::Connection, Driver::Message(String::new())],
-            model: Some(model),
+            fitted: Some(Fitted {
+                drivers: vec![Driver::Process, Driver::Connection, Driver::Message(String::new())],
+                model,
+            }),
             ratios: ratios.to_vec(),
             memory: None,
         }
@@ -440,7 +444,7 @@ mod tests {
     fn devices_that_took_turns_are_not_measured_devices() {
         let asked = asked();
         let (lane, own) = (&asked.lane[1], cell(&asked.lane[1], 10.0));
-        let family = Family { drivers: Vec::new(), ..family(1e-3, &[]) };
+        let family = Family { fitted: None, ..family(1e-3, &[]) };
         let shown = weigh(lane, &asked, &family, &[&own], &Runs::new());
         let found = shown.floor.as_ref().unwrap();
         assert_eq!((found.devices, found.clients), (6_000.0, 1_000.0));

@@ -2,6 +2,7 @@
 //! repetition by repetition, and the total.
 
 use serde_json::Value;
+use weigh_advice::cost::Load;
 use weigh_model::Nanos;
 use weigh_model::trial::Point;
 use weigh_model::units::parse_duration;
@@ -11,36 +12,6 @@ use weigh_report::summary::lateness::Lateness;
 use super::asked::{Asked, FamilyAsked, LaneAsked};
 use crate::outcome::Link;
 use crate::runs::RunMade;
-
-/// Work of a server, per second.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Load {
-    /// The value of the family's split.
-    pub variant: String,
-    /// Connections that stand.
-    pub connections: f64,
-    /// Messages.
-    pub messages: f64,
-    /// How often each of them reaches the server.
-    pub arrivals: f64,
-    /// Messages inside TLS.
-    pub sealed: f64,
-    /// Deliveries to subscribers.
-    pub deliveries: f64,
-    /// Connections opened, without TLS.
-    pub opened: f64,
-    /// Connections opened with a full handshake.
-    pub full: f64,
-    /// Connections opened with a resumed one.
-    pub resumed: f64,
-}
-
-impl Load {
-    /// Arrivals at the server: every message as often as it arrives, and every connection opened.
-    pub(super) fn arrivals_per_s(&self) -> f64 {
-        self.messages * self.arrivals + self.opened + self.full + self.resumed
-    }
-}
 
 /// A cell, as evidence.
 #[derive(Clone, Debug)]
@@ -188,6 +159,7 @@ impl Observed {
             opened: amounts.opened,
             full: amounts.full,
             resumed: amounts.resumed,
+            ..Load::default()
         }
     }
 

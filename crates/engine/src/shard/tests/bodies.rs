@@ -71,8 +71,7 @@ fn keep_bodies(job: &mut Job, bodies: &Arc<Mutex<Bodies>>) {
             let twice = bodies.lock().unwrap().insert(identity, hasher.finish());
             assert_eq!(twice, None, "{identity:?} was sent twice");
         });
-        let (refused_seat, is_ready, in_flight) = (None, false, Vec::new());
-        Box::new(Parcels { seat, confirms, refused_seat, is_ready, in_flight, keep: Some(keep) })
+        Box::new(Parcels { keep: Some(keep), ..Parcels::new(seat, confirms, None) })
     });
 }
 

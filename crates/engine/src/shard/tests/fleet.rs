@@ -15,18 +15,18 @@ use crate::schedule::Schedule;
 
 /// A message as it was sent, whatever its answer: producer, number, due time from the start of the
 /// load, bytes of the body.
-type Sent = (u32, u64, Nanos, u32);
+pub(super) type Sent = (u32, u64, Nanos, u32);
 
 /// Result of a trial over several hosts.
-struct FleetPlayed {
-    shards: Vec<ShardOutcome>,
-    sent: Vec<Sent>,
+pub(super) struct FleetPlayed {
+    pub(super) shards: Vec<ShardOutcome>,
+    pub(super) sent: Vec<Sent>,
     ended: Nanos,
 }
 
 /// Plays the scene with its shards spread over `hosts`, each with a job and a rendezvous of its
 /// own. One host meets in [`OneProcess`], more of them over a [`Bus`].
-fn play(scene: &Scene, hosts: u32) -> FleetPlayed {
+pub(super) fn play(scene: &Scene, hosts: u32) -> FleetPlayed {
     let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let mut world = World::new(3);
     world.link(on, scene.way);
@@ -77,7 +77,7 @@ fn here(shards: u32, hosts: u32, host: u32) -> std::ops::Range<u32> {
 }
 
 /// Four shards, eight producers, five consumers that hear all of them.
-fn delivering(arrival: Arrival) -> Scene {
+pub(super) fn delivering(arrival: Arrival) -> Scene {
     let mut scene = scene(Manner::Answers);
     scene.shards = 4;
     scene.load.pattern = Pattern::Deliver;

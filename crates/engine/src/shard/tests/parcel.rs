@@ -19,6 +19,8 @@ pub enum Manner {
     Refuses,
     /// Announces with every N-th answer that it closes, and closes.
     ClosesEvery(u32),
+    /// Answers N messages of a connection; does not process the others, and says so.
+    TakesOnly(u32),
     /// Answers by closing.
     AnswersByClosing,
     /// Resets the connection after N messages instead of answering.
@@ -34,6 +36,7 @@ const GREET: u8 = b'G';
 const ANSWER: u8 = b'A';
 const REFUSE: u8 = b'R';
 const CLOSE: u8 = b'C';
+const RETURN: u8 = b'U';
 const DELIVER: u8 = b'D';
 
 fn put(out: &mut Vec<u8>, kind: u8, ticket: u32, body: &[u8]) {
@@ -63,8 +66,17 @@ pub struct Parcels {
     /// The seat that finds its session refused.
     pub refused_seat: Option<u32>,
     pub is_ready: bool,
+    pub is_leaving: bool,
     pub in_flight: Vec<Ticket>,
     pub keep: Option<Keep>,
+}
+
+impl Parcels {
+    /// A connection that has not begun.
+    pub fn new(seat: Seat, confirms: bool, refused_seat: Option<u32>) -> Parcels {
+        let (is_ready, is_leaving, in_flight, keep) = (false, false, Vec::new(), None);
+        Parcels { seat, confirms, refused_seat, is_ready, is_leaving, in_flight, keep }
+    }
 }
 
 impl Connection for Parcels {
@@ -74,7 +86,7 @@ impl Connection for Parcels {
     }
 
     fn room(&self) -> u32 {
-        if self.is_ready { 16 - self.in_flight.len() as u32 } else { 0 }
+        if self.is_ready && !self.is_leaving { 16 - self.in_flight.len() as u32 } else { 0 }
     }
 
     fn send(&mut self, op: &Op<'_>, _: Nanos, out: &mut Outbox) -> Reply {
@@ -108,11 +120,18 @@ impl Connection for Parcels {
                 }
                 ANSWER => emit(Signal::Done(Ticket(ticket))),
                 REFUSE => emit(Signal::Refused(Ticket(ticket), 500)),
+                RETURN => {
+                    self.is_leaving = true;
+                    emit(Signal::Unprocessed(Ticket(ticket)));
+                }
                 CLOSE => {
                     emit(Signal::Done(Ticket(ticket)));
                     emit(Signal::Closing);
                 }
                 _ => emit(Signal::Message { topic: b"", body }),
+            }
+            if self.is_leaving && self.in_flight.is_empty() {
+                emit(Signal::Closing);
             }
         }
         Ok(taken)
@@ -176,6 +195,7 @@ impl Office {
             Manner::ResetsAfter(count) if *taken >= count => return out.abort(from),
             Manner::ClosesEvery(count) if *taken >= count => CLOSE,
             Manner::Refuses => REFUSE,
+            Manner::TakesOnly(count) if *taken > count => RETURN,
             _ => ANSWER,
         };
         if asks {

@@ -69,6 +69,7 @@ fn part(turn: u64) -> Take {
         unix_ns: 0,
         body: None,
         trace: None,
+        keeps_messages: false,
         tls: None,
     };
     let part = Part { order, secrets: None, here: 0..1, rank: 0 };

@@ -19,6 +19,7 @@ use tonic::metadata::{AsciiMetadataKey, MetadataMap, MetadataValue};
 use tonic::{Code, Status};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
+use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Trial;
@@ -29,6 +30,7 @@ use crate::grpc::client;
 use crate::grpc::codec::{
     APPEND, APPEND_BATCH, AppendBatchReply, AppendReply, AppendRequest, SERVICE,
 };
+use crate::grpc::method::{CompiledMethod, DEADLINE, Streaming};
 
 /// Common settings of all clients of a trial.
 pub(super) struct Plan {
@@ -44,9 +46,18 @@ impl Plan {
     /// Reads and checks those of a trial.
     pub(super) fn new(trial: &Trial) -> Result<Plan, Invalid> {
         let settings = &trial.settings;
+        if CompiledMethod::of(settings)?.is_some() {
+            let problem = format!("the library calls only {SERVICE}");
+            return Err(Invalid::new("grpc.implementation", problem, "leave it at built-in"));
+        }
+        if settings.duration(DEADLINE.key) > Nanos(0) {
+            let problem = "the library has no deadlines here";
+            return Err(Invalid::new("grpc.deadline", problem, "use implementation = built-in"));
+        }
+        let streaming = Streaming::asked(settings, &[Streaming::None, Streaming::Client])?;
         Ok(Plan {
             origin: origin(trial)?,
-            is_stream: settings.text("call") == "stream",
+            is_stream: streaming == Streaming::Client,
             streams: crate::requests::streams(trial),
             metadata: metadata(trial)?,
         })

@@ -18,12 +18,15 @@ use weigh_model::server::ServerReport;
 use weigh_model::trial::Settings;
 
 use super::request;
+use crate::requests;
 use crate::server_counts::ServerCounts;
 
 /// Common settings of all shards of one server.
 pub(super) struct Rules {
     /// Path that stores messages.
     path: String,
+    /// True if a POST at any other path is stored too: no path was chosen.
+    stores_anywhere: bool,
     body_bytes_max: usize,
 }
 
@@ -38,8 +41,14 @@ pub(super) struct Http2Service {
 impl Rules {
     pub(super) fn new(settings: &Settings) -> Result<Rules, Invalid> {
         let path = request::stored_at(settings.text("path"))?;
+        let stores_anywhere = settings.text("path") == requests::PATH.default;
         let body_bytes_max = settings.integer("body_bytes_max");
-        Ok(Rules { path, body_bytes_max: usize::try_from(body_bytes_max).unwrap_or(usize::MAX) })
+        let body_bytes_max = usize::try_from(body_bytes_max).unwrap_or(usize::MAX);
+        Ok(Rules { path, stores_anywhere, body_bytes_max })
+    }
+
+    fn stores(&self, path: &str) -> bool {
+        path == self.path || self.stores_anywhere && path != "/healthz"
     }
 }
 
@@ -76,7 +85,7 @@ async fn answer(
     kept: Kept,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (status, text) = match (request.uri().path(), request.method()) {
-        (path, &Method::POST) if path == rules.path => {
+        (path, &Method::POST) if rules.stores(path) => {
             match Limited::new(request.into_body(), rules.body_bytes_max).collect().await {
                 Ok(body) => {
                     let body = body.to_bytes();
@@ -95,6 +104,7 @@ async fn answer(
             (StatusCode::METHOD_NOT_ALLOWED, "use POST to send messages\n")
         }
         ("/healthz" | "/", &Method::GET | &Method::HEAD) => (StatusCode::OK, "ok\n"),
+        ("/healthz", _) => (StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD here\n"),
         _ => (StatusCode::NOT_FOUND, "not found\n"),
     };
     let mut response = Response::new(Full::from(text));

@@ -1,0 +1,146 @@
+//! The run that would decide: the options of the advised set at the load of the situation, and what
+//! one more minute of it is worth.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::advised::ZONE;
+use crate::choice::{Choice, REFERENCE};
+use crate::criterion::Criterion;
+use crate::drawn::Drawn;
+use crate::situation::Situation;
+
+/// What one more minute would decide.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Deciding {
+    /// Options that would be measured.
+    pub options: Vec<String>,
+    /// Repetitions of each in a minute.
+    pub repetitions: u64,
+    /// Probability that they could be distinguished afterwards.
+    pub probability: f64,
+    /// The result in words.
+    pub sentence: String,
+    /// The plan, in TOML.
+    pub plan: String,
+}
+
+/// What a minute of measuring these options would decide; `costs` are their figures in the order of
+/// the options. `None` if there is only one.
+pub fn deciding(
+    options: &[(&Choice, &Drawn)],
+    situation: &Situation,
+    is_measurable: bool,
+) -> Option<Deciding> {
+    let ((first, cost), others) = options.split_first()?;
+    if others.is_empty() || !is_measurable {
+        return None;
+    }
+    let each_s = trial_s(situation) + OVERHEAD_S;
+    let repetitions = (MINUTE_S / (each_s * options.len() as f64)).floor().max(1.0);
+    // Means of this number of repetitions, whose ratio is to be known.
+    let half = QUANTILE * SCATTER * (2.0 / repetitions).sqrt();
+    let is_told = |other: &Drawn| {
+        let pairs = cost.draws.iter().zip(&other.draws);
+        let told = pairs.filter(|(own, other)| {
+            let distance = (*own / *other).ln().abs();
+            // Separated, or shown to be within the zone.
+            distance - half > (1.0 + ZONE).ln() || distance + half < (1.0 + ZONE).ln()
+        });
+        told.count() as f64 / cost.draws.len().max(1) as f64
+    };
+    let probability = others.iter().map(|(_, other)| is_told(other)).fold(1.0, f64::min);
+    let names: Vec<String> = options.iter().map(|(choice, _)| choice.name()).collect();
+    let sentence = format!(
+        "One more minute ({} of each) would separate {} from the others of the \
+         set with a probability of {:.0} %.",
+        match repetitions as u64 {
+            1 => "1 repetition".to_owned(),
+            number => format!("{number} repetitions"),
+        },
+        first.name(),
+        probability * 100.0
+    );
+    let choices: Vec<&Choice> = options.iter().map(|(choice, _)| *choice).collect();
+    let plan = plan(&choices, situation, repetitions as u32);
+    Some(Deciding { options: names, repetitions: repetitions as u64, probability, sentence, plan })
+}
+
+/// A plan in TOML that measures the first criterion of these options at the load of the situation.
+/// For the server's costs the path is left out: it does not change what a server pays.
+pub fn plan(choices: &[&Choice], situation: &Situation, repetitions: u32) -> String {
+    let traffic = &situation.traffic;
+    let mut text = format!(
+        "question = \"Which option costs least here?\"\n\
+         repeat = {{ at_least = {repetitions}, at_most = {repetitions} }}\n\
+         load.size = \"{}\"\nload.arrival = \"periodic\"\n\
+         load.duration = \"{}s\"\nload.warmup = \"300ms\"\n",
+        traffic.size.typed(),
+        trial_s(situation)
+    );
+    let path = situation.network.path.iter();
+    text += &match situation.matters.first() {
+        Some(Criterion::Latency) => path.map(|path| format!("path = \"{path}\"\n")).collect(),
+        Some(Criterion::Bytes | Criterion::Energy) => "observe.wire = true\n".to_owned(),
+        _ => String::new(),
+    };
+    for choice in choices {
+        text += &case(choice, situation);
+    }
+    text
+}
+
+/// One case of a plan.
+fn case(choice: &Choice, situation: &Situation) -> String {
+    let protocol = &choice.protocol;
+    let is_each = !choice.is_kept && !choice.is_datagram;
+    let pattern = match (situation.traffic.subscribers, is_each) {
+        (1.., _) => "deliver",
+        (0, true) => "session",
+        (0, false) => "publish",
+    };
+    let connections = match is_each {
+        true => situation.traffic.devices.min(TURNS),
+        false => situation.traffic.devices,
+    };
+    let rate = weigh_model::units::Rate { per_second: situation.rate_per_s(), per_client: false };
+    let mut text = format!("\n[[case]]\nprotocol = \"{protocol}\"\n");
+    if choice.target != REFERENCE {
+        text += &format!("target = \"{}\"\n", choice.target);
+    }
+    for (key, value) in &choice.settings {
+        let is_bare = value.parse::<i64>().is_ok() || value == "true" || value == "false";
+        let value = if is_bare { value.clone() } else { format!("{value:?}") };
+        text += &format!("{protocol}.{key} = {value}\n");
+    }
+    if !choice.is_datagram {
+        text += &format!("{protocol}.tls = \"{}\"\n", if choice.is_tls { "on" } else { "off" });
+        text += &format!("{protocol}.tls_resume = {}\n", choice.resumes);
+    }
+    text += &format!("load.pattern = \"{pattern}\"\nload.connections = {connections}\n");
+    if situation.traffic.subscribers > 0 {
+        text += &format!("load.subscribers = {}\n", situation.traffic.subscribers);
+    }
+    text + &format!("load.rate = \"{}\"\n", rate.typed())
+}
+
+/// Seconds of a trial: long enough for a few hundred messages, and at most ten.
+fn trial_s(situation: &Situation) -> f64 {
+    (MESSAGES / situation.rate_per_s()).clamp(2.0, 10.0).ceil()
+}
+
+/// Messages that a trial should have.
+const MESSAGES: f64 = 500.0;
+
+/// Devices that take turns where each message has a connection of its own.
+const TURNS: u64 = 100;
+
+const MINUTE_S: f64 = 60.0;
+
+/// Start and end of a trial, seconds.
+const OVERHEAD_S: f64 = 1.5;
+
+/// Scatter from run to run, as a share: typical of CPU on a quiet machine.
+const SCATTER: f64 = 0.03;
+
+const QUANTILE: f64 = 1.96;

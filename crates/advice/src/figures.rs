@@ -1,0 +1,355 @@
+//! What an option would cost in a situation: one figure for each criterion, or why there is none.
+
+use std::collections::BTreeMap;
+
+use weigh_energy::{Model, Quantity, Work};
+
+use crate::account::{Bounds, Tally, Wire};
+use crate::choice::Choice;
+use crate::cost::Load;
+use crate::criterion::Criterion;
+use crate::drawn::{Drawn, uniform};
+use crate::family::Family;
+use crate::link::Link;
+use crate::refusal::Missing;
+use crate::session::Session;
+use crate::situation::Situation;
+
+/// A kept connection or one for each message, with what is known of it: the input of its figures.
+#[derive(Clone, Debug)]
+pub struct Candidate<'o> {
+    /// The option.
+    pub choice: &'o Choice,
+    /// What its connections carry.
+    pub session: &'o Session,
+    /// Round trips to open a connection: TCP, TLS, the greeting of the protocol.
+    pub open_trips: f64,
+    /// Costs of its server; `None` without cells.
+    pub family: Option<&'o Family>,
+}
+
+/// What all options have in common.
+#[derive(Clone, Debug)]
+pub struct Ground<'g> {
+    /// The situation.
+    pub situation: &'g Situation,
+    /// The network.
+    pub link: &'g Link,
+    /// The device and its radio, if energy is asked for, and the largest message in bytes for which
+    /// the radio's coefficients were measured.
+    pub energy: Option<(&'g Model, Option<u64>)>,
+}
+
+/// The figures of an option.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// By criterion.
+    pub by: BTreeMap<Criterion, Result<Drawn, Missing>>,
+    /// Bytes of one message; of a whole connection if each message has one.
+    pub message: Bounds,
+    /// Bytes of opening and closing a connection.
+    pub around: Bounds,
+    /// Bytes of a keep-alive, and how many there are in 30 days.
+    pub keep_alive: (Bounds, f64),
+    /// Bytes of 30 days by layer.
+    pub month: Bounds,
+    /// Days that a charge lasts, if there is a battery.
+    pub days: Option<Drawn>,
+    /// Seconds that a message takes, its connection included if it has one of its own.
+    pub exchange_s: f64,
+    /// The load on the server.
+    pub load: Load,
+}
+
+impl Figures {
+    /// The figure of a criterion, if there is one.
+    pub fn get(&self, criterion: Criterion) -> Option<&Drawn> {
+        self.by.get(&criterion)?.as_ref().ok()
+    }
+
+    /// All figures of an option.
+    pub fn of(option: &Candidate<'_>, ground: &Ground<'_>) -> Figures {
+        let Candidate { choice, session, .. } = option;
+        let situation = ground.situation;
+        let wire = Wire {
+            is_datagram: choice.is_datagram,
+            mtu: ground.link.mtu,
+            is_dense: choice.is_kept && situation.traffic.every < DELAYED_ACK,
+        };
+        let around = wire.around(session);
+        let alone = wire.message(session);
+        let message = if choice.is_kept { alone } else { alone.and(&around) };
+        let each = keep_alives(choice, situation);
+        let keep_alive = (wire.keep_alive(session), each * messages(situation));
+        let month = month(choice, situation, (&message, &around), &keep_alive);
+        let trips = trips(option);
+        let exchange_s = ground.link.typical_s(trips, &message.low);
+        let load = load(option, situation, each);
+        let mut figures = Figures {
+            by: BTreeMap::new(),
+            message,
+            around,
+            keep_alive,
+            month,
+            days: None,
+            exchange_s,
+            load,
+        };
+        let bytes = |tally: &Tally| ground.link.with_losses(tally);
+        let acks = uniform("acknowledgements");
+        let data = Drawn::between(bytes(&month.low), bytes(&month.high), &acks);
+        figures.by.insert(Criterion::Bytes, Ok(data));
+        figures.by.insert(Criterion::ServerCpu, figures.cores(option, situation));
+        figures.by.insert(Criterion::Memory, figures.memory(option, situation));
+        figures.by.insert(Criterion::Latency, figures.latency(option, ground, trips));
+        let (energy, days) = figures.energy(option, ground);
+        figures.by.insert(Criterion::Energy, energy);
+        figures.days = days;
+        figures
+    }
+
+    fn cores(&self, option: &Candidate<'_>, situation: &Situation) -> Result<Drawn, Missing> {
+        let choice = option.choice;
+        let missing = |why: String| Missing { why, run: run(choice, situation) };
+        let family = option.family.ok_or_else(|| missing(no_cells(choice)))?;
+        let size = situation.traffic.size.0 as f64;
+        if let Some(known) = family.measured(choice, &self.load, size, |own| Some(own.cores)) {
+            return Ok(known);
+        }
+        match family.outside(choice, &self.load, size) {
+            Some(why) => Err(missing(why)),
+            None => family
+                .cores(&self.load, &choice.name())
+                .ok_or_else(|| missing("its costs could not be fitted".to_owned())),
+        }
+    }
+
+    fn memory(&self, option: &Candidate<'_>, situation: &Situation) -> Result<Drawn, Missing> {
+        let choice = option.choice;
+        let missing = |why: &str| Missing { why: why.to_owned(), run: run(choice, situation) };
+        let family = option.family.ok_or_else(|| missing(&no_cells(choice)))?;
+        let size = situation.traffic.size.0 as f64;
+        if let Some(known) = family.measured(choice, &self.load, size, |own| own.memory_bytes) {
+            return Ok(known);
+        }
+        // Connections that are opened for one message stand as long as it takes.
+        let open = match choice.is_kept {
+            true => self.load.connections,
+            false => self.load.messages * self.exchange_s,
+        };
+        let found = family.memory(open, choice.is_tls);
+        found.ok_or_else(|| missing("no cell shows the memory of such a connection"))
+    }
+
+    fn latency(
+        &self,
+        option: &Candidate<'_>,
+        ground: &Ground<'_>,
+        trips: f64,
+    ) -> Result<Drawn, Missing> {
+        let opens = !option.choice.is_kept && !option.choice.is_datagram;
+        let path = ground.link.p99_s(trips, &self.message.low, opens);
+        let served = option.family.and_then(|family| family.service_s(option.choice));
+        match served {
+            Some([low, high]) => {
+                let server = Drawn::between(low, high, &uniform(&option.choice.name()));
+                Ok(path.with(&server, |path, server| path + server))
+            }
+            // On a slow path the server's part is small, whatever it is.
+            None if ground.link.round_trip_s >= SLOW_PATH_S => {
+                let server = Drawn::between(0.0, SERVED_MOST_S, &uniform(&option.choice.name()));
+                Ok(path.with(&server, |path, server| path + server))
+            }
+            None => Err(Missing {
+                why: "no cell shows how long its server takes".to_owned(),
+                run: run(option.choice, ground.situation),
+            }),
+        }
+    }
+
+    fn energy(
+        &self,
+        option: &Candidate<'_>,
+        ground: &Ground<'_>,
+    ) -> (Result<Drawn, Missing>, Option<Drawn>) {
+        let absent = |why: String, run: &str| (Err(Missing { why, run: run.to_owned() }), None);
+        let Some((model, size_max)) = ground.energy else {
+            return absent("no device and radio are given".to_owned(), "add [device]");
+        };
+        let size = ground.situation.traffic.size.0;
+        if let Some(most) = size_max.filter(|most| size > *most) {
+            let why = format!("the radio was measured with messages up to {most} B");
+            return absent(why, "weigh energy rundown, on the device itself");
+        }
+        let bounds =
+            [&self.work(option, ground, Acks::Few), &self.work(option, ground, Acks::Many)];
+        let of = |quantity: Quantity| {
+            let [low, high] = bounds.map(|work| model.values(quantity, work));
+            let values = bounds.map(|work| model.value(quantity, work));
+            let (low, high) = (low?, high?);
+            let acks = uniform("acknowledgements");
+            let pairs = low.iter().zip(&high).zip(&acks);
+            let draws = pairs.map(|((low, high), at)| low + at * (high - low)).collect();
+            Some(Drawn { value: (values[0]? + values[1]?) / 2.0, draws })
+        };
+        let per_day = DAY_S / ground.situation.traffic.every.as_secs_f64();
+        match of(Quantity::WakePerMessage) {
+            Some(each) => (Ok(each.map(|joules| joules * per_day)), of(Quantity::Days)),
+            None => {
+                let why = "a message takes longer than the time between two messages".to_owned();
+                absent(why, "send less often")
+            }
+        }
+    }
+
+    /// A device's work of one message; of many on a kept connection.
+    fn work(&self, option: &Candidate<'_>, ground: &Ground<'_>, acks: Acks) -> Work {
+        let side = |bounds: &Bounds| if acks == Acks::Few { bounds.low } else { bounds.high };
+        let message = side(&self.message);
+        let ping = side(&self.keep_alive.0);
+        let is_kept = option.choice.is_kept && !option.choice.is_datagram;
+        let number = if is_kept { MESSAGES_OF_KEPT } else { 1.0 };
+        let bytes = [message.up * number, message.down * number];
+        Work {
+            devices: 1.0,
+            connections: 1.0,
+            messages: number,
+            bytes,
+            message_bytes: bytes,
+            connected_s: if is_kept { self.exchange_s * number } else { self.exchange_s },
+            exchange_s: self.exchange_s,
+            keep_alive_s: if is_kept { silence_s(option.choice, ground.situation) } else { 0.0 },
+            keep_alive_bytes: [ping.up, ping.down],
+            ..Work::default()
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Acks {
+    Few,
+    Many,
+}
+
+/// Round trips until a message is confirmed; half of one if nothing confirms it.
+fn trips(option: &Candidate<'_>) -> f64 {
+    let message = option.session.trips.max(0.5);
+    message + if option.choice.is_kept { 0.0 } else { option.open_trips }
+}
+
+/// Messages of a device in 30 days.
+fn messages(situation: &Situation) -> f64 {
+    MONTH_S / situation.traffic.every.as_secs_f64()
+}
+
+/// The longest silence on a kept connection, seconds.
+fn silence_s(choice: &Choice, situation: &Situation) -> f64 {
+    let network = situation.network.idle_limit.as_secs_f64();
+    choice.silence_max.map_or(network, |own| own.as_secs_f64().min(network))
+}
+
+/// Keep-alives between two messages of a kept connection: each message restarts the silence.
+pub fn keep_alives(choice: &Choice, situation: &Situation) -> f64 {
+    if !choice.is_kept || choice.is_datagram {
+        return 0.0;
+    }
+    let silences = situation.traffic.every.as_secs_f64() / silence_s(choice, situation);
+    (silences.ceil() - 1.0).max(0.0)
+}
+
+/// Bytes of a device in 30 days.
+fn month(
+    choice: &Choice,
+    situation: &Situation,
+    (message, around): (&Bounds, &Bounds),
+    keep_alive: &(Bounds, f64),
+) -> Bounds {
+    let mut month = message.times(messages(situation)).and(&keep_alive.0.times(keep_alive.1));
+    if let (true, Some(each)) = (choice.is_kept, situation.network.reconnect) {
+        month = month.and(&around.times(MONTH_S / each.as_secs_f64()));
+    }
+    month
+}
+
+/// The load of all devices on the server. A keep-alive of the protocol counts as a message.
+fn load(option: &Candidate<'_>, situation: &Situation, keep_alives: f64) -> Load {
+    let choice = option.choice;
+    let rate = situation.rate_per_s();
+    let subscribers = situation.traffic.subscribers as f64;
+    let pings = if option.session.ping[0] > 0 { rate * keep_alives } else { 0.0 };
+    let messages = rate + pings;
+    let is_each = !choice.is_kept && !choice.is_datagram;
+    let when = |is: bool, amount: f64| if is { amount } else { 0.0 };
+    let has_bytes = option.family.is_some_and(|family| family.has_bytes);
+    let bytes = when(has_bytes, rate * situation.traffic.size.0 as f64);
+    let devices = when(choice.is_kept, situation.traffic.devices as f64);
+    let reopened = match (situation.network.reconnect, choice.is_kept && !choice.is_datagram) {
+        (Some(each), true) => situation.traffic.devices as f64 / each.as_secs_f64(),
+        _ => 0.0,
+    };
+    let opens = when(is_each, rate) + reopened;
+    Load {
+        variant: choice.variant(),
+        connections: devices + subscribers,
+        messages,
+        arrivals: choice.arrivals(),
+        sealed: when(choice.is_tls, messages),
+        bytes,
+        sealed_bytes: when(choice.is_tls, bytes),
+        deliveries: rate * subscribers,
+        opened: when(!choice.is_tls, opens),
+        full: when(choice.is_tls && !choice.resumes, opens),
+        resumed: when(choice.is_tls && choice.resumes, opens),
+    }
+}
+
+fn no_cells(choice: &Choice) -> String {
+    format!("{} was never measured", choice.lane())
+}
+
+/// The command that would measure this option where it is asked about.
+pub fn run(choice: &Choice, situation: &Situation) -> String {
+    let target = if choice.target == REFERENCE { &choice.protocol } else { &choice.target };
+    let mut words = format!("weigh compare {target}");
+    for (key, value) in &choice.settings {
+        words += &format!(" --set {}.{key}={value}", choice.protocol);
+    }
+    let pattern = match (choice.is_kept || choice.is_datagram, situation.traffic.subscribers) {
+        (_, 1..) => "deliver",
+        (true, 0) => "publish",
+        (false, 0) => "session",
+    };
+    let connections = match choice.is_kept {
+        true => situation.traffic.devices,
+        false => situation.traffic.devices.min(100),
+    };
+    words += &format!(" --pattern {pattern} -c {connections}");
+    if situation.traffic.subscribers > 0 {
+        words += &format!(" --subscribers {}", situation.traffic.subscribers);
+    }
+    let rate = weigh_model::units::Rate { per_second: situation.rate_per_s(), per_client: false };
+    words += &format!(" -R {} -s {}", rate.typed(), situation.traffic.size.typed());
+    if choice.is_tls {
+        words += " --tls on";
+    }
+    format!("{words} -d 10s, then weigh advise --cells latest")
+}
+
+const REFERENCE: &str = crate::choice::REFERENCE;
+
+/// Linux: TCP_DELACK_MIN.
+const DELAYED_ACK: weigh_model::Nanos = weigh_model::Nanos::from_millis(40);
+
+/// 30 days.
+pub const MONTH_S: f64 = 30.0 * DAY_S;
+
+const DAY_S: f64 = 86_400.0;
+
+/// Enough that a kept connection is not taken for one of a message.
+const MESSAGES_OF_KEPT: f64 = 1_000.0;
+
+/// From here on a server that was not measured adds little.
+const SLOW_PATH_S: f64 = 0.02;
+
+/// The most that such a server may take (chosen: p99 of loaded cells is below).
+const SERVED_MOST_S: f64 = 0.01;

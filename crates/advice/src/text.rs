@@ -1,0 +1,236 @@
+//! The answer as text for a terminal: at most 80 columns.
+
+use std::fmt::Write as _;
+
+use weigh_model::numbers::{bytes, count, percent, three_digits, time};
+use weigh_report::terminal::columns;
+
+use crate::answer::{Advice, OptionShown, Standing};
+use crate::criterion::Criterion;
+use crate::drawn::Shown;
+use crate::sizing::Carries;
+
+/// The answer.
+pub fn advice(advice: &Advice, width: usize) -> String {
+    let mut text = format!("{}\n\n", advice.sentence);
+    text += &table(advice, width);
+    let with_reason = advice.options.iter().filter_map(|own| Some((own, own.why.as_ref()?)));
+    let (unknown, out): (Vec<_>, Vec<_>) =
+        with_reason.partition(|(own, _)| own.standing == Standing::Unknown);
+    if !unknown.is_empty() {
+        text += "\nNot predicted, and the run that is missing:\n";
+        let mut reasons: Vec<(&String, Vec<&str>, Option<&String>)> = Vec::new();
+        for (own, why) in unknown {
+            match reasons.iter_mut().find(|(known, ..)| *known == why) {
+                Some((_, names, _)) => names.push(&own.name),
+                None => reasons.push((why, vec![own.name.as_str()], own.run.as_ref())),
+            }
+        }
+        for (why, names, run) in reasons {
+            let _ = writeln!(text, "  {}: {why}", names.join("; "));
+            if let Some(run) = run {
+                let _ = writeln!(text, "    {run}");
+            }
+        }
+    }
+    if !out.is_empty() {
+        text += "\nOut:\n";
+        for (own, why) in out {
+            let _ = writeln!(text, "  {}: {why}", own.name);
+        }
+    }
+    if !advice.break_even.is_empty() {
+        text += "\nBreak-even:\n";
+        for own in &advice.break_even {
+            let _ = writeln!(text, "  {}", own.sentence);
+        }
+    }
+    if let Some(deciding) = &advice.deciding {
+        let _ = writeln!(text, "\n{} Type weigh advise --check.", deciding.sentence);
+    }
+    text += "\nAssumed:\n";
+    for own in &advice.assumptions {
+        let _ = writeln!(text, "  {own}");
+    }
+    for (family, origin) in &advice.cells {
+        let _ = writeln!(text, "  costs of {family}: {origin}");
+    }
+    text
+}
+
+/// One row for each option that was predicted, the advised ones first.
+fn table(advice: &Advice, width: usize) -> String {
+    let mut shown: Vec<&OptionShown> = advice
+        .options
+        .iter()
+        .filter(|own| matches!(own.standing, Standing::Advised | Standing::Behind))
+        .collect();
+    let place = |own: &OptionShown| {
+        let at = advice.advised.iter().position(|name| *name == own.name);
+        (at.unwrap_or(usize::MAX), own.ratio.map_or(f64::INFINITY, |own| own.value))
+    };
+    shown.sort_by(|a, b| {
+        let (a, b) = (place(a), place(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
+    if shown.is_empty() {
+        return String::new();
+    }
+    let mut criteria: Vec<Criterion> = advice.situation.matters.clone();
+    let is_known = |own: &Criterion| shown.iter().any(|option| option.figures.contains_key(own));
+    criteria
+        .extend(Criterion::ALL.into_iter().filter(|own| !advice.situation.matters.contains(own)));
+    criteria.retain(is_known);
+    criteria.truncate(COLUMNS_MAX);
+    let mut rows = vec![vec![String::new()]];
+    rows[0].extend(criteria.iter().map(|own| own.heading().to_owned()));
+    for option in shown {
+        let mark = if option.standing == Standing::Advised { "* " } else { "  " };
+        let mut row = vec![format!("{mark}{}", option.name)];
+        let of = |own: &Criterion| {
+            let figure = option.figures.get(own);
+            figure.map_or_else(|| "?".to_owned(), |figure| range(*own, figure))
+        };
+        row.extend(criteria.iter().map(of));
+        rows.push(row);
+    }
+    let ends = 1..=criteria.len();
+    columns(&rows, &ends, width) + "* cannot be distinguished from the best\n"
+}
+
+/// An interval in the unit of the criterion; one number where both ends read the same.
+pub fn range(criterion: Criterion, figure: &Shown) -> String {
+    let [low, high] = [figure.low, figure.high].map(|value| words(criterion, value));
+    if low == high { low } else { joined(&low, &high) }
+}
+
+/// `1.2 to 1.5 MB`: the unit once, if both have the same.
+fn joined(low: &str, high: &str) -> String {
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}-{high}"),
+        _ => format!("{low}-{high}"),
+    }
+}
+
+/// A value with its unit.
+pub fn words(criterion: Criterion, value: f64) -> String {
+    if !value.is_finite() {
+        return "no bound".to_owned();
+    }
+    match criterion {
+        Criterion::ServerCpu if value < 0.01 => format!("{} %", three_digits(value * 100.0)),
+        Criterion::ServerCpu => percent(value * 100.0),
+        Criterion::Bytes | Criterion::Memory => bytes(value),
+        Criterion::Energy => format!("{} J", three_digits(value)),
+        Criterion::Latency => time(value * 1e9, false),
+    }
+}
+
+/// An option of `weigh size`, with and without kept connections.
+pub struct Sized {
+    /// Protocol, settings and TLS.
+    pub lane: String,
+    /// With kept connections, then with one for each message.
+    pub ways: [Option<(OptionShown, Option<Carries>)>; 2],
+}
+
+/// The tables of `weigh size`.
+pub fn sizes(all: &[Sized], width: usize) -> String {
+    let heading = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let mut first: Vec<Vec<String>> =
+        vec![heading(&["", "CPU kept", "CPU each", "memory kept", "30 days kept", "30 days each"])];
+    let mut second: Vec<Vec<String>> = vec![heading(&[
+        "",
+        "one server, kept",
+        "ends at",
+        "one server, each",
+        "ends at",
+        "servers",
+    ])];
+    let mut battery: Vec<Vec<String>> = vec![heading(&["", "battery kept", "battery each"])];
+    for own in all {
+        let figure = |way: usize, criterion: Criterion| match &own.ways[way] {
+            None => "-".to_owned(),
+            Some((option, _)) => option
+                .figures
+                .get(&criterion)
+                .map_or_else(|| "?".to_owned(), |figure| range(criterion, figure)),
+        };
+        first.push(vec![
+            own.lane.clone(),
+            figure(0, Criterion::ServerCpu),
+            figure(1, Criterion::ServerCpu),
+            figure(0, Criterion::Memory),
+            figure(0, Criterion::Bytes),
+            figure(1, Criterion::Bytes),
+        ]);
+        let mut row = vec![own.lane.clone()];
+        for way in &own.ways {
+            row.extend(carried(way.as_ref().and_then(|(_, own)| own.as_ref())));
+        }
+        row.push(servers(&own.ways));
+        second.push(row);
+        let days = |way: usize| {
+            let days = own.ways[way].as_ref().and_then(|(option, _)| option.days);
+            days.map_or_else(
+                || "-".to_owned(),
+                |own| {
+                    let [low, high] = [own.low, own.high].map(|days| count(days as u64));
+                    if low == high { format!("{low} days") } else { format!("{low}-{high} days") }
+                },
+            )
+        };
+        battery.push(vec![own.lane.clone(), days(0), days(1)]);
+    }
+    let mut text = columns(&first, &(1..=5), width);
+    text += "\n";
+    text += &columns(&second, &(1..=5), width);
+    if battery.iter().skip(1).any(|row| row[1] != "-" || row[2] != "-") {
+        text += "\n";
+        text += &columns(&battery, &(1..=2), width);
+    }
+    text
+}
+
+/// Devices on one server, and the resource that ends it.
+fn carried(own: Option<&Carries>) -> [String; 2] {
+    match own {
+        None => ["?".to_owned(), "-".to_owned()],
+        Some(Carries { devices: None, ends_at, .. }) => ["no bound".to_owned(), ends_at.clone()],
+        Some(Carries { devices: Some(devices), ends_at, is_beyond, .. }) => {
+            let mark = if *is_beyond { "*" } else { "" };
+            let [low, high] = [devices.low, devices.high].map(thousands);
+            let range = if low == high { low } else { format!("{low}-{high}") };
+            [format!("{range}{mark}"), ends_at.clone()]
+        }
+    }
+}
+
+/// Servers that the fleet needs, with kept connections, else with one for each message.
+fn servers(ways: &[Option<(OptionShown, Option<Carries>)>; 2]) -> String {
+    let of = |way: &Option<(OptionShown, Option<Carries>)>| {
+        let servers = way.as_ref().and_then(|(_, own)| own.as_ref()).and_then(|own| own.servers);
+        servers.map_or_else(
+            || "?".to_owned(),
+            |own| {
+                let [low, high] = [own.low, own.high]
+                    .map(|own| if own.is_finite() { count(own as u64) } else { "more".to_owned() });
+                if low == high { low } else { format!("{low}-{high}") }
+            },
+        )
+    };
+    format!("{} / {}", of(&ways[0]), of(&ways[1]))
+}
+
+/// `12.3 k`.
+fn thousands(value: f64) -> String {
+    match value {
+        own if !own.is_finite() => "no bound".to_owned(),
+        own if own < 1e3 => count(own as u64),
+        own if own < 1e6 => format!("{}k", three_digits(own / 1e3)),
+        own => format!("{}M", three_digits(own / 1e6)),
+    }
+}
+
+/// More columns do not fit into 80.
+const COLUMNS_MAX: usize = 3;

@@ -1,0 +1,289 @@
+//! The reference server: a subset of Redis, on as many shards as there are, with one common state.
+
+mod blocked;
+mod channels;
+mod commands;
+mod peer;
+mod place;
+mod rules;
+mod stream;
+mod world;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weigh_model::Nanos;
+use weigh_model::connection::Fault;
+use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+
+pub(super) use rules::Rules;
+
+use self::peer::{Peer, Words};
+use self::place::{Place, Turn};
+use self::world::World;
+use super::codec;
+
+/// What the shards of one server have in common.
+#[derive(Clone)]
+pub(super) struct Shared {
+    rules: Arc<Rules>,
+    world: Arc<Mutex<World>>,
+}
+
+/// All connections of one shard.
+pub(super) struct RedisServer {
+    shard: u16,
+    shared: Shared,
+    serial: u32,
+    peers: Vec<Option<Box<Peer>>>,
+    /// Ends of waits: time, connection, serial.
+    deadlines: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    words: Vec<Range<usize>>,
+    connections: u64,
+}
+
+impl Shared {
+    pub(super) fn new(rules: Rules) -> Shared {
+        let rules = Arc::new(rules);
+        Shared { world: Arc::new(Mutex::new(World::new(rules.clone()))), rules }
+    }
+
+    /// A shard that panicked has been reported; the others continue with the existing state.
+    fn lock(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RedisServer {
+    pub(super) fn new(shared: Shared, shard: u16) -> RedisServer {
+        RedisServer {
+            shard,
+            shared,
+            serial: 0,
+            peers: Vec::new(),
+            deadlines: BinaryHeap::new(),
+            words: Vec::new(),
+            connections: 0,
+        }
+    }
+
+    fn peer(&mut self, of: ConnectionId) -> Option<&mut Box<Peer>> {
+        self.peers.get_mut(of.0 as usize)?.as_mut()
+    }
+
+    /// Executes the commands in `input` until one has to wait; returns how many bytes that took.
+    fn run(
+        &mut self,
+        of: ConnectionId,
+        input: &[u8],
+        world: &mut World,
+        turn: &mut Turn<'_>,
+    ) -> Result<usize, Fault> {
+        let mut taken = 0;
+        let mut words = std::mem::take(&mut self.words);
+        let most = self.shared.rules.most;
+        let result = loop {
+            let Some(peer) = self.peers.get_mut(of.0 as usize).and_then(Option::as_mut) else {
+                break Ok(input.len());
+            };
+            if peer.is_ending {
+                break Ok(input.len());
+            }
+            if peer.is_waiting() {
+                break Ok(taken);
+            }
+            let rest = &input[taken..];
+            match codec::read_request(rest, most, &mut words) {
+                Ok(None) => break Ok(taken),
+                Ok(Some(bytes)) => {
+                    taken += bytes;
+                    if words.is_empty() {
+                        continue;
+                    }
+                    commands::execute(Words::new(rest, &words), peer, world, turn);
+                    if turn.out.pending_bytes(of) > ANSWER_BYTES_MAX {
+                        peer.is_choked = true;
+                        turn.out.notify_drained(of);
+                    }
+                    if let Some(until) = peer.blocked_until.filter(|until| *until < Nanos::NEVER) {
+                        self.deadlines.push(Reverse((until, of.0, peer.place.serial)));
+                    }
+                }
+                Err(flaw) => {
+                    let text = format!("ERR Protocol error: {flaw}");
+                    codec::put_error(turn.out.stage(of), &text);
+                    peer.is_ending = true;
+                    break Err(Fault::Malformed(flaw.to_string()));
+                }
+            }
+        };
+        self.words = words;
+        result
+    }
+
+    /// Executes what a connection held back.
+    fn run_held(
+        &mut self,
+        of: ConnectionId,
+        world: &mut World,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), Fault> {
+        let Some(peer) = self.peer(of) else { return Ok(()) };
+        let held = std::mem::take(&mut peer.held);
+        let result = self.run(of, &held, world, turn);
+        let Some(peer) = self.peer(of) else { return Ok(()) };
+        match result {
+            Ok(taken) => {
+                peer.held = held[taken..].to_vec();
+                match peer.is_waiting() {
+                    true if !peer.held.is_empty() => turn.out.hold(of),
+                    _ => turn.out.release(of),
+                }
+                Ok(())
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Lets connections continue whose blocked command was answered, and those that these unblock.
+    fn continue_unblocked(&mut self, world: &mut World, turn: &mut Turn<'_>) {
+        while let Some(of) = turn.unblocked.pop() {
+            let Some(peer) = self.peer(of) else { continue };
+            peer.blocked_until = None;
+            // Invalid bytes end the connection; their error is staged.
+            if self.run_held(of, world, turn).is_err() {
+                turn.out.close(of);
+            }
+        }
+    }
+
+    fn turn<T>(
+        &mut self,
+        now: Nanos,
+        out: &mut dyn Outboxes,
+        act: impl FnOnce(&mut RedisServer, &mut World, &mut Turn<'_>) -> T,
+    ) -> T {
+        let shared = self.shared.clone();
+        let mut world = shared.lock();
+        let mut turn = Turn { out, now, shard: self.shard, unblocked: Vec::new() };
+        let result = act(self, &mut world, &mut turn);
+        self.continue_unblocked(&mut world, &mut turn);
+        result
+    }
+}
+
+impl Server for RedisServer {
+    fn accepted(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
+        self.serial = self.serial.wrapping_add(1);
+        self.connections += 1;
+        let at = connection.0 as usize;
+        if self.peers.len() <= at {
+            self.peers.resize_with(at + 1, || None);
+        }
+        let place = Place { shard: self.shard, connection, serial: self.serial };
+        let is_authenticated = self.shared.rules.login.is_none();
+        self.peers[at] = Some(Box::new(Peer::new(place, is_authenticated)));
+        self.shared.lock().connections += 1;
+    }
+
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        input: &[u8],
+        now: Nanos,
+        out: &mut dyn Outboxes,
+    ) -> Result<usize, Fault> {
+        self.turn(now, out, |own, world, turn| {
+            let Some(peer) = own.peer(connection) else { return Ok(input.len()) };
+            if !peer.held.is_empty() || peer.is_waiting() {
+                peer.held.extend_from_slice(input);
+                own.run_held(connection, world, turn)?;
+                return Ok(input.len());
+            }
+            let taken = own.run(connection, input, world, turn)?;
+            match own.peer(connection) {
+                Some(peer) if peer.is_waiting() && taken < input.len() => {
+                    peer.held.extend_from_slice(&input[taken..]);
+                    turn.out.hold(connection);
+                    Ok(input.len())
+                }
+                _ => Ok(taken),
+            }
+        })
+    }
+
+    fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
+        self.turn(now, out, |own, world, turn| {
+            if let Some(peer) = own.peer(connection) {
+                peer.is_choked = false;
+                if own.run_held(connection, world, turn).is_err() {
+                    turn.out.close(connection);
+                }
+            }
+        });
+    }
+
+    fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
+        let place = self.peers.get_mut(connection.0 as usize).and_then(Option::take);
+        if let Some(peer) = place {
+            self.shared.lock().forget(peer.place);
+        }
+    }
+
+    /// Reads whose time is over are answered with nothing.
+    fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
+        self.turn(now, out, |own, world, turn| {
+            while let Some(Reverse((until, connection, serial))) = own.deadlines.peek().copied() {
+                if until > now {
+                    break;
+                }
+                own.deadlines.pop();
+                let of = ConnectionId(connection);
+                let Some(peer) = own.peer(of) else { continue };
+                let is_it = peer.place.serial == serial && peer.blocked_until == Some(until);
+                if is_it && world.blocked.remove(peer.place).is_some() {
+                    commands::put_nothing(turn.out.stage(of), peer.is_resp3);
+                    turn.unblocked.push(of);
+                }
+            }
+        });
+        self.next_wake()
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        self.deadlines.peek().map(|Reverse((until, ..))| *until)
+    }
+
+    fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
+        self.turn(now, out, |own, world, turn| {
+            for letter in world.take_mail(turn.shard) {
+                let of = letter.to.connection;
+                let is_there = own.peer(of).is_some_and(|peer| peer.place == letter.to);
+                match (is_there, letter.is_answer) {
+                    (false, _) => {}
+                    (true, true) => world.answer(letter.to, &letter.bytes, turn),
+                    (true, false) => _ = world.push(letter.to, &letter.bytes, turn),
+                }
+            }
+        });
+    }
+
+    /// Connections are counted by shard; everything else is common and reported by shard 0 only, so
+    /// that reports add up.
+    fn report(&self) -> ServerReport {
+        let own = ServerReport { connections: self.connections, ..ServerReport::default() };
+        if self.shard > 0 {
+            return own;
+        }
+        let world = self.shared.lock();
+        let mut report = world.census.report();
+        report.add(&own);
+        report.disconnects += world.disconnects;
+        report
+    }
+}
+
+/// Bytes of answers that may wait for a client before its next command waits too.
+const ANSWER_BYTES_MAX: usize = 8 << 20;

@@ -1,0 +1,233 @@
+//! `weigh advise` and `weigh size`: from a situation to an answer, without a run, with a
+//! calibration and with a check; and what is refused.
+
+use serde_json::Value;
+
+use crate::rig::{Ended, Place, has_hosts};
+
+const FLAGS: [&str; 6] = ["--devices", "2000", "--every", "1m", "-s", "125B"];
+
+/// The program with a cache of its own.
+fn run(place: &Place, words: &[&str]) -> Ended {
+    let mut command = place.command(words);
+    command.env("XDG_CACHE_HOME", place.folder().join("cache"));
+    Ended::from(command.output().expect("the program starts"))
+}
+
+fn option<'d>(document: &'d Value, name: &str) -> &'d Value {
+    let all = document["options"].as_array().expect("options");
+    all.iter().find(|own| own["name"] == name).unwrap_or_else(|| panic!("{name}: {document:#}"))
+}
+
+#[test]
+fn a_situation_has_an_answer_without_a_run() {
+    let place = Place::new("advise");
+    let words = ["advise", "mqtt", "http", "--tls", "on", "--save", "s.toml", "--page", "a.html"];
+    let ended = run(&place, &[&words[..], &FLAGS[..]].concat()).with(0);
+    assert!(ended.stdout.starts_with("Use "), "{}", ended.stdout);
+    for part in
+        ["mqtt qos 1, kept, TLS", "Out:", "mqtt qos 0, kept, TLS: it guarantees", "Assumed:"]
+    {
+        assert!(ended.stdout.contains(part), "{part} is not in\n{}", ended.stdout);
+    }
+    let page = std::fs::read_to_string(place.folder().join("a.html")).expect("the page");
+    assert!(page.contains("<svg") && page.contains("Where the answer turns"), "{page}");
+    assert!(!page.contains("<script"), "the page needs no script");
+    // The file that was saved gives the same answer, and so does its document.
+    let again = run(&place, &["advise", "s.toml"]).with(0);
+    assert_eq!(again.stdout, ended.stdout);
+    let json = run(&place, &["advise", "s.toml", "--json"]).with(0).json();
+    assert_eq!(json["schema"], "weigh/advice/1");
+    assert_eq!(option(&json, "mqtt qos 0, kept, TLS")["standing"], "out");
+    assert!(!place.folder().join("runs").exists(), "nothing was run");
+    place.nobody_is_left();
+}
+
+#[test]
+fn the_answer_fits_80_columns() {
+    let place = Place::new("advise-narrow");
+    for words in [&["advise", "mqtt", "http"][..], &["size", "mqtt", "http", "--tls", "on"]] {
+        let mut command = place.command(&[words, &FLAGS[..]].concat());
+        command.env("COLUMNS", "80").env("XDG_CACHE_HOME", place.folder());
+        let ended = Ended::from(command.output().expect("the program starts")).with(0);
+        let widest = ended.stdout.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{widest:?}\n{}", ended.stdout);
+    }
+}
+
+/// Study 000 at full scale: 14,300 to 17,200 farms of 60 sensors with HTTP, 14,100 to 16,000 with
+/// MQTT, and the memory ends it (docs/guide/how-many-devices.md).
+#[test]
+fn the_question_of_study_000_has_an_answer() {
+    let place = Place::new("farms");
+    let words = [
+        "size",
+        "mqtt",
+        "http",
+        "--devices",
+        "60000",
+        "--every",
+        "1m",
+        "-s",
+        "72B",
+        "--cores",
+        "1",
+        "--memory",
+        "3.75GiB",
+        "--headroom",
+        "100%",
+        "--json",
+    ];
+    let json = run(&place, &words).with(0).json();
+    let all = json["options"].as_array().expect("options");
+    for (name, low, high) in
+        [("http1, kept", 14_300.0, 17_200.0), ("mqtt qos 1, kept", 14_100.0, 17_000.0)]
+    {
+        let own = all.iter().find(|own| own["option"]["name"] == name).expect(name);
+        let farms = own["carries"]["devices"]["value"].as_f64().expect("devices") / 60.0;
+        assert!((low..high).contains(&farms), "{name}: {farms} farms");
+        assert_eq!(own["carries"]["ends_at"], "memory");
+        assert_eq!(own["carries"]["servers"]["value"], 1.0);
+    }
+}
+
+/// Ten messages over a wire, on one connection and on ten: bodies, protocol and TLS are exact but
+/// for the lengths of names, ports and signatures, and all bytes from IP up are within the bounds
+/// of the acknowledgements.
+#[test]
+fn bytes_are_those_of_a_capture() {
+    if !has_hosts("bytes_are_those_of_a_capture") {
+        return;
+    }
+    let place = Place::new("advise-wire");
+    for (tls, suffix) in [("off", ""), ("on", ", TLS")] {
+        let flags = ["--devices", "1", "--every", "250ms", "-s", "125B", "--tls", tls, "--json"];
+        let json = run(&place, &[&["advise", "mqtt", "http"], &flags[..]].concat()).json();
+        for (pattern, way, connections) in [("publish", "kept", 1.0), ("session", "one each", 10.0)]
+        {
+            let load = ["-n", "10", "-R", "4/s", "-c", "1", "-s", "125B", "--pattern", pattern];
+            let words = ["mqtt", "http", "--wire", "-Q", "--tls", tls, "--set", "mqtt.qos=1"];
+            let full = ["--set", "mqtt.tls_resume=false", "--set", "http1.tls_resume=false"];
+            place.compare(&[&words[..], &full[..], &load[..]].concat()).with(0);
+            let summary = place.summary();
+            for (cell, lane) in [(0, "mqtt qos 1"), (1, "http1")] {
+                let own = option(&json, &format!("{lane}, {way}{suffix}"));
+                compare(&summary["cells"][cell]["metrics"], own, (pattern, connections));
+            }
+            std::fs::remove_dir_all(place.run()).expect("the run is removed");
+        }
+    }
+}
+
+/// Compares what was captured of ten messages with what is computed for them.
+fn compare(metrics: &Value, own: &Value, (pattern, connections): (&str, f64)) {
+    let name = own["name"].as_str().expect("a name");
+    let captured = |layer: &str| -> f64 {
+        let phases = ["set_up", "messages", "tear_down"];
+        let of =
+            |phase: &&str| metrics[format!("wire.phases.{phase}.layers.{layer}_bytes")].clone();
+        phases.iter().map(|phase| of(phase)["value"].as_f64().unwrap_or_default()).sum()
+    };
+    let layer = |bound: &str, layer: &str| {
+        let of = |part: &str| own[part][bound][layer].as_f64().expect("a number");
+        let around = if pattern == "publish" { of("around") } else { 0.0 };
+        10.0 * of("message") + around
+    };
+    assert_eq!(captured("payload"), layer("low", "payload"), "{name}");
+    // A name, a topic and a port have up to a dozen bytes more or less.
+    let slack = 12.0 * connections.max(1.0) + 10.0 * 2.0;
+    let near = |what: &str, found: f64, expected: f64, slack: f64| {
+        assert!((found - expected).abs() <= slack, "{name}: {what} {found}, computed {expected}");
+    };
+    near("protocol", captured("protocol"), layer("low", "protocol"), slack);
+    let tls = captured("tls_handshake") + captured("tls_record");
+    near("TLS", tls, layer("low", "tls"), 8.0 * connections);
+    let found = captured("ip") + captured("transport");
+    let [low, high] =
+        ["low", "high"].map(|bound| layer(bound, "network") + layer(bound, "transport"));
+    assert!(
+        (low..=high).contains(&found),
+        "{name}: {found} B of headers, {low} to {high} computed"
+    );
+}
+
+/// A calibration is kept and used again; then a check replaces the prediction.
+#[test]
+fn costs_are_measured_kept_and_checked() {
+    let place = Place::new("calibrate");
+    let flags = ["--devices", "40", "--every", "100ms", "-s", "64B", "--tls", "off"];
+    let with = |words: &[&str]| [words, &flags[..]].concat();
+    let dry = run(&place, &with(&["advise", "tcp", "--calibrate", "--dry"])).with(0);
+    assert!(dry.stdout.contains("[[case]]") && !place.folder().join("runs").exists());
+    // Nothing is known of TCP frames.
+    let unknown = run(&place, &with(&["advise", "tcp", "--json"])).with(98).json();
+    let why = option(&unknown, "tcp, kept")["why"].as_str().expect("a reason").to_owned();
+    assert!(why.contains("never measured"), "{why}");
+    let sized = run(&place, &with(&["size", "tcp", "-Q", "--json"])).with(0).json();
+    let kept = &sized["options"][0];
+    let cpu = &kept["option"]["figures"]["server-cpu"];
+    let is_known = cpu["value"].as_f64().is_some_and(|cpu| cpu > 0.0)
+        || kept["option"]["why"].as_str().is_some_and(|why| why.contains("held out"));
+    assert!(is_known, "{kept:#}");
+    assert_eq!(
+        std::fs::read_dir(place.folder().join("cache/weigh/cells")).expect("kept").count(),
+        1
+    );
+    let runs = || std::fs::read_dir(place.folder().join("runs")).expect("runs").count();
+    assert_eq!(runs(), 1);
+    run(&place, &with(&["size", "tcp", "-Q"])).with(0);
+    assert_eq!(runs(), 1, "what is kept is not measured again");
+    let checked = run(&place, &with(&["advise", "tcp", "--check", "-Q", "--json"]));
+    assert_eq!(runs(), 2, "{}", checked.stderr);
+    let text = checked.stdout.find("{\n").map(|at| checked.stdout[at..].to_owned());
+    let json: Value = serde_json::from_str(&text.expect("a document")).expect("JSON");
+    let own = option(&json, "tcp, kept");
+    assert!(own["figures"]["server-cpu"]["value"].as_f64().is_some_and(|cpu| cpu > 0.0), "{own:#}");
+    place.nobody_is_left();
+}
+
+/// Bad input: one clear sentence each, and nothing is started.
+#[test]
+fn what_is_wrong_is_said_in_one_sentence() {
+    let place = Place::new("advise-wrong");
+    place.write(
+        "s.toml",
+        "schema = \"weigh/situation/1\"\n[traffic]\ndevices = 0\nevery = \"1m\"\nsize = \"1B\"\n",
+    );
+    place.write("cells.json", "{}");
+    let flags = &FLAGS[..];
+    let cases: [(&[&str], &str); 14] = [
+        (&["advise"], "no terminal to ask in"),
+        (&["advise", "s.toml"], "no device sends anything"),
+        (&["advise", "none.toml"], "none.toml: cannot be read"),
+        (&["advise", "mqtt", "--devices", "10", "--every", "60"], "60s"),
+        (&["advise", "mqtt", "--devices", "10", "-s", "125"], "125B"),
+        (&["advise", "mqt", "--devices", "10"], "did you mean mqtt"),
+        (&["advise", "mqtt", "--devices", "10", "--path", "moon"], "there is no path"),
+        (&["advise", "mqtt", "--devices", "10", "--device", "nrf9160", "--radio", "5g"], "radio"),
+        (&["advise", "mqtt", "--devices", "10", "--device", "nrf9160"], "belong together"),
+        (&["advise", "mqtt", "--devices", "10", "--matters", "speed"], "speed"),
+        (&["advise", "mqtt", "--devices", "10", "--matters", "energy"], "no device is given"),
+        (&["advise", "mqtt", "--devices", "10", "--cells", "cells.json"], "not a file of cells"),
+        (&["advise", "mqtt://127.0.0.1:1", "--devices", "10"], "weigh compare mqtt://127.0.0.1:1"),
+        (&["advise", "mqtt", "--devices", "10", "--check", "--matters", "bytes"], "computed"),
+    ];
+    for (words, expected) in cases {
+        let ended = run(&place, words).with(2);
+        assert!(
+            ended.stderr.contains(expected),
+            "{words:?}: {expected} is not in {}",
+            ended.stderr
+        );
+    }
+    let no_run = run(&place, &[&["size", "mosquitto", "--no-run"], flags].concat()).with(0);
+    assert!(no_run.stdout.contains("never measured"), "{}", no_run.stdout);
+    // More than any option can carry, and more than was measured.
+    let small = ["advise", "mqtt", "http", "--memory", "16MiB", "--tls", "off"];
+    let out =
+        run(&place, &[&small[..], &["--devices", "90000", "--every", "1m"]].concat()).with(98);
+    assert!(out.stdout.contains("of memory, and"), "{}", out.stdout);
+    let beyond = run(&place, &["advise", "mqtt", "--devices", "1M", "--every", "1m"]).with(98);
+    assert!(beyond.stdout.contains("weigh compare mqtt --set mqtt.qos=1"), "{}", beyond.stdout);
+    assert!(!place.folder().join("runs").exists(), "nothing was run");
+}
