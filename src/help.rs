@@ -24,8 +24,8 @@ More commands:
   observe  Serve CPU and memory figures of a local process to a remote weigh
   agent    Generate a part of the load of a fleet on this host
   clock    Measure the clock offset between two hosts, and one-way delays
-  fleet    Make one load from several hosts: their bus, and what starts them
-  seal     Make, open or inspect sealed objects (COSE)
+  fleet    Make one load from several hosts: start and connect the agents
+  seal     Encrypt, sign, open or inspect messages (COSE, RFC 9052)
   completions SHELL, man [COMMAND]   Print completions, manual pages
 
 Examples:

@@ -53,13 +53,13 @@ enum Command {
     Watch(commands::watch::Watch),
     /// Show the table of a finished run
     Report(commands::report::Report),
-    /// Compare two runs, cell by cell
+    /// Compare two runs, case by case
     Diff(commands::diff::Diff),
-    /// List past runs, or a metric over all of them; cite or remove runs
+    /// List past runs, or one metric of all runs; print a citation; remove runs
     Runs(commands::runs::Runs),
     /// Export a run as CSV, LaTeX, OpenMetrics or JMeter results
     Export(commands::export::Export),
-    /// Check published figures, output of other tools, or a run for broken rules
+    /// Check figures, output of other tools, or a run by the rules of sound measurement
     Audit(commands::audit::Audit),
     /// Run a reference server in the foreground
     Serve(Box<commands::serve::Serve>),
@@ -87,10 +87,10 @@ enum Command {
     /// Measure the clock offset between two hosts, and one-way delays
     #[command(hide = true)]
     Clock(commands::clock::Clock),
-    /// Make one load from several hosts: their bus, and what starts them
+    /// Make one load from several hosts: start and connect the agents
     #[command(hide = true)]
     Fleet(commands::fleet::Fleet),
-    /// Make, open or inspect sealed objects (COSE)
+    /// Encrypt, sign, open or inspect messages (COSE, RFC 9052)
     #[command(hide = true)]
     Seal(commands::seal::Seal),
     /// Print the completions of a shell

@@ -93,6 +93,8 @@ struct Underway {
     pace: Pace,
     /// Time of the last line.
     said: Instant,
+    /// True if the last line said that answers are awaited.
+    is_waiting: bool,
 }
 
 impl Display {
@@ -127,9 +129,18 @@ impl Display {
                 bar.set_message(fitting(&format!("{text}  {}", words(standing))));
                 bar.set_position(position(standing));
             }
-            None if !self.is_quiet && underway.said.elapsed() >= Duration::from_millis(900) => {
-                underway.said = Instant::now();
-                eprintln!("weigh:   {text}");
+            None if !self.is_quiet => {
+                let is_waiting = text.ends_with(WAITING);
+                // Lines that say the same are not repeated each second.
+                let pause = match is_waiting && underway.is_waiting {
+                    true => Duration::from_secs(10),
+                    false => Duration::from_millis(900),
+                };
+                if underway.said.elapsed() >= pause {
+                    underway.said = Instant::now();
+                    underway.is_waiting = is_waiting;
+                    eprintln!("weigh:   {text}");
+                }
             }
             None => {}
         }
@@ -148,7 +159,7 @@ impl Watcher for Display {
         }
         if let Ok(mut trial) = self.trial.lock() {
             let pace = Pace::new(&standing);
-            *trial = Some(Underway { standing, pace, said: Instant::now() });
+            *trial = Some(Underway { standing, pace, said: Instant::now(), is_waiting: false });
         }
     }
 
@@ -320,7 +331,7 @@ impl Pace {
         if self.is_draining() {
             let Slice { done, length_ns, .. } = self.current;
             let done = rate(done, length_ns);
-            return format!("{done} delivered/s, all sent, waiting for answers");
+            return format!("{done} delivered/s, {WAITING}");
         }
         let recent = self.recent();
         let mut told = Interval::default();
@@ -354,6 +365,9 @@ const RECENT_NS: u64 = 10_000_000_000;
 
 /// until they have this number of messages.
 const MESSAGES_MIN: u64 = 10;
+
+/// How a line ends when nothing is left to send.
+const WAITING: &str = "all sent, waiting for answers";
 
 /// Slices that are kept: as many as that time has.
 const SLICES_MAX: usize = (RECENT_NS / SAID_EVERY_NS) as usize + 1;

@@ -230,7 +230,8 @@ const ENTRIES: [(&str, &str, &str); 21] = [
     (
         "a connection for every message",
         "the figure is mostly the cost of setting connections up, and the text does not mention it",
-        "keep connections, or report the rate of connections with the rate of messages",
+        "keep connections open, at both ends, or report the rate of connections with the rate of \
+         messages",
     ),
     (
         "unequal messages in flight",

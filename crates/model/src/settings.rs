@@ -129,6 +129,10 @@ impl Settings {
             .collect();
         for (key, value) in given {
             let setting = known.iter().find(|setting| setting.key == key).ok_or_else(|| {
+                if key == "tls" {
+                    let problem = format!("{protocol} has no TLS in Weighbridge");
+                    return Invalid::new(format!("{protocol}.tls"), problem, "leave out --tls");
+                }
                 let keys: Vec<&str> = known.iter().map(|setting| setting.key).collect();
                 let fix = match nearest(key, keys.iter().copied()) {
                     Some(near) => format!("did you mean {protocol}.{near}?"),

@@ -174,7 +174,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "pattern",
         kind: Kind::Pattern,
         default: "for MQTT deliver, for the other protocols request",
-        definition: "What is measured",
+        definition: "What is measured; by default MQTT delivers, the others request",
         values: &[
             ("request", "send a request and read its answer; not over MQTT"),
             ("publish", "send a message; over HTTP this equals request with POST"),

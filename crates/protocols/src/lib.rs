@@ -39,16 +39,24 @@ pub fn find(name: &str) -> Result<&'static dyn Protocol, Invalid> {
     PROTOCOLS.iter().find(known).copied().ok_or_else(|| unknown(name, &wanted))
 }
 
+/// The names of all protocols with their aliases, for an error: `mqtt, http1 (or http), tcp`.
+pub fn listed() -> String {
+    let words = PROTOCOLS.iter().map(|own| match own.aliases() {
+        [] => own.name().to_owned(),
+        aliases => format!("{} (or {})", own.name(), aliases.join(", ")),
+    });
+    words.collect::<Vec<String>>().join(", ")
+}
+
 fn names_of(protocol: &dyn Protocol) -> impl Iterator<Item = &'static str> {
     std::iter::once(protocol.name()).chain(protocol.aliases().iter().copied())
 }
 
 fn unknown(name: &str, wanted: &str) -> Invalid {
     let nearest = nearest(wanted, PROTOCOLS.iter().flat_map(|protocol| names_of(*protocol)));
-    let all: Vec<&str> = PROTOCOLS.iter().map(|protocol| protocol.name()).collect();
     let fix = match nearest {
-        Some(own) => format!("did you mean {own}? Expected one of: {}", all.join(", ")),
-        None => format!("type one of {}", all.join(", ")),
+        Some(own) => format!("did you mean {own}? Expected one of: {}", listed()),
+        None => format!("type one of {}", listed()),
     };
     Invalid::new("protocol", format!("unknown protocol {name:?}"), fix)
 }

@@ -77,7 +77,7 @@ warnings! {
             lower_ones(quantile)
         ]
         "a quantile beyond the data depends on a few messages"
-        "send more messages (-n; in a plan load.messages)"
+        "send more messages: a longer -d or a larger -n (in a plan load.duration, load.messages)"
         "methodology.md#6-the-rules-l01-to-l21";
     BelowClockBound(what: String) "L20" Warning
         ["{}", what]
@@ -96,9 +96,9 @@ warnings! {
         "read the ledger and the times of one clock; for the rest start a new run"
         "guide/fleet.md";
     QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Warning
-        ["{}: {} and all higher quantiles are in the lost share: infinite", time, quantile]
+        ["{}: {} and higher quantiles have no finite value, because of the losses", time, quantile]
         "percentiles of delivered messages alone would be too optimistic"
-        "read the losses in the ledger first, then the times"
+        "read the column lost first, then the times"
         "methodology.md#1-the-times-of-a-message";
     Granted(what: String, asked: u64, granted: u64) "granted-less" Warning
         ["{}: {} asked, {} granted by the server", what, count(*asked), count(*granted)]
@@ -269,7 +269,8 @@ warnings! {
         "methodology.md#6-the-rules-l01-to-l21";
     NotSteady(course: &'static str, have: u32, of: u32) "not-steady" Warning
         [
-            "the rate changed during the measurement, in {} of {} repetitions{}",
+            "the rate of arriving messages changed during the measurement, in {} of {} \
+             repetitions{}",
             have, of,
             match *course {
                 "warm-up" => " (most often it rose and stayed higher)",
@@ -278,7 +279,8 @@ warnings! {
             }
         ]
         "the mean of a changing rate does not describe any one state"
-        "warm up longer (--warmup; in a plan load.warmup) or measure longer; see the rate over time"
+        "warm up longer (--warmup; in a plan load.warmup) or measure longer; report.html shows the \
+         rate over time"
         "methodology.md#7-repetition";
     Disturbed(used: f64) "disturbed" Warning
         ["other programs used {} of a core during the measurement", percent(*used)]

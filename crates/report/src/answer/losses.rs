@@ -57,6 +57,7 @@ fn none(cells: &[Cell]) -> String {
     let unknown = cells.iter().filter(|cell| cell.ledger.lost.is_none()).count();
     let sent: u64 = cells.iter().filter(|c| c.ledger.lost.is_some()).map(|c| c.ledger.sent).sum();
     match unknown {
+        _ if cells.iter().all(|cell| cell.ledger.sent == 0) => "No message was sent".to_owned(),
         0 => format!("No message was lost of {} sent", count(sent)),
         all if all == cells.len() => "Arrivals were not observed, so losses are unknown".to_owned(),
         some => {
@@ -70,9 +71,20 @@ fn none(cells: &[Cell]) -> String {
     }
 }
 
-/// The most frequent cause, and the stage at which most were seen last.
+/// The cause, or the number of each if there are several, and the stage at which most were seen
+/// last.
 fn where_and_why(ledger: &Ledger) -> String {
-    let cause = most(&ledger.causes).map_or(String::new(), |own| format!(", {}", own.words()));
+    let mut causes: Vec<_> = ledger.causes.iter().filter(|(_, number)| **number > 0).collect();
+    causes.sort_by_key(|(_, number)| std::cmp::Reverse(**number));
+    let cause = match &causes[..] {
+        [] => String::new(),
+        [(only, _)] => format!(", {}", only.words()),
+        several => {
+            let each =
+                several.iter().map(|(own, number)| format!("{} {}", count(**number), own.words()));
+            format!(": {}", each.collect::<Vec<_>>().join(", "))
+        }
+    };
     let stage = most(&ledger.last_seen)
         .map_or(String::new(), |own| format!(", last seen at {}", own.replace('_', " ")));
     cause + &stage

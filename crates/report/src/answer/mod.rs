@@ -1,6 +1,7 @@
 //! The answer to the question of a run: a title and at most [`LINES_MAX`] lines, made from the
 //! verdicts and never stronger than these. Terminal, page, Markdown and `summary.json` share it.
 
+mod battery;
 mod contests;
 mod ends;
 mod losses;
@@ -43,11 +44,13 @@ pub fn lines(summary: &Summary) -> Vec<AnswerLine> {
         for (kind, text) in one_case::lines(cell) {
             add(kind, Some(text));
         }
+        add(AnswerKind::Battery, battery::line(summary, &matrix));
         return limited(lines);
     }
     for kind in [AnswerKind::Cpu, AnswerKind::Bytes, AnswerKind::Time] {
         add(kind, ranking::line(summary, &lanes, kind));
     }
+    add(AnswerKind::Battery, battery::line(summary, &matrix));
     add(AnswerKind::Axis, course(summary, &lanes));
     add(AnswerKind::Undecided, undecided::line(summary, &lanes));
     limited(lines)

@@ -122,7 +122,7 @@ fn a_clear_winner_is_named_with_its_figure_and_the_next() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Too close to call: 1 of 3 comparisons in CPU, bytes and time; --reps 10 may decide."
+        "Too close to call: 1 of 3 comparisons in CPU; --reps 10 may decide."
     );
     // The same from the other side of every pair.
     let turned = with(
@@ -198,7 +198,7 @@ fn guarantees_are_answered_one_by_one_and_never_together() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Too close to call: 1 of 2 comparisons in CPU, bytes and time; --reps 10 may decide. Not \
+        "Too close to call: 1 of 2 comparisons in CPU; --reps 10 may decide. Not \
          compared: cases with different guarantees."
     );
 }
@@ -302,15 +302,15 @@ fn losses_have_their_case_their_share_and_their_cause() {
     cells[1].ledger.causes = BTreeMap::from([(Cause::Timeout, 8), (Cause::ServerDropped, 20)]);
     assert_eq!(
         text(&with(&cells, &[]), AnswerKind::Loss),
-        "Only b lost messages: 28 of 1,000 messages (2.80 %, server dropped)."
+        "Only b lost messages: 28 of 1,000 messages (2.80 %: 20 server dropped, 8 timeout)."
     );
     cells[0].ledger.lost = Some(1);
     cells[2].ledger.lost = None;
     cells[2].ledger.late = 3;
     assert_eq!(
         text(&with(&cells, &[]), AnswerKind::Loss),
-        "2 of 3 cases lost messages, the largest share in b: 28 of 1,000 messages (2.80 %, server \
-         dropped); 3 arrived after the timeout."
+        "2 of 3 cases lost messages, the largest share in b: 28 of 1,000 messages (2.80 %: 20 \
+         server dropped, 8 timeout); 3 arrived after the timeout."
     );
     for cell in &mut cells {
         cell.ledger.lost = None;

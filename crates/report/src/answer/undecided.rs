@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::ranking::metrics;
-use super::words::counted;
+use super::words::{counted, listed};
 use crate::summary::pairs::LANE;
 use crate::summary::{Comparison, Summary, Verdict};
 use crate::view::meeting::Lanes;
@@ -26,15 +26,39 @@ fn close(summary: &Summary, all: &[&Comparison]) -> Option<String> {
         Verdict::Lower | Verdict::Higher => !own.stands,
         Verdict::PracticallyEqual | Verdict::Refused => false,
     };
-    let open = all.iter().filter(is_open).count();
+    let open: Vec<&&Comparison> = all.iter().filter(is_open).collect();
+    // A difference that may be the generator's own stays open, however often it is repeated.
+    let is_lag = |own: &&&&Comparison| own.verdict == Verdict::TooClose && own.reason.is_some();
+    let lag = open.iter().filter(is_lag).count();
     let most = summary.cells.iter().map(|cell| cell.repetitions).max().unwrap_or(1);
-    (open > 0).then(|| {
+    let repeat = format!("--reps {} may decide", 2 * most);
+    let what = match (open.len() - lag, lag) {
+        (0, _) => "the difference may be the generator's lag".to_owned(),
+        (_, 0) => repeat,
+        (rest, lag) => {
+            format!("{repeat} {rest}; in {lag} the difference may be the generator's lag")
+        }
+    };
+    (!open.is_empty()).then(|| {
         format!(
-            "Too close to call: {open} of {} in CPU, bytes and time; --reps {} may decide",
+            "Too close to call: {} of {} in {}; {what}",
+            open.len(),
             counted(compared, "comparison"),
-            2 * most
+            subjects(all)
         )
     })
+}
+
+/// What was compared: `CPU, bytes and time`.
+fn subjects(all: &[&Comparison]) -> String {
+    let is_there = |part: &str| {
+        let mut compared = all.iter().filter(|own| own.verdict != Verdict::Refused);
+        compared.any(|own| own.metric.contains(part))
+    };
+    let known = [("cpu", "CPU"), ("wire.", "bytes"), ("_time_ns", "time")];
+    let words: Vec<&str> =
+        known.into_iter().filter(|(part, _)| is_there(part)).map(|(_, word)| word).collect();
+    listed(&words)
 }
 
 /// Pairs that must not or cannot be compared, by reason; those with a fix first.

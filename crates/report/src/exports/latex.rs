@@ -33,6 +33,9 @@ pub fn table(summary: &Summary, metrics: &[String]) -> String {
     }
     text += "\\bottomrule\n\\end{tabular}\n\n";
     let notes: Vec<String> = notes.iter().map(|note| escaped(note)).collect();
+    if notes.is_empty() {
+        return text;
+    }
     text += &format!("{{\\footnotesize {}\\par}}\n", notes.join("\\\\\n"));
     text
 }

@@ -36,6 +36,8 @@ pub enum AnswerKind {
     Bytes,
     /// Which case is fastest.
     Time,
+    /// In which case a battery lasts longest, by the model.
+    Battery,
     /// What is too close to call, and what was not compared.
     Undecided,
 }

@@ -35,7 +35,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
     for (index, goal) in limit.goals.iter().enumerate() {
         let _ = writeln!(text, "  {}", goal.sentence);
         if let Some(per_s) = goal.conditional_throughput_per_s {
-            let _ = writeln!(text, "    at the lower bound {} arrived", rate(per_s));
+            let _ = writeln!(text, "    at the lower bound {} were delivered", rate(per_s));
         }
         if let Some(why) = goal.missed_by.as_ref().filter(|_| goal.outcome != "never-met") {
             let _ = writeln!(text, "    at the upper bound the goal was missed: {why}");

@@ -52,7 +52,11 @@ impl Meeting {
                 range(&close, false).map_or(String::new(), |ends| format!(" ({ends} times)"));
             let at = self.share(close.len());
             let (left, right) = (&self.left, &self.right);
-            parts.push(format!("{left} and {right} are too close to call{at}{ends}"));
+            let why = match &close[..] {
+                [only] => only.reason.as_ref().map_or(String::new(), |own| format!("; {own}")),
+                _ => String::new(),
+            };
+            parts.push(format!("{left} and {right} are too close to call{at}{ends}{why}"));
             if !equal.is_empty() {
                 parts.push(format!("practically equal at {}", equal.len()));
             }

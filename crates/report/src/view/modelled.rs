@@ -16,9 +16,9 @@ pub(crate) fn columns(modelled: &Modelled) -> Vec<(String, &'static str)> {
         ("mAh/session,\nno pause".to_owned(), "modelled_energy_mah_per_session"),
         ("sessions\nper battery".to_owned(), "modelled_sessions_per_charge"),
         ("messages\nper battery".to_owned(), MESSAGES),
-        ("battery\nlife".to_owned(), LIFETIME),
+        ("battery life,\nno pause".to_owned(), LIFETIME),
         (duty("J/message"), "modelled_wake_j_per_message"),
-        (duty("days"), "modelled_days_per_charge"),
+        (duty("battery days"), "modelled_days_per_charge"),
     ]
 }
 
@@ -39,14 +39,14 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
     lines.push(
-        "  no pause, battery life: the device sends as the trial did, until the battery is empty. \
+        "  no pause: the device sends as the trial did, until the battery is empty. \
          A message takes the trial's time from the first packet to the last, divided by its \
          messages"
             .to_owned(),
     );
     lines.push(format!(
         "  every {}: the device sleeps, sends one message, and sleeps again. J/message \
-         leaves out sleeping. The column `days` includes keep-alives of kept connections. Only \
+         leaves out sleeping. The column `battery days` includes keep-alives of kept connections. Only \
          producers are modelled",
         span(modelled.every_s)
     ));
@@ -119,7 +119,7 @@ fn contribution(own: &Contribution) -> String {
 }
 
 /// A span as people say it: `1 min`, `12.9 h`.
-fn span(seconds: f64) -> String {
+pub(crate) fn span(seconds: f64) -> String {
     let (divisor, unit) = unit(seconds);
     let number = three_digits(seconds / divisor);
     let number = match number.contains('.') {

@@ -25,8 +25,8 @@ pub(crate) const NO_LOSS: &str = "0 (≤ x)  none of n lost (≤ 3/n at 95 %): t
 
 /// A time of which a part is the generator's lateness.
 pub(crate) const LATE: &str = "l  part of this time is generator lag (the generator sent late); \
-                               marked if the lag is more than 5 % of the time and more than the \
-                               \u{b1} (half the interval's width)";
+                               marked if the lag is more than 5 % of the time and more than \
+                               half the width of its interval";
 
 /// The processor time of a server for a message.
 pub(crate) const TARGET_CPU: &str = "target µs/msg: CPU time of the target per message";

@@ -53,35 +53,38 @@ fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
 /// Whether they hold, as in the answer, with the conditions that do not; `None` if the plan has
 /// none.
 pub(crate) fn verdict(summary: &Summary) -> Option<String> {
-    let open = summary.thresholds.iter().filter(|threshold| !threshold.holds);
-    let open: Vec<&str> = open.map(|threshold| threshold.condition.as_str()).collect();
-    let which = if open.is_empty() { String::new() } else { format!(": {}", open.join("; ")) };
-    (!summary.thresholds.is_empty()).then(|| held(summary) + &which)
+    let open: Vec<String> = OPEN.iter().filter_map(|kind| of_kind(summary, *kind, true)).collect();
+    let said = || if open.is_empty() { held(summary) } else { open.join(". ") };
+    (!summary.thresholds.is_empty()).then(said)
 }
 
 /// How many of them hold, in words.
 pub(crate) fn held(summary: &Summary) -> String {
-    let count = |wanted: Answer| {
-        summary.thresholds.iter().filter(|threshold| threshold.answer() == wanted).count()
-    };
-    let all = summary.thresholds.len();
-    let together = |number: usize, word: &str, plural: &str| match (number, all) {
+    let open: Vec<String> = OPEN.iter().filter_map(|kind| of_kind(summary, *kind, false)).collect();
+    match open.is_empty() {
+        true => of_kind(summary, (Answer::Holds, ["holds", "hold"]), false).unwrap_or_default(),
+        false => open.join(", "),
+    }
+}
+
+/// How many have this answer, in its singular and plural, and on request which; `None` if none has.
+fn of_kind(summary: &Summary, kind: (Answer, [&str; 2]), is_named: bool) -> Option<String> {
+    let (wanted, [word, plural]) = kind;
+    let own = summary.thresholds.iter().filter(|threshold| threshold.answer() == wanted);
+    let own: Vec<&str> = own.map(|threshold| threshold.condition.as_str()).collect();
+    let said = match (own.len(), summary.thresholds.len()) {
+        (0, _) => return None,
         (1, 1) => format!("The threshold {word}"),
         (2, 2) => format!("Both thresholds {plural}"),
         (number, all) if number == all => format!("All {all} thresholds {plural}"),
         (number, all) => format!("{number} of {all} thresholds {plural}"),
     };
-    let parts = [
-        (count(Answer::Failed), "failed", "failed"),
-        (count(Answer::Undecided), "could not be decided", "could not be decided"),
-    ];
-    let open: Vec<String> = parts
-        .into_iter()
-        .filter(|(number, ..)| *number > 0)
-        .map(|(number, word, plural)| together(number, word, plural))
-        .collect();
-    if open.is_empty() { together(all, "holds", "hold") } else { open.join(", ") }
+    Some(if is_named { format!("{said}: {}", own.join("; ")) } else { said })
 }
+
+/// Answers that a reader must see, and their words.
+const OPEN: [(Answer, [&str; 2]); 2] =
+    [(Answer::Failed, ["failed"; 2]), (Answer::Undecided, ["could not be decided"; 2])];
 
 /// A figure whose interval includes the limit: another run may decide differently.
 const CLOSE: &str = "its 95 % interval includes the limit";

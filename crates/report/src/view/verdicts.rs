@@ -98,8 +98,7 @@ fn together(summary: &Summary, has_sign: bool) -> String {
 pub(crate) fn by_chance(of: &Multiplicity) -> String {
     let [compared, called] = [of.compared, of.called].map(|number| count(number.into()));
     format!(
-        "{compared} comparisons, {called} significant. Even without any real difference, some are \
-         significant by chance: here about {}.",
+        "{compared} comparisons, {called} significant. By chance alone, about {} would be.",
         exact((of.expected_by_chance * 10.0).round() / 10.0),
     )
 }

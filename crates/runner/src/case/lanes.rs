@@ -419,7 +419,7 @@ fn resolve(word: &str, catalogue: &Catalogue) -> Result<(&'static dyn Protocol, 
         let of_protocols = protocols().into_iter();
         let meant = registry::nearest(word, of_protocols.chain(names.iter().copied()));
         let start = match meant {
-            Some(name) => format!("did you mean {name}? Or a protocol: {}", protocols().join(", ")),
+            Some(name) => format!("did you mean {name}? Or a protocol: {}", registry::listed()),
             None => invalid.fix.clone(),
         };
         let names = names.join(", ");

@@ -183,7 +183,13 @@ fn bent(counts: &PathCounts) -> String {
         (of_ports(|port| port.refused), "packets were rejected by an interface"),
     ];
     let told = all.iter().filter(|(count, _)| *count > 0);
-    told.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+    let words = |(count, what): &(u64, &str)| match count {
+        1 => {
+            format!("1 {}", what.replace("packets were", "packet was").replace("packets", "packet"))
+        }
+        count => format!("{count} {what}"),
+    };
+    told.map(words).collect::<Vec<_>>().join(", ")
 }
 
 /// Counts after `before`. The longest delay is that of the whole scene.
