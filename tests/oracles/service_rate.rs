@@ -34,7 +34,8 @@ fn ways() -> Vec<Setup> {
         way("mqtt", &[("qos", "1")], Pattern::Publish),
         way("mqtt", &[("qos", "2")], Pattern::Publish),
         way("nats", &[("confirm", "none")], Pattern::Deliver),
-        way("nats", &[("confirm", "jetstream")], Pattern::Deliver),
+        // What waits for acknowledgements leaves with them, past the scripted server.
+        way("nats", &[("confirm", "jetstream"), ("max_ack_pending", "1000000")], Pattern::Deliver),
         way("nats", &[("confirm", "jetstream")], Pattern::Publish),
         way("redis", &[("command", "publish")], Pattern::Deliver),
         way("redis", &[("command", "xadd")], Pattern::Publish),
