@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::target::{Profile, Target, TargetError};
 
 /// The files of `targets/`, one line each.
-const BUILT_IN: [(&str, &str); 15] = [
+const BUILT_IN: [(&str, &str); 16] = [
     ("targets/aedes.toml", include_str!("../../../targets/aedes.toml")),
     ("targets/artemis.toml", include_str!("../../../targets/artemis.toml")),
     ("targets/ejabberd.toml", include_str!("../../../targets/ejabberd.toml")),
