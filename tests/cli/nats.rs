@@ -34,6 +34,7 @@ fn it_is_compared_with_the_same_guarantee_of_others() {
     for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
         assert_eq!(finished["server"]["unique"], 200, "{}", finished["point"]);
     }
+    let place = Place::new("nats-flush");
     let flushed = ["nats", "--pattern", "publish", "-n", "200", "--set", "nats.confirm=flush"];
     place.compare(&flushed).with(0);
     let summary = place.summary();
@@ -47,7 +48,6 @@ fn it_is_compared_with_the_same_guarantee_of_others() {
 /// Every pattern, with a pull consumer and a queue group too; and the books hold.
 #[test]
 fn every_pattern_is_carried() {
-    let place = Place::new("nats-patterns");
     for words in [
         &["--pattern", "request"][..],
         &["--pattern", "session"],
@@ -55,12 +55,14 @@ fn every_pattern_is_carried() {
         &["--pattern", "deliver", "--set", "nats.confirm=jetstream", "--set", "nats.consume=pull"],
         &["--pattern", "deliver", "--subscribers", "3", "--topology", "shared"],
     ] {
+        let place = Place::new("nats-patterns");
         place.compare(&[&["nats", "-n", "120", "-s", "64B"][..], words].concat()).with(0);
         for cell in cells(&place.summary()) {
             let ledger = &cell["ledger"];
             assert_eq!((&ledger["sent"], &ledger["lost"]), (&120.into(), &0.into()), "{words:?}");
         }
     }
+    let place = Place::new("nats-poll");
     let poll = ["nats", "--pattern", "poll", "-R", "100/s", "-n", "200", "-s", "64B"];
     place.compare(&poll).with(0);
     assert_eq!(of(&place.summary(), "jetstream")["ledger"]["delivered"], 200);
@@ -74,7 +76,7 @@ fn the_real_server_counts_what_the_ledger_says() {
         return;
     }
     let place = Place::new("nats-server");
-    let words = ["-n", "200", "-s", "120B", "--warmup", "0s", "--reps", "1"];
+    let words = ["-n", "200", "-s", "120B"];
     place.compare(&[&["nats-server", "nats-server@memory"][..], &words].concat()).with(0);
     let summary = place.summary();
     assert_eq!(cells(&summary).len(), 4);
@@ -107,7 +109,6 @@ fn the_real_server_is_used_in_every_way() {
     if !has("nats-server") {
         return;
     }
-    let place = Place::new("nats-ways");
     for words in [
         &["--set", "nats.confirm=jetstream", "--set", "nats.consume=pull"][..],
         &["--set", "nats.confirm=jetstream", "--set", "nats.message_id=true"],
@@ -119,7 +120,8 @@ fn the_real_server_is_used_in_every_way() {
         &["--set", "nats.confirm=jetstream", "--pattern", "session"],
         &["--set", "nats.confirm=jetstream", "--pattern", "poll", "-R", "200/s"],
     ] {
-        let common = ["nats-server", "-n", "120", "-s", "64B", "--reps", "1", "--warmup", "0s"];
+        let place = Place::new("nats-ways");
+        let common = ["nats-server", "-n", "120", "-s", "64B"];
         place.compare(&[&common[..], words].concat()).with(0);
         for cell in cells(&place.summary()) {
             let ledger = &cell["ledger"];
@@ -127,6 +129,7 @@ fn the_real_server_is_used_in_every_way() {
         }
     }
     // The profile says what a confirmation means, so that it decides about the storage.
+    let place = Place::new("nats-storage");
     let refused = ["nats-server", "-n", "5", "--set", "nats.storage=memory"];
     place.compare(&refused).with(2).saying(&["nats.storage", "cannot do memory", "give file"]);
     place.nobody_is_left();
@@ -142,7 +145,7 @@ fn connections_are_upgraded_to_tls() {
     if has("nats-server") {
         targets.push("nats-server");
     }
-    let words = ["-n", "100", "-s", "64B", "--tls", "on", "--reps", "1"];
+    let words = ["-n", "100", "-s", "64B", "--tls", "on"];
     place.compare(&[&targets[..], &words].concat()).with(0);
     let summary = place.summary();
     assert_eq!(cells(&summary).len(), 2 * targets.len());
@@ -233,7 +236,7 @@ fn what_is_not_there_is_named() {
     refused.with(3).saying(&["nats://127.0.0.1:1", "connection refused"]);
     let server = Server::start(&place, &["mqtt"]);
     let url = server.url.replace("mqtt://", "nats://");
-    place.compare(&[&url, "-n", "5"]).with(3).saying(&["another protocol", "INFO"]);
+    place.compare(&[&url, "-n", "5"]).with(3).saying(&["may not speak nats", "check protocol"]);
     server.end("TERM");
     let server = Server::start(&place, &["nats", "--set", "nats.server_token=s3cret"]);
     let refused = place.compare(&[&server.url, "-n", "5"]);
@@ -251,9 +254,9 @@ fn bytes_are_counted_by_layer() {
     if !has_hosts("bytes_are_counted_by_layer") {
         return;
     }
-    let place = Place::new("nats-wire");
     for (confirm, sent, received) in [("none", 15.0, 0.0), ("ok", 15.0, 5.0), ("flush", 21.0, 6.0)]
     {
+        let place = Place::new("nats-wire");
         let confirm = format!("nats.confirm={confirm}");
         let words = ["compare", "nats", "--pattern", "publish", "-s", "100B", "-n", "10"];
         let more = ["--wire", "-Q", "--reps", "1", "--warmup", "0s", "-c", "1"];
@@ -269,6 +272,7 @@ fn bytes_are_counted_by_layer() {
     // With TLS the first line of the server is content in the clear.
     #[cfg(feature = "tls")]
     for confirm in ["nats.confirm=none", "nats.confirm=jetstream"] {
+        let place = Place::new("nats-wire-tls");
         let words = ["compare", "nats", "-s", "100B", "-n", "10", "--tls", "on", "--wire", "-Q"];
         let more = ["--reps", "1", "--warmup", "0s", "-c", "1", "--set", confirm];
         place.weigh(&[&words[..], &more].concat()).with(0);

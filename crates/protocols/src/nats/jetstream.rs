@@ -229,6 +229,11 @@ impl JetStream {
                 true => vec![name.to_owned()],
                 false => config.subjects,
             },
+            // As nats-server: without a value it is two minutes.
+            duplicate_window: match config.duplicate_window {
+                0 => StreamConfig::default().duplicate_window,
+                given => given,
+            },
             ..config
         };
         if !config.subjects.iter().all(|filter| subject::is_valid(filter.as_bytes())) {
