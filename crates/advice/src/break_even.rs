@@ -58,7 +58,7 @@ impl Axis {
         match self {
             Axis::MessagesPerConnection if value < 100.0 => three_digits(value),
             Axis::MessagesPerConnection => exact(value.round()),
-            Axis::Every => rough(value),
+            Axis::Every => rough(value.round()),
             Axis::Size => size(value.round() as u64),
         }
     }
