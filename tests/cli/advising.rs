@@ -156,7 +156,7 @@ fn compare(metrics: &Value, own: &Value, (pattern, connections): (&str, f64)) {
 fn costs_are_measured_kept_and_checked() {
     let place = Place::new("calibrate");
     let flags = ["--devices", "40", "--every", "100ms", "-s", "64B", "--tls", "off"];
-    let with = |words: &[&str]| [words, &flags[..]].concat();
+    let with = |words: &[&'static str]| [words, &flags[..]].concat();
     let dry = run(&place, &with(&["advise", "tcp", "--calibrate", "--dry"])).with(0);
     assert!(dry.stdout.contains("[[case]]") && !place.folder().join("runs").exists());
     // Nothing is known of TCP frames.

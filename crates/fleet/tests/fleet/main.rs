@@ -9,7 +9,6 @@ mod nats;
 mod proxy;
 mod raw;
 mod reference;
-mod reference;
 mod refused;
 mod same_load;
 mod target;

@@ -40,10 +40,12 @@ async fn use_everything(url: &str) {
         assert_eq!(farm.next().await.unwrap().payload, number.to_string());
     }
     let mut asked = client.subscribe("ask").await.unwrap();
-    let (answer, ()) = futures_util::join!(client.request("ask", "ping".into()), async {
+    let answered = async {
         let request = asked.next().await.unwrap();
         client.publish(request.reply.unwrap(), "pong".into()).await.unwrap();
-    });
+    };
+    let asking = client.request("ask", "ping".into());
+    let (answer, ()) = futures_util::future::join(asking, answered).await;
     assert_eq!(answer.unwrap().payload, "pong");
     let nobody = client.request("other", "ping".into()).await.unwrap_err();
     assert_eq!(nobody.kind(), async_nats::RequestErrorKind::NoResponders);

@@ -166,8 +166,7 @@ fn writes(
             served.0.insert(key.to_owned(), value.to_owned());
         }
     }
-    let subprotocol = protocol.properties().websocket;
-    let host = layers::host(protocol.host(&served)?, subprotocol, &served, None)?;
+    let host = layers::host(protocol.host(&served)?, &protocol.properties(), &served, None)?;
     let address = address();
     let endpoint = Endpoint::at(protocol.scheme_in(is_tls, false), address);
     let (dial, _) = layers::dial(&lane, protocol.dial(&trial)?, (&endpoint, 1), vault)?;
