@@ -46,8 +46,9 @@ fn one(name: &str, runs: &Path) -> Result<Cells, Stop> {
         }
     };
     let shown = file.display().to_string();
-    let text = input_file::text(&file, CONTENT_BYTES_MAX)
-        .map_err(|error| Stop::usage(format!("--cells {shown}: cannot be read: {error}")))?;
+    let text = input_file::text(&file, CONTENT_BYTES_MAX).map_err(|error| {
+        Stop::usage(format!("--cells {shown}: cannot be read: {error}\nhelp: check the path"))
+    })?;
     let is_summary = text.contains("\"weigh/summary/1\"");
     if !is_summary {
         return Cells::read(&shown, &text).map_err(Stop::usage);

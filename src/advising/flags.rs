@@ -177,8 +177,11 @@ pub fn usual() -> Situation {
 
 fn read(file: &Path) -> Result<Situation, Stop> {
     let name = file.display().to_string();
-    let text = input_file::text(file, TEXT_BYTES_MAX)
-        .map_err(|error| Stop::usage(format!("{name}: cannot be read: {error}")))?;
+    let text = input_file::text(file, TEXT_BYTES_MAX).map_err(|error| {
+        Stop::usage(format!(
+            "{name}: cannot be read: {error}\nhelp: check the path, or make a file with --save"
+        ))
+    })?;
     Situation::read(&name, &text).map_err(Stop::usage)
 }
 

@@ -90,8 +90,8 @@ pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop
     };
     if let Some(flag) = fixed {
         return Err(Stop::usage(format!(
-            "{flag}: the search itself varies the {kind}\nhelp: leave {flag} out, or limit the search \
-             with --from and --to"
+            "{flag}: the search itself varies the {kind}\nhelp: leave {flag} out, or limit the \
+             search with --from and --to"
         )));
     }
     if words.pattern == Some(Pattern::Hold) && kind != AxisKind::Connections {

@@ -63,7 +63,7 @@ fn what_a_confirmation_means_follows_from_the_settings() {
 fn every_pattern_is_carried() {
     let place = Place::new("amqp-patterns");
     for words in [
-        &["--topology", "pairs", "-c", "3"][..],
+        &["--topology", "pairs", "-c", "3", "-y", "3"][..],
         &["--topology", "shared", "-x", "2", "-y", "3"],
         &["--topology", "fan-out", "-x", "1", "-y", "3", "--set", "amqp.exchange_type=topic"],
         &["--pattern", "session", "-c", "2"],

@@ -56,6 +56,7 @@ pub struct Inputs<'i> {
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("$id" = "urn:weigh:schema:advice:1"))]
 pub struct Advice {
     /// `weigh/advice/1`.
     pub schema: String,

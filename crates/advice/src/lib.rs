@@ -7,7 +7,7 @@
 //!  dry trials ─► Session       ├─► account: bytes by layer        exact, acknowledgements bounded
 //!  cells ─► Family             ├─► figures: CPU, memory, latency, energy, each with draws
 //!                              │
-//!                              └─► advised: the set, its order ─► break-even, regions ─► text, page
+//!                              └─► advised: set and order ─► break-even, regions ─► text, page
 //! ```
 //!
 //! Pure: no file, no socket, no clock, no trial. The runner makes dry trials and measures cells,

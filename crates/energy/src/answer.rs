@@ -91,8 +91,8 @@ impl Model {
         quantity.of(&self.frame, &self.published, work)
     }
 
-    /// The value of a figure for this work with each of the drawn coefficients, in the order in which
-    /// they were drawn; `None` if it is not defined for one of them.
+    /// The value of a figure for this work with each of the drawn coefficients, in the order in
+    /// which they were drawn; `None` if it is not defined for one of them.
     pub fn values(&self, quantity: Quantity, work: &Work) -> Option<Vec<f64>> {
         self.draws.iter().map(|values| quantity.of(&self.frame, values, work)).collect()
     }

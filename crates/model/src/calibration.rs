@@ -45,8 +45,8 @@ impl Calibration {
         let by = library.as_ref().map_or_else(String::new, |name| format!("by {name}, "));
         let disturbed = match self.is_disturbed() {
             true => format!(
-                ". Other programs used {} of a core, so this baseline is too low; the next run measures \
-                 it again",
+                ". Other programs used {} of a core, so this baseline is too low; the next run \
+                 measures it again",
                 percent(self.foreign_cpu_percent)
             ),
             false => String::new(),

@@ -12,8 +12,7 @@ pub const METRICS: &[Metric] = metrics! {
         ("confirmed - due; absent if nothing is confirmed (MQTT QoS 0)");
     "service_time_ns.{part}" Lower
         "From handing a message to the transport to its confirmation. The wait before that is \
-         excluded."
-        ("confirmed - sent");
+         excluded." ("confirmed - sent");
     "delivery_time_ns.{part}" Lower ["delivery"]
         "From the moment a message was due to its delivery to the consumer."
         ("delivered - due; in the patterns deliver and poll, and at the pipeline");
@@ -22,8 +21,7 @@ pub const METRICS: &[Metric] = metrics! {
         ("delivered - sent, on one host by one clock (RFC 7679)");
     "send_lag_ns.{part}" Neither ["send lag"]
         "From the moment a message was due to handing it to the transport: the generator's own \
-         error."
-        ("sent - due, waits for a full window included; in every result");
+         error." ("sent - due, waits for a full window included; in every result");
     "response_time_lag_ns.{part}" Neither
         "Generator lag, the part of the response time by which the generator sent late: the \
          statistic from the due time minus the same without it, waits for the window excluded."
@@ -44,8 +42,7 @@ pub const METRICS: &[Metric] = metrics! {
         ("in the pattern poll; the three parts add up to delivery_time_ns");
     "poll_round_trip_time_ns.{part}" Lower ["poll trip"]
         "From the request that fetched a message, or its due time if that is later, to the answer: \
-         the second part of the delivery time."
-        ("answer read - max(request sent, due)");
+         the second part of the delivery time." ("answer read - max(request sent, due)");
     "handling_time_ns.{part}" Lower ["handling"]
         "From the answer to the message extracted from it: the last part of the delivery time."
         ("message known - answer read");
@@ -71,14 +68,12 @@ pub const METRICS: &[Metric] = metrics! {
 
     "rates" {
     "loss_ratio" Lower
-        "Lost messages, divided by sent."
-        ("of the ledger; unknown where arrivals are not seen");
+        "Lost messages, divided by sent." ("of the ledger; unknown where arrivals are not seen");
     "lost" Lower ["lost"] "Lost messages." ("of the ledger, section 2");
     "window_s" Neither
         "The measured window. In an open loop it lasts from the beginning of the measurement to \
          the end of the schedule; in a closed loop or a burst, from the first due time to the last \
-         completion."
-        ("end - begin; interrupted: to the interruption");
+         completion." ("end - begin; interrupted: to the interruption");
     "throughput_in_per_s" Higher ["in/s"]
         "Messages handed to the transport within the measured window, divided by its length."
         ("sent in the window / window_s");
@@ -114,9 +109,8 @@ pub const METRICS: &[Metric] = metrics! {
          as load.window allows, divided by sent."
         ("their wait is part of their response time");
     "sent_again" Neither
-        "Messages that the server did not process, as it said when it closed a connection (GOAWAY \
-         of HTTP/2), and that were sent again on the next one, warm-up included."
-        ("count; their response times include both");
+        "Messages that the server reported as not processed (GOAWAY of HTTP/2) and that were sent \
+         again, warm-up included." ("count; their response times include both");
     "messages_per_write" Neither
         "Messages that left in one write to a socket, on average." ("above 1 they left in bursts");
     "polls" Neither ["polls"]

@@ -41,7 +41,7 @@ pub(super) struct Consumer {
     /// Messages count as acknowledged when they are sent.
     pub(super) is_automatic: bool,
     pub(super) is_exclusive: bool,
-    /// 0 is no limit.
+    /// 0 means no limit.
     pub(super) prefetch: u32,
     pub(super) unacknowledged: u32,
     /// Messages that its shard has to send.
@@ -343,7 +343,7 @@ impl Hub {
         self.mail.get_mut(usize::from(shard)).map(std::mem::take).unwrap_or_default()
     }
 
-    /// True if messages take so much of the memory that publishers have to wait.
+    /// True if messages take the share of the memory at which publishers have to wait.
     pub(super) fn is_full(&self) -> bool {
         self.memory.load(Ordering::Relaxed) >= self.rules.memory_bytes_max
     }

@@ -45,7 +45,7 @@ pub(super) struct QueueTerms {
     pub(super) owner: Option<Place>,
     pub(super) is_auto_deleted: bool,
     pub(super) is_quorum: bool,
-    /// Messages that may wait; 0 is no limit.
+    /// Messages that may wait; 0 means no limit.
     pub(super) length_max: u64,
     /// A full queue refuses new messages; otherwise it drops its oldest.
     pub(super) refuses: bool,

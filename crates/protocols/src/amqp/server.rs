@@ -293,8 +293,8 @@ impl Broker {
         turn.out.close(id);
     }
 
-    /// Lets publishers continue for whom there is memory again, and lets those wait that do not read
-    /// their answers.
+    /// Lets publishers continue for whom there is memory again, and lets those wait that do not
+    /// read their answers.
     fn settle(&mut self, hub: &mut Hub, turn: &mut Turn<'_>) {
         for place in hub.take_unblocked() {
             match place.shard == turn.shard {

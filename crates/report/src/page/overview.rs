@@ -32,8 +32,8 @@ pub(crate) fn table(summary: &Summary) -> String {
             the generator sent too late. <b>∞</b> too many messages were lost: this percentile has \
             no finite time. <b>generator lag</b> the generator sent late, so the true time may be \
             shorter by up to this much; shown if the lag is more than 5 % of the time and more \
-            than half the width of its interval. <b>in/s</b> messages sent per second. <b>out/s</b> \
-            messages delivered per second. <b>–</b> not measured.</p>\n"
+            than half the width of its interval. <b>in/s</b> messages sent per second. \
+            <b>out/s</b> messages delivered per second. <b>–</b> not measured.</p>\n"
 }
 
 /// One table with these columns.

@@ -46,8 +46,8 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     );
     lines.push(format!(
         "  every {}: the device sleeps, sends one message, and sleeps again. J/message \
-         leaves out sleeping. The column `battery days` includes keep-alives of kept connections. Only \
-         producers are modelled",
+         leaves out sleeping. The column `battery days` includes keep-alives of kept connections. \
+         Only producers are modelled",
         span(modelled.every_s)
     ));
     lines.push(format!(

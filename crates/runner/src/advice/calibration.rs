@@ -225,8 +225,9 @@ pub fn cached(here: &Machine, version: &str) -> Result<Option<Cells>, Stop> {
 /// A file that cannot be read, or is not a file of cells.
 pub fn read(file: &std::path::Path) -> Result<Cells, Stop> {
     let name = file.display().to_string();
-    let text = input_file::text(file, CONTENT_BYTES_MAX)
-        .map_err(|error| Stop::usage(format!("{name}: cannot be read: {error}")))?;
+    let text = input_file::text(file, CONTENT_BYTES_MAX).map_err(|error| {
+        Stop::usage(format!("{name}: cannot be read: {error}\nhelp: check the path"))
+    })?;
     Cells::read(&name, &text).map_err(Stop::usage)
 }
 

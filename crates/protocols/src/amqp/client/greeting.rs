@@ -109,7 +109,7 @@ impl Client {
         Ok(())
     }
 
-    /// Agrees on limits: the smaller one of each, where 0 is no limit (section 4.2.7 for
+    /// Agrees on limits: the smaller one of each, where 0 means no limit (section 4.2.7 for
     /// heartbeats, which either side may switch off).
     fn tune(&mut self, announced: Tuning, out: &mut Outbox, emit: Emit<'_>) {
         let own = self.plan.tuning;

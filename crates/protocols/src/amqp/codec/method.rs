@@ -130,7 +130,7 @@ methods! {
         Secure 20 "secure" { challenge: Long<'a> }
         /// The answer to a challenge.
         SecureOk 21 "secure-ok" { response: Long<'a> }
-        /// The server's limits; 0 is no limit.
+        /// The server's limits; 0 means no limit.
         Tune 30 "tune" { channel_max: u16, frame_max: u32, heartbeat_s: u16 }
         /// The limits in force.
         TuneOk 31 "tune-ok" { channel_max: u16, frame_max: u32, heartbeat_s: u16 }
