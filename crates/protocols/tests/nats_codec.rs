@@ -4,7 +4,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use weigh_protocols::nats::codec::info::{Connect, Info};
+use weigh_protocols::nats::codec::info::{Connect, Info, from_json};
 use weigh_protocols::nats::codec::{
     Flaw, FromClient, FromServer, Limits, Message, Publish, Subscribe, headers, put_error,
     put_line, read_client, read_server,
@@ -220,6 +220,10 @@ fn info_and_connect_are_written_as_they_are_read() {
     let FromClient::Connect(json) = of_client(&line) else { panic!("no CONNECT") };
     assert_eq!(serde_json::from_slice::<Connect>(json).unwrap(), connect);
     assert!(!String::from_utf8_lossy(&line).contains("auth_token"));
+    // Some clients write all fields.
+    let nulls = br#"{"verbose":false,"name":null,"user":null,"lang":"x"}"#;
+    let read: Connect = from_json(nulls).unwrap();
+    assert_eq!((read.verbose, &*read.name, &*read.lang, read.user), (false, "", "x", None));
 }
 
 /// A subject without wildcards, and a reply or none.
