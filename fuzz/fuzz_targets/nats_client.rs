@@ -13,7 +13,10 @@ fuzz_target!(|data: &[u8]| {
         0 => (Pattern::Publish, Role::Producer, &[("confirm", "none")]),
         1 => (Pattern::Publish, Role::Producer, &[("confirm", "ok")]),
         2 => (Pattern::Publish, Role::Producer, &[("confirm", "flush")]),
-        3 => (Pattern::Publish, Role::Producer, &[("confirm", "jetstream"), ("message_id", "true")]),
+        3 => {
+            let given = &[("confirm", "jetstream"), ("message_id", "true")];
+            (Pattern::Publish, Role::Producer, given)
+        }
         4 => (Pattern::Request, Role::Producer, &[("confirm", "none")]),
         5 => (Pattern::Deliver, Role::Consumer, &[("confirm", "none")]),
         6 => (Pattern::Deliver, Role::Consumer, &[("confirm", "jetstream")]),

@@ -1,6 +1,6 @@
 //! The codec of NATS: the examples of the protocol's documentation byte by byte
-//! (<https://docs.nats.io/reference/reference-protocols/nats-protocol>, and ADR-4 for headers), what
-//! is written and read back, and what is refused.
+//! (<https://docs.nats.io/reference/reference-protocols/nats-protocol>, and ADR-4 for headers),
+//! what is written and read back, and what is refused.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -54,7 +54,8 @@ fn the_examples_of_messages_to_a_server_are_written_and_read() {
         ),
         (
             Publish { headers: BREAKFAST, ..publish(b"MORNING.MENU", b"", b"Yum!") },
-            b"HPUB MORNING.MENU 47 51\r\nNATS/1.0\r\nBREAKFAST: donut\r\nBREAKFAST: eggs\r\n\r\nYum!\r\n",
+            b"HPUB MORNING.MENU 47 51\r\n\
+              NATS/1.0\r\nBREAKFAST: donut\r\nBREAKFAST: eggs\r\n\r\nYum!\r\n",
         ),
     ] {
         let mut out = Vec::new();
@@ -84,7 +85,8 @@ fn the_examples_of_messages_of_a_server_are_written_and_read() {
         ),
         (
             Message { headers: block, ..plain(b"BAZ.69") },
-            b"HMSG FOO.BAR 9 BAZ.69 34 45\r\nNATS/1.0\r\nFoodGroup: vegetable\r\n\r\nHello World\r\n",
+            b"HMSG FOO.BAR 9 BAZ.69 34 45\r\n\
+              NATS/1.0\r\nFoodGroup: vegetable\r\n\r\nHello World\r\n",
         ),
         (
             Message {
@@ -129,12 +131,16 @@ fn the_examples_of_other_lines_are_written_and_read() {
     assert_eq!(out, b"-ERR 'Unknown Protocol Operation'\r\n");
     assert_eq!(of_server(&out), FromServer::Error(b"Unknown Protocol Operation"));
 
-    let connect = br#"CONNECT {"verbose":false,"pedantic":false,"tls_required":false,"name":"","lang":"go","version":"1.2.2","protocol":1}"#;
+    let connect =
+        b"CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,\"name\":\"\",\
+                    \"lang\":\"go\",\"version\":\"1.2.2\",\"protocol\":1}";
     let line = [connect, &b"\r\n"[..]].concat();
     let FromClient::Connect(json) = of_client(&line) else { panic!("no CONNECT") };
     let read: Connect = serde_json::from_slice(json).unwrap();
     assert!(!read.verbose && read.lang == "go" && read.protocol == 1 && read.echo);
-    let info = br#"INFO {"server_id":"Zk0GQ3JBSrg3oyxCRRlE09","version":"1.2.0","proto":1,"go":"go1.10.3","host":"0.0.0.0","port":4222,"max_payload":1048576,"client_id":2392}"#;
+    let info = b"INFO {\"server_id\":\"Zk0GQ3JBSrg3oyxCRRlE09\",\"version\":\"1.2.0\",\"proto\":1,\
+                 \"go\":\"go1.10.3\",\"host\":\"0.0.0.0\",\"port\":4222,\
+                 \"max_payload\":1048576,\"client_id\":2392}";
     let line = [info, &b"\r\n"[..]].concat();
     let FromServer::Info(json) = of_server(&line) else { panic!("no INFO") };
     let read: Info = serde_json::from_slice(json).unwrap();

@@ -324,7 +324,8 @@ pub(super) fn answer(
     router.send(reply, &message, None, turn);
 }
 
-/// What an acknowledgement says (<https://docs.nats.io/reference/reference-protocols/nats_api_reference>).
+/// What an acknowledgement says
+/// (<https://docs.nats.io/reference/reference-protocols/nats_api_reference>).
 pub(super) fn verdict(body: &[u8]) -> Verdict {
     match body {
         _ if body.starts_with(b"-NAK") => Verdict::Again,
