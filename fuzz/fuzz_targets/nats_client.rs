@@ -14,7 +14,8 @@ fuzz_target!(|data: &[u8]| {
         1 => (Pattern::Publish, Role::Producer, &[("confirm", "ok")]),
         2 => (Pattern::Publish, Role::Producer, &[("confirm", "flush")]),
         3 => {
-            (Pattern::Publish, Role::Producer, &[("confirm", "jetstream"), ("message_id", "true")])
+            let given = &[("confirm", "jetstream"), ("message_id", "true")];
+            (Pattern::Publish, Role::Producer, given)
         }
         4 => (Pattern::Request, Role::Producer, &[("confirm", "none")]),
         5 => (Pattern::Deliver, Role::Consumer, &[("confirm", "none")]),

@@ -182,7 +182,7 @@ impl Family {
                 && near(cell.mean(|own| own.deliveries), load.deliveries)
         };
         let here = self.cells.iter().filter(|(origin, _)| *origin == Origin::Here);
-        let cell = here.map(|(_, cell)| cell).filter(is_same).last()?;
+        let cell = here.map(|(_, cell)| cell).rfind(is_same)?;
         let values: Option<Vec<f64>> = cell.repetitions.iter().map(of).collect();
         let values = values.filter(|values| values.len() >= REPETITIONS_MIN)?;
         let n = values.len() as f64;

@@ -263,7 +263,7 @@ impl Situation {
     /// The guarantee that is needed: a loss of 0 % demands a confirmation.
     pub fn guarantee(&self) -> Guarantee {
         match self.needs.loss {
-            Some(ShareWord(share)) if share == 0.0 => {
+            Some(ShareWord(share)) if share <= 0.0 => {
                 self.needs.guarantee.max(Guarantee::AtLeastOnce)
             }
             _ => self.needs.guarantee,

@@ -122,9 +122,9 @@ fn jetstream_confirms_by_number() {
     client.feed(&answer("3", "{\"stream\":\"weigh-1\", \"seq\":9}")).unwrap();
     client.feed(&answer("0", "{\"stream\":\"weigh-1\", \"seq\":6, \"duplicate\":true}")).unwrap();
     client.feed(&answer("0", "{\"stream\":\"weigh-1\", \"seq\":6}")).unwrap();
-    let error = r#"{"error":{"code":503,"err_code":10077,"description":"full"},"#.to_owned()
-        + r#""stream":"weigh-1","seq":0}"#;
-    client.feed(&answer("1", &error)).unwrap();
+    let error = "{\"error\":{\"code\":503,\"err_code\":10077,\"description\":\"full\"},\
+                 \"stream\":\"weigh-1\",\"seq\":0}";
+    client.feed(&answer("1", error)).unwrap();
     let nobody = b"HMSG _INBOX.weigh.1.p4.0.2 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n";
     client.feed(nobody).unwrap();
     let expected =

@@ -4,7 +4,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use weigh_protocols::nats::codec::info::{Connect, Info};
+use weigh_protocols::nats::codec::info::{Connect, Info, from_json};
 use weigh_protocols::nats::codec::{
     Flaw, FromClient, FromServer, Limits, Message, Publish, Subscribe, headers, put_error,
     put_line, read_client, read_server,
@@ -54,8 +54,8 @@ fn the_examples_of_messages_to_a_server_are_written_and_read() {
         ),
         (
             Publish { headers: BREAKFAST, ..publish(b"MORNING.MENU", b"", b"Yum!") },
-            b"HPUB MORNING.MENU 47 51\r\nNATS/1.0\r\nBREAKFAST: donut\r\n\
-              BREAKFAST: eggs\r\n\r\nYum!\r\n",
+            b"HPUB MORNING.MENU 47 51\r\n\
+              NATS/1.0\r\nBREAKFAST: donut\r\nBREAKFAST: eggs\r\n\r\nYum!\r\n",
         ),
     ] {
         let mut out = Vec::new();
@@ -85,8 +85,8 @@ fn the_examples_of_messages_of_a_server_are_written_and_read() {
         ),
         (
             Message { headers: block, ..plain(b"BAZ.69") },
-            b"HMSG FOO.BAR 9 BAZ.69 34 45\r\nNATS/1.0\r\nFoodGroup: vegetable\r\n\r\n\
-              Hello World\r\n",
+            b"HMSG FOO.BAR 9 BAZ.69 34 45\r\n\
+              NATS/1.0\r\nFoodGroup: vegetable\r\n\r\nHello World\r\n",
         ),
         (
             Message {
@@ -131,15 +131,16 @@ fn the_examples_of_other_lines_are_written_and_read() {
     assert_eq!(out, b"-ERR 'Unknown Protocol Operation'\r\n");
     assert_eq!(of_server(&out), FromServer::Error(b"Unknown Protocol Operation"));
 
-    let connect: &[u8] = b"CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,\
-        \"name\":\"\",\"lang\":\"go\",\"version\":\"1.2.2\",\"protocol\":1}";
+    let connect =
+        b"CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,\"name\":\"\",\
+                    \"lang\":\"go\",\"version\":\"1.2.2\",\"protocol\":1}";
     let line = [connect, &b"\r\n"[..]].concat();
     let FromClient::Connect(json) = of_client(&line) else { panic!("no CONNECT") };
     let read: Connect = serde_json::from_slice(json).unwrap();
     assert!(!read.verbose && read.lang == "go" && read.protocol == 1 && read.echo);
-    let info: &[u8] = b"INFO {\"server_id\":\"Zk0GQ3JBSrg3oyxCRRlE09\",\"version\":\"1.2.0\",\
-        \"proto\":1,\"go\":\"go1.10.3\",\"host\":\"0.0.0.0\",\"port\":4222,\
-        \"max_payload\":1048576,\"client_id\":2392}";
+    let info = b"INFO {\"server_id\":\"Zk0GQ3JBSrg3oyxCRRlE09\",\"version\":\"1.2.0\",\"proto\":1,\
+                 \"go\":\"go1.10.3\",\"host\":\"0.0.0.0\",\"port\":4222,\
+                 \"max_payload\":1048576,\"client_id\":2392}";
     let line = [info, &b"\r\n"[..]].concat();
     let FromServer::Info(json) = of_server(&line) else { panic!("no INFO") };
     let read: Info = serde_json::from_slice(json).unwrap();
@@ -225,6 +226,10 @@ fn info_and_connect_are_written_as_they_are_read() {
     let FromClient::Connect(json) = of_client(&line) else { panic!("no CONNECT") };
     assert_eq!(serde_json::from_slice::<Connect>(json).unwrap(), connect);
     assert!(!String::from_utf8_lossy(&line).contains("auth_token"));
+    // Some clients write all fields.
+    let nulls = br#"{"verbose":false,"name":null,"user":null,"lang":"x"}"#;
+    let read: Connect = from_json(nulls).unwrap();
+    assert_eq!((read.verbose, &*read.name, &*read.lang, read.user), (false, "", "x", None));
 }
 
 /// A subject without wildcards, and a reply or none.

@@ -206,11 +206,11 @@ impl Hub {
 
     /// Queues that nothing has used for as long as they were declared for.
     pub(super) fn expired(&self, now: Nanos) -> Vec<u32> {
-        let is_over = |queue: &&Box<Queue>| {
+        let is_over = |queue: &Queue| {
             let expires = queue.terms.expires;
             expires.0 > 0 && queue.consumers.is_empty() && now >= queue.last_used + expires
         };
-        let queues = self.queues.iter().flatten().filter(is_over);
+        let queues = self.queues.iter().flatten().filter(|queue| is_over(queue));
         queues.filter_map(|queue| self.by_name.get(&queue.name).copied()).collect()
     }
 

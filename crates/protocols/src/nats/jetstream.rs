@@ -1,10 +1,12 @@
 //! JetStream at the reference server: the streams, and the part of its API that clients need.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use weigh_model::Nanos;
 use weigh_model::server::Record;
 
 use super::api::{ACK, API, ConsumerConfig, CreateConsumer, Next, StreamConfig, number};
+use super::codec::info::from_json;
 use super::codec::{Publish, decimal, subject};
 use super::consumer::{self, Consumer};
 use super::router::{Router, Turn};
@@ -167,7 +169,7 @@ impl JetStream {
         let next = match (message.body, decimal(message.body)) {
             (b"", _) => Next { batch: 1, ..Next::default() },
             (_, Some(batch)) => Next { batch, ..Next::default() },
-            (json, None) => match serde_json::from_slice(json) {
+            (json, None) => match from_json(json) {
                 Ok(next) => next,
                 Err(_) => {
                     consumer::answer(message.reply, (400, "Bad Request"), &[], router, turn);
@@ -375,8 +377,8 @@ fn say(to: &[u8], body: &[u8], router: &mut Router, turn: &mut Turn<'_>) {
     router.send(to, &Publish { subject: to, reply: b"", headers: b"", body }, None, turn);
 }
 
-fn read<'b, T: serde::Deserialize<'b>>(body: &'b [u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(body).map_err(|error| Refusal {
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+    from_json(body).map_err(|error| Refusal {
         code: 400,
         number: number::INVALID_JSON,
         description: format!("invalid JSON: {error}"),

@@ -10,7 +10,7 @@ use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
 use super::api::{ACK, API};
-use super::codec::info::{Connect, Info};
+use super::codec::info::{Connect, Info, from_json};
 use super::codec::{self, Flaw, FromClient, LINE_BYTES_MAX, Limits, Publish, Subscribe, subject};
 use super::consumer;
 use super::jetstream::JetStream;
@@ -184,7 +184,7 @@ impl NatsServer {
     }
 
     fn connect(&mut self, id: ConnectionId, json: &[u8], turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let Ok(connect) = serde_json::from_slice::<Connect>(json) else {
+        let Ok(connect) = from_json::<Connect>(json) else {
             return self.refuse(id, "Parser Error", turn);
         };
         let is_right = match &self.hub.rules.login {

@@ -1,6 +1,8 @@
 //! INFO and CONNECT: what server and client say about themselves, as JSON.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What a server announces. Fields that this client has no use for are ignored, such as
 /// `connect_urls`: a load stays with the server it was given.
@@ -91,6 +93,29 @@ impl Default for Connect {
             headers: false,
             no_responders: false,
         }
+    }
+}
+
+/// Reads JSON in which a `null` means that the field is absent, as servers in Go read it: some
+/// clients write all fields.
+///
+/// # Errors
+/// What is not JSON, or has another type.
+pub fn from_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
+    let mut value: Value = serde_json::from_slice(json)?;
+    remove_nulls(&mut value);
+    serde_json::from_value(value)
+}
+
+/// JSON is at most as deep as its parser allows, 128 levels.
+fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(remove_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        _ => {}
     }
 }
 

@@ -75,9 +75,11 @@ pub fn read_client<'a>(
     Ok(Some((FromClient::Publish(publish), line_bytes + bytes)))
 }
 
-/// Header block and body at the start of `rest`, and their bytes with the line end; `None` if they
-/// are not all there.
-fn payload(rest: &[u8], sizes: Sizes) -> Result<Option<(&[u8], &[u8], usize)>, Flaw> {
+/// Header block, body, and their bytes with the line end.
+type Payload<'a> = (&'a [u8], &'a [u8], usize);
+
+/// The payload at the start of `rest`; `None` if it is not all there.
+fn payload(rest: &[u8], sizes: Sizes) -> Result<Option<Payload<'_>>, Flaw> {
     let Some(end) = rest.get(sizes.total..sizes.total + LINE_END.len()) else {
         return match rest.get(sizes.total) {
             Some(byte) if *byte != b'\r' => Err(Flaw::NoLineEnd),
