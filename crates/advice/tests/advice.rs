@@ -200,7 +200,8 @@ fn what_was_measured_is_predicted() {
 /// Outside of what was measured there is no figure, but the run that is missing.
 #[test]
 fn beyond_the_cells_it_refuses() {
-    let cases: [(&dyn Fn(&mut Situation), &str); 4] = [
+    type Change<'a> = &'a dyn Fn(&mut Situation);
+    let cases: [(Change<'_>, &str); 4] = [
         (&|s| s.traffic.every = Nanos::from_millis(20), "messages/s"),
         (&|s| s.traffic.devices = 300_000, "connections"),
         (&|s| s.traffic.size = Bytes(8_192), "bodies of 8"),
@@ -259,7 +260,8 @@ fn what_cannot_do_it_is_out_with_the_reason() {
         let advice = with(&situation, &[one], advise);
         (advice.options[0].standing, advice.options[0].why.clone().unwrap_or_default())
     };
-    let cases: [(&dyn Fn(&mut Situation, &mut Offer), Standing, &str); 9] = [
+    type Change<'a> = &'a dyn Fn(&mut Situation, &mut Offer);
+    let cases: [(Change<'_>, Standing, &str); 9] = [
         (&|s, _| s.needs.guarantee = Guarantee::ExactlyOnce, Standing::Out, "exactly once"),
         (&|s, _| s.needs.durability = Some(Durability::Synced), Standing::Out, "fsync"),
         (

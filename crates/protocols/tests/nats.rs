@@ -157,9 +157,12 @@ fn what_is_too_large_is_refused_before_it_leaves() {
     assert_eq!(client.send(2, &[b'x'; 101]), Reply::None);
 }
 
+/// What a server sends, the settings, and how the connection ends: its kind and a part of the text.
+type Case = (&'static [u8], &'static [(&'static str, &'static str)], &'static str, &'static str);
+
 #[test]
 fn a_server_that_cannot_do_it_is_refused_with_what_to_do() {
-    let cases: [(&[u8], &[(&str, &str)], &str, &str); 7] = [
+    let cases: [Case; 7] = [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", &[], "other protocol", "starts with \"HTTP/1.1"),
         (b"\x15\x03\x01\x00\x02\x02\x28", &[], "other protocol", "answers in TLS"),
         (b"INFO x\r\n", &[], "other protocol", "INFO"),

@@ -25,7 +25,10 @@ fn tokens(input: &[u8]) -> Vec<Token<'_>> {
     all
 }
 
-fn words(input: &[u8]) -> Result<Option<(Vec<Vec<u8>>, usize)>, Flaw> {
+/// The words of a command, and the bytes that it takes.
+type Command = (Vec<Vec<u8>>, usize);
+
+fn words(input: &[u8]) -> Result<Option<Command>, Flaw> {
     let mut places = Vec::new();
     let bytes = read_request(input, REQUEST, &mut places)?;
     let words = places.iter().map(|place| input[place.clone()].to_vec()).collect();

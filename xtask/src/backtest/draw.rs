@@ -52,7 +52,7 @@ pub(crate) fn inside() -> Vec<String> {
         let devices = at(0, 2, 50.0, 20_000.0).round();
         let rate = at(1, 3, 50.0, 10_000.0).min(devices * 100.0);
         let size = at(2, 5, 32.0, 500.0).round();
-        let tls = if index % 2 == 0 { "off" } else { "on" };
+        let tls = if index.is_multiple_of(2) { "off" } else { "on" };
         text("inside", matters[index % 5], [devices, devices / rate, size], tls, "")
     };
     (0..10).map(one).collect()
