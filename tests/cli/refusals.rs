@@ -105,7 +105,7 @@ fn other_commands_say_what_to_type_too() {
             "report nothing",
             &["nothing: there is no such run, and no run below runs", "check the path"],
         ),
-        ("serve ftp", &["unknown protocol \"ftp\"", "mqtt, http1, tcp"]),
+        ("serve ftp", &["unknown protocol \"ftp\"", "mqtt, http1 (or http), tcp"]),
         ("serve mqtt --listen 127.0.0.1", &["type 127.0.0.1:1883"]),
         ("serve mqtt --set http1.keep_alive=true", &["not a key of mqtt"]),
         ("serve http --overload unlimited", &["not a key of http1"]),
