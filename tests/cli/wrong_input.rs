@@ -328,7 +328,7 @@ fn a_bare_url_is_fetched_and_one_with_a_body_posted_to() {
         let asked: Vec<String> = heard.try_iter().collect();
         assert!(asked.iter().all(|line| line == first), "{more:?}: {asked:?}");
         assert_eq!(asked.len(), 4, "{more:?}");
-        let said = ended.stderr.matches("is fetched with GET").count();
+        let said = ended.stderr.matches("gets GET requests").count();
         assert_eq!(said, usize::from(says), "{more:?}: {}", ended.stderr);
     }
     place.write(
@@ -338,7 +338,7 @@ fn a_bare_url_is_fetched_and_one_with_a_body_posted_to() {
         ),
     );
     let words = ["run", "get.toml", "--save-plan", "resolved.toml"];
-    place.weigh(&words).with(0).saying(&["is fetched with GET"]);
+    place.weigh(&words).with(0).saying(&["gets GET requests"]);
     assert!(heard.try_iter().all(|line| line == "GET /p HTTP/1.1"));
     let saved = std::fs::read_to_string(place.folder().join("resolved.toml")).expect("the plan");
     assert!(saved.contains("GET"), "{saved}");
