@@ -226,7 +226,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
     let no_run = run(&place, &[&["size", "mosquitto", "--no-run"], flags].concat()).with(0);
     assert!(no_run.stdout.contains("never measured"), "{}", no_run.stdout);
     // More than any option can carry, and more than was measured.
-    let small = ["advise", "mqtt", "http", "--memory", "16MiB", "--tls", "off"];
+    let small = ["advise", "mqtt", "http", "--memory", "4MiB", "--tls", "off"];
     let out =
         run(&place, &[&small[..], &["--devices", "90000", "--every", "1m"]].concat()).with(98);
     assert!(out.stdout.contains("of memory, and"), "{}", out.stdout);
