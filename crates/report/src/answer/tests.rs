@@ -106,6 +106,25 @@ fn three() -> [Cell; 3] {
     [("a", 10.0), ("b", 20.0), ("c", 40.0)].map(|(name, cpu)| cell(name, &[(CPU, cpu)]))
 }
 
+/// Repeating does not decide what may be the generator's own delay.
+#[test]
+fn a_difference_that_may_be_lag_is_not_to_be_repeated() {
+    let lag = Comparison {
+        reason: Some("up to 5 µs of b is generator lag".to_owned()),
+        ..compared("response_time_ns.p99", ["a", "b"], 1.0, false)
+    };
+    let said = |own: &[Comparison]| text(&with(&three(), own), AnswerKind::Undecided);
+    assert_eq!(
+        said(std::slice::from_ref(&lag)),
+        "Too close to call: 1 of 1 comparison in time; the difference may be the generator's lag."
+    );
+    assert_eq!(
+        said(&[lag, compared(CPU, ["a", "b"], 1.0, false)]),
+        "Too close to call: 2 of 2 comparisons in CPU and time; --reps 10 may decide 1; in 1 the \
+         difference may be the generator's lag."
+    );
+}
+
 #[test]
 fn a_clear_winner_is_named_with_its_figure_and_the_next() {
     let summary = with(

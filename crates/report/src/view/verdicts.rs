@@ -37,7 +37,7 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
 }
 
 /// One sentence for each pair; of many pairs, those too close to call everywhere are only counted,
-/// and at most [`LINES_MAX`] others are listed.
+/// and at most [`LINES_MAX`] others, those that differ or are practically equal, are listed.
 fn folded(pairs: Vec<&Meeting>, metric: &str) -> Vec<String> {
     if pairs.len() <= LINES_MAX {
         return pairs.iter().map(|pair| pair.words(metric)).collect();
@@ -49,10 +49,10 @@ fn folded(pairs: Vec<&Meeting>, metric: &str) -> Vec<String> {
     let more = decided.len().saturating_sub(LINES_MAX);
     let counted = match (decided.len(), close.len(), more) {
         (0, all, _) => format!("all {all} pairs are too close to call"),
-        (_, 0, more) => format!("{more} more pairs differ"),
+        (_, 0, more) => format!("{more} more pairs are decided"),
         (_, close, 0) => format!("{close} more pairs are too close to call"),
         (_, close, more) => {
-            format!("{more} more pairs differ, and {close} are too close to call")
+            format!("{more} more pairs are decided, and {close} are too close to call")
         }
     };
     lines.push(format!("{counted}: report.html has each"));
