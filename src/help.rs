@@ -137,8 +137,8 @@ const HEADINGS: [(&str, &str); 9] = [
     (
         "Target",
         "qos method proto import-path message deadline header secret-header status topic \
-         durability set overload user password-file target-cores target-memory keep-target \
-         abilities sys data",
+         durability set overload user password-file target-cores target-cpu-percent \
+         target-memory keep-target abilities sys data",
     ),
     ("Network", "path relay wire offload pcap"),
     ("Security", "tls cacert cert key insecure i-may-load-this"),
@@ -234,7 +234,7 @@ Examples:
         "compare",
         "\
 Examples:
-  weigh compare                                   All protocols, in a minute
+  weigh compare                                   Six protocols, in a minute
   weigh compare mqtt http --pattern publish       Only publish, no subscriber
   weigh compare mosquitto nginx -R 1k/s -d 10s    Real servers at a fixed rate
   weigh compare mqtt://127.0.0.1:1883 --observe port:1883

@@ -26,7 +26,7 @@ use weigh_runner::watcher::Watcher;
 #[derive(Args)]
 pub struct Compare {
     /// Protocols (mqtt, http), targets (mosquitto) or URLs (mqtt://HOST:PORT);
-    /// without any: all protocols
+    /// without any: mqtt, http, http2, grpc, coap and tcp
     ///
     /// A target may name a profile: mosquitto@no-limits. `pipeline` measures the built-in storage
     /// pipeline over each protocol that it accepts, `pipeline@http` only over HTTP.

@@ -183,6 +183,10 @@ impl Wrong<'_> {
             let fix = format!("{}, which lists its options", self.see_help());
             return (unknown, format!("{problem}; {owner} has it"), fix);
         }
+        let elsewhere = OTHER_TOOLS.iter().find(|(word, _)| *word == unknown);
+        if let Some((_, fix)) = elsewhere.filter(|_| self.called.ends_with("compare")) {
+            return (unknown, problem, (*fix).to_owned());
+        }
         match nearest(&unknown, near.into_iter()) {
             Some(near) => (unknown, problem, format!("type {near}")),
             None => (unknown, problem, format!("{}, which lists all options", self.see_help())),
@@ -252,6 +256,18 @@ impl Wrong<'_> {
         (self.called.clone(), "the command is missing".to_owned(), fix)
     }
 }
+
+/// Options of other load tools, and what they are here.
+const OTHER_TOOLS: [(&str, &str); 8] = [
+    ("--qps", "for messages per second type -R, as in -R 500/s"),
+    ("--rps", "for messages per second type -R, as in -R 500/s"),
+    ("--concurrency", "for the number of connections type -c, as in -c 50"),
+    ("--clients", "for the number of connections type -c, as in -c 50"),
+    ("--vus", "for the number of connections type -c, as in -c 50"),
+    ("--requests", "for the number of messages type -n, as in -n 10k"),
+    ("--time", "for the duration type -d, as in -d 10s"),
+    ("--payload", "for the size of a message type -s, as in -s 125B"),
+];
 
 #[cfg(test)]
 mod tests {

@@ -49,9 +49,9 @@ pub struct LaneOptions {
     /// What a confirmation means: memory, page-cache, fsync or fsync=100ms; several with commas
     ///
     /// A reference server stores each message accordingly before it confirms it; several values
-    /// measure each. Of a server given by URL it states what is known of it: a value above, or
-    /// replicated=3. A server that weigh starts has the durability of its profile. [default: memory
-    /// for reference servers, unknown for URLs]
+    /// measure each. For a server given by URL, this option changes nothing: it records what you
+    /// know about the server, one of the values above or replicated=3. A server that weigh starts
+    /// has the durability of its profile. [default: memory for reference servers, unknown for URLs]
     #[arg(long, value_name = "DURABILITY", value_delimiter = ',')]
     durability: Vec<Durability>,
     /// Set a key of a protocol, such as mqtt.version=5 or http1.keep_alive=false
@@ -81,6 +81,13 @@ pub struct LaneOptions {
     /// control group is used.
     #[arg(long, value_name = "N", value_parser = counts(1..=1024_u32))]
     target_cores: Option<u32>,
+    /// CPU time of targets that weigh starts, in percent of one core
+    ///
+    /// --target-cpu-percent 25 makes a target as slow as a small computer. It needs control
+    /// groups; without them a warning says that the limit does not hold. [default: all the time
+    /// of its cores]
+    #[arg(long, value_name = "N", value_parser = counts(1..=102_400_u32))]
+    target_cpu_percent: Option<u32>,
     /// Memory limit for targets that weigh starts, such as 3.75GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     target_memory: Option<u64>,
@@ -173,7 +180,8 @@ impl LaneOptions {
         // Weighbridge cannot limit a server that another process started.
         if !lane.is_foreign() {
             let memory = self.target_memory.map(Bytes);
-            draft.share = Share { cores: self.target_cores, memory };
+            let (cores, cpu_percent) = (self.target_cores, self.target_cpu_percent);
+            draft.share = Share { cores, cpu_percent, memory };
         }
         draft.abilities.clone_from(&self.abilities);
         let states: &[Option<Offload>] = match self.offload.as_deref() {
@@ -386,4 +394,4 @@ The counters are $SYS of a broker or the status page of nginx.
 
   auto  after each trial; of a server given by URL, only after losses
   on    after each trial; a server without counters is an error
-  off   never for a server given by URL; for others, only after losses";
+  off   not of a server given by URL; of one that weigh starts, only after losses";

@@ -264,6 +264,7 @@ const OF_PROTOCOLS: &[(&str, &str)] = &[
 const OTHERS: &[(&str, &str)] = &[
     ("target.relay", "--relay"),
     ("target.cores", "--target-cores"),
+    ("target.cpu_percent", "--target-cpu-percent"),
     ("target.memory", "--target-memory"),
     ("target.abilities", "--abilities"),
     ("path", "--path"),

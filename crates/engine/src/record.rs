@@ -91,8 +91,9 @@ pub struct TargetUse {
     pub percent_max: f64,
     /// The most memory it had.
     pub memory_bytes_max: u64,
-    /// Resources that the whole host used until all was settled, for all processes together.
-    pub host: HostUse,
+    /// Processor time that the whole host used until all was settled, without the kernel's samples:
+    /// the time of all cores in which they did not idle.
+    pub host_used_ns: u64,
     /// Resources that the whole host used within the measured window.
     pub host_within: HostUse,
     /// True if that is another host than the generator's.
@@ -370,13 +371,13 @@ fn disturbance(outcome: &Outcome, observed: &Observations) -> Option<Warning> {
     let usage = observed.usage.as_ref().filter(|usage| usage.wall_ns >= DISTURBANCE_WALL_NS_MIN)?;
     let ours = if usage.is_elsewhere { 0 } else { outcome.shards.cpu.0 + observed.aside_cpu_ns };
     let own_ns = usage.cpu_ns + ours;
-    let foreign_ns = usage.host.busy_ns.saturating_sub(own_ns);
+    let foreign_ns = usage.host_used_ns.saturating_sub(own_ns);
     let percent = 100.0 * foreign_ns as f64 / usage.wall_ns as f64;
     (percent > DISTURBANCE_PERCENT_MAX).then_some(Warning::Disturbed(percent))
 }
 
-/// Share of a core that others may use before it is said; the host's own accounting is by ticks
-/// and not better than a few percent.
+/// Share of a core that others may use before it is said; idle time is reported in ticks of 10 ms,
+/// so the share is not better than a few percent.
 const DISTURBANCE_PERCENT_MAX: f64 = 15.0;
 
 /// Windows shorter than this hold too few ticks to tell, nanoseconds.

@@ -53,7 +53,7 @@ impl Calibration {
         };
         format!(
             "baseline: {} to the built-in server ({load}, closed loop over {} connections, {} of \
-             the generator's CPU time each; {by}measured {day}){disturbed}",
+             the generator's CPU time per message; {by}measured {day}){disturbed}",
             rate(*per_s),
             count(u64::from(*connections)),
             time(generator_us * 1e3, false),

@@ -212,6 +212,9 @@ pub struct HostCpu {
     pub softirq_ns: u64,
     /// Taken by the hypervisor for others.
     pub steal_ns: u64,
+    /// Number of cores; 0 from hosts that did not report it.
+    #[serde(default)]
+    pub cores: u32,
 }
 
 impl HostCpu {
@@ -237,6 +240,7 @@ impl HostCpu {
             interrupt_ns: self.interrupt_ns.saturating_sub(earlier.interrupt_ns),
             softirq_ns: self.softirq_ns.saturating_sub(earlier.softirq_ns),
             steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
+            cores: self.cores,
         }
     }
 
@@ -250,13 +254,33 @@ impl HostCpu {
             + self.steal_ns
     }
 
-    /// All time of all cores, idling included: of a window its length times the cores.
+    /// What was used in a window of this length: the time of all cores without idling.
+    ///
+    /// The kernel accounts busy time by looking which task a timer interrupt stops
+    /// (`CONFIG_TICK_CPU_ACCOUNTING`): work that timers start is in its sight more often than in
+    /// fact, and [`HostCpu::busy_ns`] may be several times too high. Idle time is measured by the
+    /// clock (`CONFIG_NO_HZ`).
+    pub fn used_ns(&self, wall_ns: u64) -> u64 {
+        match u64::from(self.cores) {
+            0 => self.busy_ns(),
+            cores => (cores * wall_ns).saturating_sub(self.idle_ns + self.iowait_ns),
+        }
+    }
+
+    /// All time of all cores, idling included: of a window its length times the cores, as far as
+    /// the kernel's samples are right.
     pub fn all_ns(&self) -> u64 {
         self.busy_ns() + self.idle_ns + self.iowait_ns
     }
 
     fn parse(text: &str, tick_ns: u64) -> Option<HostCpu> {
-        HostCpu::parse_line(text.lines().find_map(|line| line.strip_prefix("cpu "))?, tick_ns)
+        let is_core = |line: &&str| {
+            line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_numeric()))
+        };
+        let cores = text.lines().filter(is_core).count();
+        let sum = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let sum = HostCpu::parse_line(sum, tick_ns)?;
+        Some(HostCpu { cores: u32::try_from(cores).ok()?, ..sum })
     }
 
     /// The sum over these cores, by their numbers.
@@ -290,6 +314,7 @@ impl HostCpu {
             interrupt_ns: self.interrupt_ns + other.interrupt_ns,
             softirq_ns: self.softirq_ns + other.softirq_ns,
             steal_ns: self.steal_ns + other.steal_ns,
+            cores: self.cores + other.cores,
         }
     }
 
@@ -305,6 +330,7 @@ impl HostCpu {
             interrupt_ns: next()?,
             softirq_ns: next()?,
             steal_ns: next()?,
+            cores: 1,
         })
     }
 }
@@ -364,12 +390,16 @@ mod tests {
         assert_eq!((host.user_ns, host.softirq_ns, host.steal_ns), (10, 70, 80));
         assert_eq!(host.busy_ns(), 10 + 20 + 30 + 60 + 70 + 80);
         assert_eq!(host.all_ns(), host.busy_ns() + 40 + 50);
+        assert_eq!((host.cores, host.used_ns(100)), (1, 100 - 40 - 50));
+        assert_eq!(host.used_ns(1), 0, "idle for longer than the window, by rounding");
+        assert_eq!(HostCpu { cores: 0, ..host }.used_ns(100), host.busy_ns());
         assert_eq!(HostCpu::parse("cpu  1 2 3", 10), None);
         let text = "cpu  9 9 9 9 9 9 9 9\ncpu0 1 2 3 4 5 6 7 8\ncpu1 0 0 0 5 0 0 1 0\ncpu10 9 9 9";
         let one = HostCpu::of_cores(text, &[1], 10).unwrap();
         assert_eq!((one.busy_ns(), one.all_ns()), (10, 60));
         let both = HostCpu::of_cores(text, &[0, 1], 10).unwrap();
         assert_eq!((both.busy_ns(), both.all_ns()), (280, 420));
+        assert_eq!((both.cores, both.used_ns(150)), (2, 300 - 140));
         assert_eq!(HostCpu::of_cores(text, &[2], 10), None, "there is no such core");
         assert!(HostCpu::read().unwrap().busy_ns() > 0);
     }

@@ -164,8 +164,10 @@ pub struct Usage {
     pub accounting: Accounting,
     /// The sampler's own processor time over the whole recording.
     pub own_cpu_ns: u64,
-    /// Processor time of the whole host in the window, by kind.
+    /// Processor time of the whole host in the window, by kind, as the kernel's samples have it.
     pub host: HostCpu,
+    /// Processor time of the whole host in the window ([`HostCpu::used_ns`]).
+    pub host_used_ns: u64,
 }
 
 impl Recording {
@@ -216,6 +218,7 @@ impl Recording {
             accounting: self.accounting,
             own_cpu_ns: self.own_cpu_ns,
             host: last.host.since(&first.host),
+            host_used_ns: used_ns(first, last, wall_ns),
         })
     }
 
@@ -266,6 +269,14 @@ impl Recording {
 
 /// The highest sample. The frequent ones have only resident memory: from it is subtracted the least
 /// by which resident memory exceeded proportional memory in the samples that have both.
+/// What the whole host used between two samples, for a window of that length, which begins and ends
+/// within a period of them.
+fn used_ns(first: &Sample, last: &Sample, wall_ns: u64) -> u64 {
+    let between_ns = last.at_ns - first.at_ns;
+    let used_ns = last.host.since(&first.host).used_ns(between_ns);
+    (used_ns as f64 * wall_ns as f64 / between_ns.max(1) as f64) as u64
+}
+
 fn memory_max(inside: &[&Sample]) -> u64 {
     let known = inside.iter().filter(|sample| sample.memory.pss_bytes.is_some());
     let proportional = known.clone().map(|sample| sample.memory.bytes()).max();

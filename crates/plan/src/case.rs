@@ -114,6 +114,9 @@ pub struct Share {
     /// Number of cores; one by default.
     #[serde(rename = "target.cores", default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
+    /// Processor time in percent of one core; all of its cores by default.
+    #[serde(rename = "target.cpu_percent", default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<u32>,
     /// Memory; unlimited by default.
     #[serde(rename = "target.memory", default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,

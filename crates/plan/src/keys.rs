@@ -348,6 +348,12 @@ const OWN: &[(&str, Kind, &str)] = &[
         "Number of cores, and their CPU time, for a target that weigh starts; 1 if \
          left out, enforced by affinity alone.",
     ),
+    (
+        "target.cpu_percent",
+        Kind::Count(1, 102_400),
+        "CPU time of a target that weigh starts, in percent of one core, enforced by a control \
+         group; all the time of its cores if left out.",
+    ),
     ("target.memory", Kind::Size, "Memory limit of a target that weigh starts: 3.75GiB."),
     (
         "target.stages",
@@ -495,7 +501,7 @@ const VARIED: [&str; 3] = ["protocol", "path", OFFLOAD];
 pub const OFFLOAD: &str = "offload";
 
 /// The keys of the target's share of the machine.
-pub const SHARE: [&str; 2] = ["target.cores", "target.memory"];
+pub const SHARE: [&str; 3] = ["target.cores", "target.cpu_percent", "target.memory"];
 
 /// The keys of the pipeline.
 pub const PIPELINE: [&str; 6] = [

@@ -23,7 +23,9 @@ pub enum Refusal {
         needed: usize,
     },
     /// Too few values in the tail for a quantile's interval.
-    #[error("the quantile {q} needs at least {needed} values, {have} given")]
+    #[error(
+        "the quantile {q} needs at least {needed} values in each repetition, there were {have}"
+    )]
     TailTooThin {
         /// The quantile, 0 to 1.
         q: f64,

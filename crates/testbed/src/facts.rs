@@ -33,6 +33,10 @@ pub struct Facts {
     /// Connections that the kernel's connection tracking has room for
     /// (`nf_conntrack_max` less `nf_conntrack_count`); `None` where it is not loaded.
     pub tracked_free: Option<u64>,
+    /// Pages that all TCP sockets together may account for: above the first number the kernel saves
+    /// memory, above the second it drops connections (`net.ipv4.tcp_mem`, second and third
+    /// number); `None` if unknown.
+    pub tcp_pages: Option<(u64, u64)>,
     /// First and last port that the kernel assigns to connections
     /// (`/proc/sys/net/ipv4/ip_local_port_range`).
     pub port_range: (u16, u16),
@@ -81,6 +85,7 @@ impl Facts {
             own_tables: may_have_own_table(),
             files_free: files_free(&text("/proc/sys/fs/file-nr")),
             tracked_free: tracked_free(),
+            tcp_pages: tcp_pages(),
             port_range,
             reserved_ports: reserved_within(&reserved, port_range),
             time_wait: time_wait(&text("/proc/net/sockstat")),
@@ -191,6 +196,12 @@ fn files_free(file_nr: &str) -> u64 {
 fn tracked_free() -> Option<u64> {
     let number = |name: &str| text(&format!("/proc/sys/net/netfilter/{name}")).parse::<u64>().ok();
     Some(number("nf_conntrack_max")?.saturating_sub(number("nf_conntrack_count")?))
+}
+
+fn tcp_pages() -> Option<(u64, u64)> {
+    let text = text("/proc/sys/net/ipv4/tcp_mem");
+    let mut numbers = text.split_ascii_whitespace().skip(1).map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
 }
 
 fn memory_available(text: &str) -> u64 {

@@ -12,6 +12,13 @@ pub(crate) enum Work {
         /// Against the floor's sink, which is faster than nginx: then the generator is the limit.
         is_sink: bool,
     },
+    /// The same over TLS 1.3 to nginx.
+    Https {
+        /// How many connections.
+        connections: u32,
+        /// One request on each connection, so that every request has a full handshake.
+        is_new_each: bool,
+    },
     /// MQTT publish of 64 bytes by 60 clients.
     Mqtt {
         /// Quality of service.
@@ -91,6 +98,18 @@ pub(crate) const JOBS: &[Job] = &[
         http(1_000, true),
         HTTP_SINK,
     ),
+    job(
+        "https-64",
+        "POST of 64 bytes over TLS 1.3, 64 kept connections, nginx",
+        Work::Https { connections: 64, is_new_each: false },
+        HTTPS,
+    ),
+    job(
+        "https-new",
+        "a full TLS 1.3 handshake for each request, 1 connection at a time, nginx",
+        Work::Https { connections: 1, is_new_each: true },
+        HANDSHAKES,
+    ),
     job("mqtt-0", "publish of 64 bytes at QoS 0, 60 clients, Mosquitto", mqtt(0, 1, false), BLAST),
     Job {
         rate_at_least: Some(8e6),
@@ -147,8 +166,9 @@ pub(crate) const KEEPING: &str = "weigh-keeping";
 pub(crate) const OPEN: u32 = 32_000;
 
 const HTTP: &[Bar] = &[
-    bar("floor-simple", 1.05),
-    bar("wrk", 1.15),
+    bar("floor", 0.97),
+    bar("wrk", 1.2),
+    bar("zrk", 1.05),
     bar("h2load", 1.3),
     bar("oha", 1.8),
     bar("autocannon", 2.8),
@@ -157,7 +177,9 @@ const HTTP: &[Bar] = &[
     bar("k6", 10.0),
     bar("jmeter", 10.0),
 ];
-const HTTP_SINK: &[Bar] = &[bar("floor-simple", 1.0), bar("wrk", 1.25)];
+const HTTP_SINK: &[Bar] = &[bar("floor", 0.97), bar("wrk", 1.25), bar("zrk", 1.05)];
+const HTTPS: &[Bar] = &[bar("wrk", 1.0)];
+const HANDSHAKES: &[Bar] = &[bar("openssl", 0.9)];
 const BLAST: &[Bar] = &[
     Bar { own: SINGLE, other: "floor", at_least: 0.9 },
     bar("rumqttc-bench", 3.0),
@@ -167,7 +189,7 @@ const BLAST: &[Bar] = &[
 ];
 const BLAST_SINK: &[Bar] = &[Bar { own: SINGLE, other: "floor", at_least: 0.9 }];
 const QOS_1: &[Bar] = &[
-    bar("floor", 0.95),
+    bar("floor", 0.97),
     bar("floor-batch", 0.95),
     Bar { own: SINGLE, other: "floor", at_least: 0.95 },
     bar("rumqttc-bench", 1.0),
@@ -176,7 +198,7 @@ const QOS_1: &[Bar] = &[
     bar("mqtt-stresser", 3.0),
 ];
 const QOS_2: &[Bar] = QOS_1;
-const PING_PONG: &[Bar] = &[bar("floor", 0.95), bar("sockperf", 0.95), bar("netperf", 0.95)];
+const PING_PONG: &[Bar] = &[bar("floor", 0.95), bar("sockperf", 0.97), bar("netperf", 0.95)];
 const FLOOR: &[Bar] = &[bar("floor", 0.95)];
 const GRPC: &[Bar] = &[bar("h2load", 1.1), bar("ghz", 7.0), bar("k6", 5.0)];
 const REDIS: &[Bar] = &[bar("redis-benchmark", 1.0)];
@@ -215,6 +237,7 @@ impl Work {
         match self {
             Work::Http { is_sink: false, .. } => Some(Kind::Nginx),
             Work::Http { is_sink: true, .. } => Some(Kind::Sink("http")),
+            Work::Https { .. } => Some(Kind::NginxTls),
             Work::Mqtt { is_sink: true, .. } => Some(Kind::Sink("mqtt")),
             Work::Mqtt { is_sink: false, .. } => Some(Kind::Mosquitto),
             Work::Tcp(_) => Some(Kind::Echo),

@@ -21,6 +21,8 @@ pub(crate) enum Counter {
 pub(crate) enum Kind {
     /// nginx with one worker, answering every POST with `200 ok`.
     Nginx,
+    /// The same behind TLS 1.3 with AES-128-GCM and a P-256 certificate of its own.
+    NginxTls,
     /// Mosquitto without limits and without a log.
     Mosquitto,
     /// Redis without a store on disk.

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use super::kinds::Counter;
 use super::kinds::Kind;
@@ -38,9 +38,11 @@ impl Target {
         let port = free_port()?;
         let count_file = folder.join("sink-count");
         let (program, arguments, counter) = match kind {
-            Kind::Nginx => {
+            Kind::Nginx | Kind::NginxTls => {
                 let file = folder.join("nginx.conf");
-                fs::write(&file, nginx_conf(folder, port))?;
+                let is_tls = kind == Kind::NginxTls;
+                let tls = if is_tls { make_certificate(folder)? } else { String::new() };
+                fs::write(&file, nginx_conf(folder, port, &tls))?;
                 let arguments = ["-c".into(), file.into(), "-p".into(), folder.into()].to_vec();
                 (found("nginx")?, arguments, Counter::StubStatus)
             }
@@ -135,8 +137,33 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-fn nginx_conf(folder: &Path, port: u16) -> String {
+/// Makes a key and a certificate in `folder`, and returns the lines of nginx's server that use them.
+/// The cipher suite and the group are fixed, so that every client does the same work. Plain requests
+/// on the same port get the counter, as only `Counter::StubStatus` sends them.
+fn make_certificate(folder: &Path) -> anyhow::Result<String> {
+    let (key, cert) = (folder.join("key.pem"), folder.join("cert.pem"));
+    let made = Command::new(found("openssl")?)
+        .args("req -x509 -nodes -days 2 -subj /CN=localhost -newkey ec".split(' '))
+        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1", "-addext"])
+        .arg("subjectAltName=IP:127.0.0.1")
+        .arg("-keyout")
+        .arg(&key)
+        .arg("-out")
+        .arg(&cert)
+        .output()?;
+    ensure!(made.status.success(), "no certificate: {}", String::from_utf8_lossy(&made.stderr));
+    Ok(format!(
+        "ssl_certificate {}; ssl_certificate_key {}; ssl_protocols TLSv1.3;
+    ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256; ssl_ecdh_curve X25519;
+    error_page 497 =200 /stat;",
+        cert.display(),
+        key.display()
+    ))
+}
+
+fn nginx_conf(folder: &Path, port: u16, tls: &str) -> String {
     let folder = folder.display();
+    let ssl = if tls.is_empty() { "" } else { " ssl" };
     format!(
         "worker_processes 1;
 daemon off;
@@ -156,7 +183,8 @@ http {{
   uwsgi_temp_path {folder}/uwsgi;
   scgi_temp_path {folder}/scgi;
   server {{
-    listen 127.0.0.1:{port} backlog=4096;
+    listen 127.0.0.1:{port}{ssl} backlog=4096;
+    {tls}
     location = /stat {{ stub_status; }}
     location / {{ return 200 \"ok\"; }}
   }}

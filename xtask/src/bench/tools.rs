@@ -47,6 +47,9 @@ impl Places {
         let mut entries: Vec<Entry> = tools.into_iter().map(Entry::own).collect();
         let peers = match job.work {
             Work::Http { connections, .. } => self.http_peers(port, connections, seconds)?,
+            Work::Https { connections, is_new_each } => {
+                self.https_peers(port, connections, is_new_each, seconds)?
+            }
             Work::Mqtt { .. } => self.mqtt_peers(job.work, port, seconds)?,
             Work::Tcp(connections) => tcp_peers(port, connections, seconds),
             Work::Streams { is_grpc: true, connections, each } => {
@@ -74,6 +77,17 @@ impl Places {
         match work {
             Work::Http { connections, .. } => {
                 format!("http://127.0.0.1:{port}/post -c {connections} -d {seconds}s -s 64B")
+            }
+            Work::Https { connections, is_new_each } => {
+                let shape = if is_new_each {
+                    " --pattern session --set http1.tls_resume=false"
+                } else {
+                    ""
+                };
+                format!(
+                    "https://127.0.0.1:{port}/post --insecure -c {connections} -d {seconds}s \
+                     -s 64B{shape}"
+                )
             }
             Work::Mqtt { qos, window, is_sink } => {
                 let total = messages_each(qos, window, is_sink, Pace::Coalesced) * seconds;
@@ -138,9 +152,11 @@ impl Places {
                 let arguments = format!("ping {port} {FRAME_BYTES} {connections} {seconds}");
                 vec![self.floor("floor", "floor_tcp", &arguments)]
             }
-            Work::Streams { .. } | Work::Redis { .. } | Work::Idle(_) | Work::Pacing(_) => {
-                Vec::new()
-            }
+            Work::Https { .. }
+            | Work::Streams { .. }
+            | Work::Redis { .. }
+            | Work::Idle(_)
+            | Work::Pacing(_) => Vec::new(),
         }
     }
 
@@ -158,6 +174,7 @@ impl Places {
         let (wrk_script, k6_script) = (bench("wrk-post.lua"), bench("k6-post.js"));
         Ok(vec![
             tool("wrk", &format!("wrk -t1 -c{n} -d{seconds}s -s {wrk_script} {url}"), words::rate),
+            zrk(&url, &body, n, seconds),
             tool(
                 "h2load",
                 &format!("h2load --h1 -t1 -c{n} -D{seconds} -d {file} {url}"),
@@ -198,6 +215,36 @@ impl Places {
                 "jmeter",
                 &format!("jmeter -n -t {jmeter} -Jconns={n} -Jsecs={seconds} -Jport={port}"),
                 words::jmeter,
+            ),
+        ])
+    }
+
+    /// Nobody checks the certificate here: wrk and s_time never do.
+    fn https_peers(
+        &self,
+        port: u16,
+        n: u32,
+        is_new_each: bool,
+        seconds: u32,
+    ) -> anyhow::Result<Vec<Tool>> {
+        if is_new_each {
+            let command =
+                format!("openssl s_time -connect 127.0.0.1:{port} -new -www /post -time {seconds}");
+            return Ok(vec![tool("openssl", &command, |_| None)]);
+        }
+        let url = format!("https://127.0.0.1:{port}/post");
+        let script = self.root.join("benches/wrk-post.lua").display().to_string();
+        let body = "x".repeat(BODY_BYTES as usize);
+        let file = self.scratch.join("body64");
+        fs::write(&file, &body)?;
+        let file = file.display();
+        Ok(vec![
+            tool("wrk", &format!("wrk -t1 -c{n} -d{seconds}s -s {script} {url}"), words::rate),
+            zrk(&url, &body, n, seconds),
+            tool(
+                "h2load",
+                &format!("h2load --h1 -t1 -c{n} -D{seconds} -d {file} {url}"),
+                words::h2load,
             ),
         ])
     }
@@ -329,6 +376,12 @@ impl Entry {
     fn own(tool: Tool) -> Entry {
         Entry { tool, is_own: true }
     }
+}
+
+/// It has a rate and no closed loop: a rate that no server reaches keeps all connections busy.
+fn zrk(url: &str, body: &str, n: u32, seconds: u32) -> Tool {
+    let load = format!("-t 1 -c {n} -d {seconds}s -R 10000000 -m POST -b {body} -k --plain");
+    tool("zrk", &format!("zrk {load} {url}"), |_| None)
 }
 
 fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {

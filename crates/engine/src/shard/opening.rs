@@ -311,6 +311,7 @@ impl Shard {
         {
             self.go_on_without();
         }
+        self.end_stalled_opening(now);
         while let Some((since, index)) = self.connecting.openings.front().copied() {
             let state = &self.links[index].state;
             let is_opening = state.phase == LinkPhase::Opening && !state.is_lost;
@@ -329,6 +330,32 @@ impl Shard {
             self.expire_flights(now);
         }
         self.expire_requests(now);
+    }
+
+    /// Ends the opening of connections that the other side, or a kernel without memory for them,
+    /// closes as fast as they are made: each attempt succeeds, and all of them never stand.
+    fn end_stalled_opening(&mut self, now: Nanos) {
+        let (open, highest) = (self.books.open_links, &mut self.connecting.highest);
+        if self.clock.phase != Phase::Opening || open > highest.0 || highest.1 == Nanos(0) {
+            *highest = (open, now);
+            return;
+        }
+        if now - highest.1 < OPENING_STALL {
+            return;
+        }
+        let (most, total) = (highest.0, self.links_ahead());
+        if matches!(self.job.load().pattern, Pattern::Hold | Pattern::Session) {
+            return self.go_on_without();
+        }
+        let (address, seconds) = (self.job.address, OPENING_STALL.0 / 1_000_000_000);
+        let last = self.books.outcome.first_loss.as_deref().unwrap_or("none was closed");
+        let reason = format!(
+            "at most {most} of {total} connections stood at the same time, and for {seconds} s no \
+             more; the first that was closed: {last}"
+        );
+        self.failure.get_or_insert(Failure::Session { address, reason });
+        self.orders.give_up();
+        self.clock.phase = Phase::Done;
     }
 
     /// Returns the time limit for opening one connection: as long as an answer may take, within
@@ -415,6 +442,9 @@ fn opening_time_max(load: &Load) -> Nanos {
     let whole = load.duration.map_or(OPEN_TIME_MAX, |d| load.warmup + d + load.timeout);
     whole.clamp(OPEN_TIME_MIN, OPEN_TIME_MAX.max(load.timeout))
 }
+
+/// Time without one more connection after which opening ends.
+const OPENING_STALL: Nanos = Nanos::from_secs(30);
 
 /// Maximum time to open one connection.
 const OPEN_TIME_MAX: Nanos = Nanos::from_secs(10);

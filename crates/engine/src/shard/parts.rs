@@ -86,6 +86,8 @@ pub(super) struct Connecting {
     /// The link of the next client that comes while the load runs.
     pub(super) next_joiner: usize,
     pub(super) next_source: usize,
+    /// The most connections that stood while the first ones opened, and since when.
+    pub(super) highest: (u64, Nanos),
     /// Links that were given up, by role: producers, consumers.
     pub(super) dead: (usize, usize),
     /// Connections to take down.

@@ -40,8 +40,8 @@ pub(super) fn metric(text: &str) -> Result<String, String> {
             Ok(format!("{full}.{part}"))
         }
         None => Err(format!(
-            "{name} needs a percentile: type \"{name} p(95)\", or avg, med or max in its place, as \
-             in \"{name} p(95) < 50ms\""
+            "{name} needs a statistic: in place of \"{name}\" type \"{name} p(95)\", or avg, med \
+             or max in place of p(95)"
         )),
     }
 }

@@ -219,7 +219,7 @@ warnings! {
         "give the load as many connections as there are devices (-c), or a lower rate (-R)"
         "guide/coap.md#read-this-before-you-compare";
     ErrorAnswers(errors: u64, sent: u64, first: ErrorWords) "error-answers" Warning
-        ["{} of {} messages were answered with {}", count(*errors), count(*sent), first.name]
+        ["{} of {} messages in a repetition were answered with {}", count(*errors), count(*sent), first.name]
         "errors are not in response times; they have their own times (error_time_ns)"
         "check address, path, credentials and limits of the server"
         "methodology.md#2-the-ledger";
@@ -285,7 +285,7 @@ warnings! {
     Disturbed(used: f64) "disturbed" Warning
         ["other programs used {} of a core during the measurement", percent(*used)]
         "they take processor time from generator and target"
-        "stop other programs and repeat; until then compare ratios, not absolute figures"
+        "stop other programs and repeat; until then do not quote these figures (ratios suffer less)"
         "guide/reading-the-report.md";
     MessagesHeldUp(waited: Nanos) "messages-held-up" Warning
         ["the generator waited {} for the record of single messages", waited]

@@ -62,9 +62,9 @@ fn too_few(cell: &Cell, metric: &str) -> Option<String> {
     let (have, needed) = (*cell.samples.get(family)?, values_needed(q));
     (have < needed).then(|| {
         let other = OTHERS.iter().find(|(q, _)| have >= values_needed(*q));
-        let other = other.map_or(String::new(), |(_, other)| format!(" or judge {other}"));
+        let other = other.map_or(String::new(), |(_, other)| format!(" or use {other}"));
         format!(
-            "{word} needs {} messages in each repetition, there were {}: send more{other}",
+            "{word} needs {} messages in each repetition, there were {}: send more messages{other}",
             count(needed),
             count(have)
         )

@@ -299,8 +299,8 @@ mod tests {
         assert_eq!(
             thin.undecided[0].reason.as_deref(),
             Some(
-                "p99.9 needs 3,688 messages in each repetition, there were 500: send more or judge \
-                 p99"
+                "p99.9 needs 3,688 messages in each repetition, there were 500: send more messages \
+                 or use p99"
             )
         );
         let again = judged("p95 < 5ms", &[few]);

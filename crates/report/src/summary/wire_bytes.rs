@@ -133,8 +133,14 @@ pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
     }];
     parts.extend(of("path.steps").map(str::to_owned));
     parts.extend(of("relay").map(|place| format!("a relay {place}")));
-    for (key, name) in [("target.cores", "cores"), ("target.memory", "memory")] {
-        parts.extend(of(key).map(|given| format!("target's {name}: {given}")));
+    let is_capped = cell.point.contains_key("target.cpu_percent");
+    for (key, name, is_shown) in [
+        ("target.cores", "cores", true),
+        ("target.cores.quota", "CPU time", is_capped),
+        ("target.memory", "memory", true),
+    ] {
+        let given = of(key).filter(|_| is_shown);
+        parts.extend(given.map(|given| format!("target's {name}: {given}")));
     }
     if let (Some(link), Some(mtu)) = (of("link"), of("mtu_bytes")) {
         let offloads = of("offloads").unwrap_or("offloads unknown");

@@ -237,8 +237,8 @@ fn chart(limit: &Limit, goal: usize, signs: &Signs) -> String {
     if left_out > 0 {
         let _ = writeln!(
             text,
-            "    and {left_out} {} farther away",
-            if left_out == 1 { "load" } else { "loads" }
+            "    and {left_out} {}, farther from the bounds",
+            if left_out == 1 { "more" } else { "others" }
         );
     }
     text + &legend(&rows, signs)

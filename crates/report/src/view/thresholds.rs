@@ -29,7 +29,8 @@ fn sentence(threshold: &Threshold, all: usize, is_ascii: bool) -> String {
             (Some(figure), Some(reason)) => format!("{name} {figure} ({reason})"),
             (Some(figure), None) if is_close => format!("{name} {figure} ({CLOSE})"),
             (Some(figure), None) => format!("{name} {figure}"),
-            (None, reason) => format!("{name} {}", reason.as_deref().unwrap_or_default()),
+            (None, Some(reason)) => format!("{name} ({reason})"),
+            (None, None) => name.to_owned(),
         }
     };
     // The estimate decides; one whose interval includes the limit holds or fails all the same.

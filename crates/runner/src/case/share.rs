@@ -1,4 +1,4 @@
-//! Share of the machine that a case gives its target: cores and memory.
+//! Share of the machine that a case gives its target: cores, their time, and memory.
 
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ use weigh_testbed::pinning::{CoreSet, Pinning};
 pub struct TargetShare {
     /// Number of cores; one by default.
     cores: Option<u32>,
+    /// Processor time in percent of one core; all of its cores by default.
+    cpu_percent: Option<u32>,
     /// Memory; unlimited by default.
     memory_bytes: Option<u64>,
 }
@@ -51,7 +53,15 @@ impl TargetShare {
                 "type at least 8MiB",
             ));
         }
-        Ok(TargetShare { cores: asked.cores, memory_bytes })
+        let most_percent = asked.cores.unwrap_or(1) * 100;
+        if let Some(percent) = asked.cpu_percent.filter(|percent| *percent > most_percent) {
+            return Err(Invalid::new(
+                CPU_PERCENT,
+                format!("{percent} % of a core, and its cores have {most_percent} %"),
+                "type less, or more cores for the target (--target-cores)",
+            ));
+        }
+        Ok(TargetShare { cores: asked.cores, cpu_percent: asked.cpu_percent, memory_bytes })
     }
 
     /// Number of cores that the plan asks for.
@@ -71,8 +81,11 @@ impl TargetShare {
 
     /// Makes the control group of a target on these cores; `None` without a share.
     pub fn enclose(&self, cores: &CoreSet) -> Option<Arc<ControlGroup>> {
-        let share =
-            Share { cores: self.cores.map(|_| cores.clone()), memory_bytes: self.memory_bytes };
+        let share = Share {
+            cores: self.cores.map(|_| cores.clone()),
+            cpu_percent: self.cpu_percent,
+            memory_bytes: self.memory_bytes,
+        };
         self.is_asked().then(|| Arc::new(ControlGroup::make(&share)))
     }
 
@@ -98,6 +111,7 @@ impl TargetShare {
 }
 
 const MEMORY: &str = "target.memory";
+const CPU_PERCENT: &str = "target.cpu_percent";
 
 /// The least memory in which a small server can load its libraries (Mosquitto: 6 MB resident).
 const MEMORY_BYTES_MIN: u64 = 8 << 20;

@@ -93,7 +93,9 @@ impl<'f> Forecast<'f> {
         };
         let plural = if cases == 1 { "case" } else { "cases" };
         let cases = count(cases as u64);
-        format!("{cases} {plural}, repeated {repetitions} times: {trials} trials")
+        let repeated = if repetitions == "1" { "repetition" } else { "repetitions" };
+        let tried = if trials == "1" { "trial" } else { "trials" };
+        format!("{cases} {plural}, {repetitions} {repeated}: {trials} {tried}")
     }
 
     fn time(&self) -> String {

@@ -78,7 +78,7 @@ fn target_use(usage: &Usage, within: &HostCpu, is_elsewhere: bool) -> TargetUse 
         percent_mean: usage.percent_mean,
         percent_max: usage.percent_max,
         memory_bytes_max: usage.memory_bytes_max,
-        host: host_use(&usage.host),
+        host_used_ns: usage.host_used_ns,
         host_within: host_use(within),
         is_elsewhere,
     }

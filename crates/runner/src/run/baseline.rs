@@ -171,8 +171,8 @@ impl Bench<'_> {
         let metrics = self.weigh(kind).ok()?;
         let host = HostCpu::read().ok().zip(before.0).map(|(after, before)| after.since(&before));
         let own_ns = own_process_ns().saturating_sub(before.1);
-        let foreign_ns = host.map_or(0, |host| host.busy_ns().saturating_sub(own_ns));
         let wall_ns = monotonic_ns().saturating_sub(before.2).max(1);
+        let foreign_ns = host.map_or(0, |host| host.used_ns(wall_ns).saturating_sub(own_ns));
         let metric = |name: &str| metrics.get(name).copied();
         Some(Calibration {
             load: kind.name(),
@@ -476,13 +476,13 @@ mod tests {
         assert_eq!(
             calibration("mqtt qos 1 publish", 151_000.4).words(),
             "baseline: 151,000/s to the built-in server (mqtt qos 1 publish, closed loop over 64 \
-             connections, 5.00 µs of the generator's CPU time each; measured 2026-01-02)"
+             connections, 5.00 µs of the generator's CPU time per message; measured 2026-01-02)"
         );
         let by_library = Calibration {
             library: Some("hyper 1".to_owned()),
             ..calibration("http2 request", 9.0)
         };
-        assert!(by_library.words().ends_with("each; by hyper 1, measured 2026-01-02)"));
+        assert!(by_library.words().ends_with("message; by hyper 1, measured 2026-01-02)"));
         let disturbed =
             Calibration { foreign_cpu_percent: 40.0, ..calibration("tcp request", 9.0) };
         assert!(disturbed.is_disturbed() && disturbed.words().contains("40 % of a core"));

@@ -299,7 +299,7 @@ pub fn missing(need: &str, catalogue: &Catalogue, privileges: &Privileges) -> Op
 
 /// Returns why control groups for shares cannot be made; `None` if they can.
 fn no_groups() -> Option<String> {
-    let share = Share { cores: None, memory_bytes: Some(PROBED_BYTES) };
+    let share = Share { memory_bytes: Some(PROBED_BYTES), ..Share::default() };
     let made = ControlGroup::make(&share);
     let why = made.missing().first()?;
     Some(format!("it needs a control group that bounds its target: {why}; {FIX}"))

@@ -26,6 +26,8 @@ pub struct Live<'l> {
     pub ticks: Ticks,
     /// Its intervals.
     pub series: Series,
+    /// Connections that are opened before the load begins; 0 if some join later.
+    pub connections: u64,
 }
 
 /// Accepts an interval, or returns why it cannot be written.
@@ -98,7 +100,8 @@ impl Following<'_> {
             TrialNews::Shard(shard, Progress::Opening(open, all)) => {
                 self.opened.insert(shard, (open, all));
                 let sum = |of: fn(&(u64, u64)) -> u64| self.opened.values().map(of).sum();
-                live.watcher.opening(sum(|own| own.0), sum(|own| own.1));
+                // A shard that is done at once reports nothing, and is in the whole all the same.
+                live.watcher.opening(sum(|own| own.0), sum(|own| own.1).max(live.connections));
             }
             TrialNews::Shard(shard, Progress::Interval(own)) => live.ticks.add(shard, *own),
             TrialNews::Shard(shard, Progress::Settled) => live.ticks.settle(shard),
@@ -208,7 +211,7 @@ mod tests {
     fn follow(news: Vec<TrialNews>, watcher: &Words, sink: &mut Sink<'_>) -> Heard {
         let load = Load::closed(Pattern::Request, 1);
         let (ticks, series) = (Ticks::new(2), Series::new(&load, Some(Nanos(EVERY))));
-        let live = Live { trial: "t".to_owned(), watcher, sink, ticks, series };
+        let live = Live { trial: "t".to_owned(), watcher, sink, ticks, series, connections: 0 };
         let (sender, heard) = channel();
         news.into_iter().for_each(|own| sender.send(own).unwrap());
         drop(sender);

@@ -171,6 +171,11 @@ impl TrialRunner<'_> {
             sink: &mut sink,
             ticks: Ticks::new(self.experiment.shards),
             series: Series::new(&trial.load, every),
+            connections: if trial.load.join.is_some() {
+                0
+            } else {
+                u64::from(trial.load.connections) + u64::from(trial.load.subscribers)
+            },
         };
         let (result, followed) = std::thread::scope(|scope| {
             let follower = scope.spawn(move || live.follow(&heard));

@@ -16,6 +16,8 @@ use crate::pinning::CoreSet;
 pub struct Share {
     /// The cores. Their number also limits the processor time.
     pub cores: Option<CoreSet>,
+    /// Processor time in percent of one core, in place of all the time of its cores.
+    pub cpu_percent: Option<u32>,
     /// Memory of all processes together, bytes.
     pub memory_bytes: Option<u64>,
 }
@@ -25,7 +27,7 @@ pub struct Share {
 pub(super) enum Wanted {
     /// The cores that may be used.
     Set(CoreSet),
-    /// Processor time of this number of cores.
+    /// Processor time in percent of one core.
     Time(u32),
     /// Memory in bytes.
     Memory(u64),
@@ -43,9 +45,11 @@ pub(super) struct Group {
 impl Wanted {
     /// All requested resources.
     pub(super) fn of(share: &Share) -> Vec<Wanted> {
-        let of_cores = |cores: &CoreSet| [Wanted::Set(cores.clone()), Wanted::Time(cores.count())];
-        let cores = share.cores.iter().flat_map(of_cores);
-        cores.chain(share.memory_bytes.map(Wanted::Memory)).collect()
+        let cores = share.cores.as_ref();
+        let time = share.cpu_percent.or(cores.map(|cores| cores.count() * 100));
+        let set = cores.cloned().map(Wanted::Set);
+        let memory = share.memory_bytes.map(Wanted::Memory);
+        set.into_iter().chain(time.map(Wanted::Time)).chain(memory).collect()
     }
 
     /// Key under which it is reported.
@@ -61,7 +65,7 @@ impl Wanted {
     pub(super) fn words(&self) -> String {
         match self {
             Wanted::Set(cores) => format!("{cores}"),
-            Wanted::Time(cores) => format!("{}%", cores * 100),
+            Wanted::Time(percent) => format!("{percent}%"),
             Wanted::Memory(bytes) => format!("{bytes}B"),
         }
     }
@@ -84,12 +88,12 @@ impl Wanted {
                 put("cpuset.cpus", cores.to_string())
             }
             (Wanted::Set(cores), Version::Two) => put("cpuset.cpus", cores.to_string()),
-            (Wanted::Time(cores), Version::One) => {
+            (Wanted::Time(percent), Version::One) => {
                 put("cpu.cfs_period_us", PERIOD_US.to_string())?;
-                put("cpu.cfs_quota_us", (cores * PERIOD_US).to_string())
+                put("cpu.cfs_quota_us", (percent * PERIOD_US / 100).to_string())
             }
-            (Wanted::Time(cores), Version::Two) => {
-                put("cpu.max", format!("{} {PERIOD_US}", cores * PERIOD_US))
+            (Wanted::Time(percent), Version::Two) => {
+                put("cpu.max", format!("{} {PERIOD_US}", percent * PERIOD_US / 100))
             }
             (Wanted::Memory(bytes), Version::One) => {
                 put("memory.limit_in_bytes", bytes.to_string())

@@ -100,6 +100,9 @@ impl ControlGroup {
             Wanted::Set(_) => {
                 self.told.push((wanted.key(), format!("{} (affinity)", wanted.words())));
             }
+            Wanted::Time(percent) if share.cpu_percent.is_some() => self.missing.push(format!(
+                "the target has all the time of its cores, not {percent} % of a core ({reason})"
+            )),
             // Without other limits the target has all the time of its cores.
             Wanted::Time(_)
                 if self.told.iter().any(|(key, by)| *key == SET && by.contains("cgroup")) => {}

@@ -36,7 +36,8 @@ impl Drop for Stand {
 }
 
 fn share() -> Share {
-    Share { cores: Some(CoreSet::of([2, 3])), memory_bytes: Some(4 << 30) }
+    let cores = Some(CoreSet::of([2, 3]));
+    Share { cores, memory_bytes: Some(4 << 30), ..Share::default() }
 }
 
 fn read(enclosure: &ControlGroup, file: &str) -> String {
@@ -67,6 +68,9 @@ fn version_two_has_one_group_next_to_the_own_one() {
     assert_eq!(read(&made, "cpu.max"), "200000 100000");
     assert_eq!(read(&made, "memory.max"), "4294967296");
     assert_eq!(read(&made, "memory.swap.max"), "0");
+    let capped = Share { cpu_percent: Some(25), ..share() };
+    let quarter = ControlGroup::make_below(&capped, &mounts);
+    assert_eq!(read(&quarter, "cpu.max"), "25000 100000");
     let told: Vec<&str> = made.told().iter().map(|(_, text)| text.as_str()).collect();
     assert_eq!(told, ["2,3 (cgroup v2)", "200% (cgroup v2)", "4294967296B (cgroup v2)"]);
 }
@@ -103,6 +107,9 @@ fn what_cannot_be_enforced_is_said_and_done_as_well_as_may_be() {
     let missing = made.missing().join("; ");
     assert!(missing.contains("affinity alone") && missing.contains("RLIMIT_DATA"), "{missing}");
     assert_eq!(made.data_bytes, Some(4 << 30));
+    let capped = Share { cpu_percent: Some(25), ..share() };
+    let made = ControlGroup::make_below(&capped, &stand.mounts("", ""));
+    assert!(made.missing()[0].contains("not 25 % of a core"), "{:?}", made.missing());
     let share = Share { memory_bytes: Some(64 << 20), ..Share::default() };
     let made = ControlGroup::make_below(&share, &stand.mounts("", ""));
     let log = stand.0.join("log");
@@ -117,7 +124,7 @@ fn what_a_killed_program_left_is_swept_and_what_lives_stays() {
     let folder = stand.0.join("fs/cgroup");
     let (own, gone) = (std::process::id(), "weigh-1-7-0");
     let name = Group::make(
-        &Wanted::Time(1),
+        &Wanted::Time(100),
         &stand.mounts("1 1 0:1 / /sys/fs/cgroup rw - cgroup cgroup rw,cpu", "1:cpu:/"),
         &mut Vec::new(),
     );
@@ -134,7 +141,7 @@ fn what_a_killed_program_left_is_swept_and_what_lives_stays() {
 #[test]
 fn a_target_runs_in_the_groups_of_the_kernel_and_they_go_with_it() {
     let cores = CoreSet::allowed().unwrap().first();
-    let made = ControlGroup::make(&Share { cores: Some(CoreSet::of([cores])), memory_bytes: None });
+    let made = ControlGroup::make(&Share { cores: Some(CoreSet::of([cores])), ..Share::default() });
     let test = "a_target_runs_in_the_groups_of_the_kernel_and_they_go_with_it";
     if made.groups.is_empty() {
         assert!(

@@ -20,6 +20,7 @@ fn good() -> Facts {
         own_tables: true,
         files_free: u64::MAX,
         tracked_free: None,
+        tcp_pages: Some((400_000, 600_000)),
         port_range: (32768, 60999),
         reserved_ports: 0,
         time_wait: 0,
@@ -90,6 +91,11 @@ fn a_machine_too_small_for_a_hundred_thousand_says_which_number_to_change() {
         assert_eq!(finding.level, Level::Fatal, "{check}");
         assert!(finding.fix.contains(number), "{check}: {}", finding.fix);
     }
+    let scarce = Facts { tcp_pages: Some((150_000, 250_000)), ..good() };
+    assert_eq!(found("tcp-memory", &demand, &scarce).level, Level::Warning);
+    let finding = found("tcp-memory", &demand, &Facts { tcp_pages: Some((1, 150_000)), ..good() });
+    assert_eq!(finding.level, Level::Fatal);
+    assert!(finding.fix.contains("\"200000 300000 400000\""), "{}", finding.fix);
     let enough = Facts { files_free: 200_064, tracked_free: Some(100_000), ..good() };
     assert!(!forbids(&examine(&demand, &enough)));
     let raised = DescriptorLimit { soft: 1024, hard: 100_064 };
@@ -99,7 +105,7 @@ fn a_machine_too_small_for_a_hundred_thousand_says_which_number_to_change() {
     )));
     let many = Demand { shards: 5, ..demand };
     let fix = found("descriptors", &many, &good()).fix;
-    assert!(fix.contains("6 generator threads"), "{fix}");
+    assert!(fix.contains("at least 6 generator threads"), "{fix}");
 }
 
 #[test]
@@ -107,7 +113,7 @@ fn descriptors_are_counted_for_each_shard() {
     let mut demand = Demand { connections: 20_000, ..Demand::default() };
     let finding = found("descriptors", &demand, &good());
     assert_eq!(finding.level, Level::Fatal);
-    assert!(finding.fix.contains("2 generator threads"), "{}", finding.fix);
+    assert!(finding.fix.contains("at least 2 generator threads"), "{}", finding.fix);
     demand.shards = 2;
     let finding = found("descriptors", &demand, &good());
     assert_eq!(finding.level, Level::Ok);

@@ -204,7 +204,7 @@ impl Identity {
 }
 
 fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let fix = "give a PEM file: -----BEGIN CERTIFICATE-----";
+    let fix = "check the path; the file must be PEM and contain -----BEGIN CERTIFICATE-----";
     let wrong = |error| TlsError::file(path, &pem_problem(&error, "certificate"), fix);
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
         .map_err(wrong)?

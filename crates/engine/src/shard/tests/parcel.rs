@@ -25,6 +25,8 @@ pub enum Manner {
     AnswersByClosing,
     /// Resets the connection after N messages instead of answering.
     ResetsAfter(u32),
+    /// Greets, and closes the connection at once.
+    GreetsAndCloses,
     /// Resets a subscriber that received N messages.
     ResetsSubscribersAfter(u32),
 }
@@ -238,7 +240,12 @@ impl Server for Office {
         while let Some((kind, ticket, body)) = take(&input[taken..]) {
             taken += 9 + body.len();
             match kind {
-                GREET => put(out.stage(from), GREET, 0, b""),
+                GREET => {
+                    put(out.stage(from), GREET, 0, b"");
+                    if matches!(self.manner, Manner::GreetsAndCloses) {
+                        out.close(from);
+                    }
+                }
                 SUBSCRIBE => {
                     self.subscribers.push((from, 0));
                     put(out.stage(from), GREET, 0, b"");

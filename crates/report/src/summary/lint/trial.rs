@@ -156,7 +156,10 @@ fn connections(trial: &TrialFinished, asked: &Asked) -> Option<String> {
     let is_many = 2 * opened > messages && opened > 2 * asked_for;
     (is_many && !is_said && messages > 0).then(|| {
         let (opened, messages) = (count(opened), count(messages));
-        format!("{opened} connections were opened for {messages} messages")
+        format!(
+            "{opened} connections were opened for {messages} messages (connections of the warm-up \
+             included)"
+        )
     })
 }
 

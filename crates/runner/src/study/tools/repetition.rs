@@ -362,8 +362,9 @@ impl Machine {
     /// the time was too short.
     fn disturbed(mut self) -> Option<String> {
         let wall = self.at.elapsed();
-        let busy_ns = HostCpu::read().ok()?.since(&self.host).busy_ns();
-        let others_ns = busy_ns.saturating_sub(self.tree.read().cpu_ns);
+        let wall_ns = u64::try_from(wall.as_nanos()).ok()?;
+        let used_ns = HostCpu::read().ok()?.since(&self.host).used_ns(wall_ns);
+        let others_ns = used_ns.saturating_sub(self.tree.read().cpu_ns);
         let percent = 100.0 * others_ns as f64 / wall.as_nanos() as f64;
         (wall >= DISTURBED_WALL_MIN && percent > DISTURBED_PERCENT_MAX).then(|| {
             format!("other processes used {} of a core while it ran", numbers::percent(percent))
