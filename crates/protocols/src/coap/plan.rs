@@ -6,7 +6,7 @@ use weigh_model::Nanos;
 use weigh_model::protocol::{Invalid, Role, Seat};
 use weigh_model::trial::Trial;
 
-use super::chance::Chance;
+use crate::chance::Chance;
 use super::codec::{
     self, BLOCK_SZX_MAX, Block, Code, Kind, OptionWriter, Token, code, number, put_payload,
 };

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use weigh_model::Nanos;
 
-use super::chance::Chance;
+use crate::chance::Chance;
 use super::codec::Token;
 use super::parameters::Parameters;
 

@@ -9,7 +9,7 @@ use weigh_model::protocol::Invalid;
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_model::trial::Settings;
 
-use super::chance::Chance;
+use crate::chance::Chance;
 use super::codec::{self, Code, Kind, Message, Token, code, number};
 use super::hub::{self, Hub, Mailbox};
 use super::incoming::{Incoming, Taken};
