@@ -45,6 +45,11 @@ impl Hub {
         Hub { history, common: Mutex::default() }
     }
 
+    /// True if channels keep events for subscribers that come back.
+    pub(crate) fn keeps_events(&self) -> bool {
+        self.history > 0
+    }
+
     /// A shard that panicked has been reported; the others continue with the existing state.
     fn common(&self) -> MutexGuard<'_, Common> {
         self.common.lock().unwrap_or_else(PoisonError::into_inner)

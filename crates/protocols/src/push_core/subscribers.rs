@@ -125,7 +125,10 @@ impl Subscribers {
         for one in own.iter_mut().filter(|one| one.after < event.id) {
             let waiting = turn.out.pending_bytes(one.connection);
             if waiting.saturating_add(event.bytes.len()) > self.slow.bytes_max {
-                turn.counts.note_dropped(QUEUE_FULL);
+                // What is kept, a subscriber that is cut off may come back for.
+                if !self.slow.disconnects || !self.hub.keeps_events() {
+                    turn.counts.note_dropped(QUEUE_FULL);
+                }
                 if self.slow.disconnects {
                     cut.push(one.connection);
                 }

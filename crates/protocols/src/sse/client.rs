@@ -217,6 +217,10 @@ impl Connection for Subscriber {
         }
     }
 
+    fn resumes(&self) -> bool {
+        self.plan.resumes()
+    }
+
     fn close(&mut self, _out: &mut Outbox) {
         self.state = State::Ended;
     }

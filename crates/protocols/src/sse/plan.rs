@@ -71,6 +71,11 @@ impl Plan {
         self.is_in_pairs
     }
 
+    /// True if a subscriber continues behind the last event that it had.
+    pub(super) fn resumes(&self) -> bool {
+        self.resumes
+    }
+
     /// The request of a producer.
     pub(super) fn template(&self, index: u32) -> Arc<Template> {
         self.templates[index as usize % self.templates.len()].clone()

@@ -237,7 +237,7 @@ impl WebSocketServer {
         if confirm != Confirm::Nothing {
             out.store(Record::Message { name: b"", body });
         }
-        let mut turn = Turn { out, counts: &mut self.counts };
+        let mut turn = Turn { out: &mut *out, counts: &mut self.counts };
         let receivers = self.subscribers.publish(channel, &mut turn, |_, bytes| {
             put_frame(bytes, kind, None, body);
         });
