@@ -25,7 +25,11 @@ fn pushes_are_compared_with_mqtt_and_a_long_poll() {
     assert_eq!(cells(&summary).len(), 4);
     for cell in cells(&summary) {
         let (point, ledger) = (&cell["point"], &cell["ledger"]);
-        assert_eq!((&ledger["sent"], &ledger["delivered"]), (&2000.into(), &2000.into()), "{point}");
+        assert_eq!(
+            (&ledger["sent"], &ledger["delivered"]),
+            (&2000.into(), &2000.into()),
+            "{point}"
+        );
         let guarantee = match point["websocket.confirm"].as_str() {
             Some("none") => "at most once",
             _ => "at least once",
@@ -195,7 +199,11 @@ fn python() -> Option<String> {
     if has_it.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "websockets or aiohttp is missing in CI");
+    assert_ne!(
+        std::env::var("CI").as_deref(),
+        Ok("true"),
+        "websockets or aiohttp is missing in CI"
+    );
     println!("SKIPPED: no websockets and aiohttp: set WEIGH_PUSH_PY to a Python that has them");
     None
 }
@@ -250,7 +258,8 @@ fn the_server_of_the_library_websockets_is_measured() {
     ] {
         let url = format!("websocket://127.0.0.1:{}/{path}", server.port);
         let set = format!("websocket.confirm={confirm}");
-        let words = [&*url, "--pattern", pattern, "-n", "150", "-s", "120B", "--set", &set, "--json"];
+        let words =
+            [&*url, "--pattern", pattern, "-n", "150", "-s", "120B", "--set", &set, "--json"];
         let summary = place.compare(&[&words[..], more].concat()).with(0).json();
         let ledger = &cells(&summary)[0]["ledger"];
         let copies = if pattern == "deliver" { 5 } else { 1 };

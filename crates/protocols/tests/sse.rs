@@ -215,9 +215,10 @@ fn a_subscriber_names_what_is_no_event_stream() {
         let fault = answered(head).err().expect(head).to_string();
         assert!(fault.contains(said), "{fault} says not {said}");
     }
-    let mut own = Client::new(
-        (dial(Topology::FanIn, &[("event_bytes_max", "64")]).make)(seat(0, Role::Consumer)),
-    );
+    let mut own = Client::new((dial(Topology::FanIn, &[("event_bytes_max", "64")]).make)(seat(
+        0,
+        Role::Consumer,
+    )));
     own.feed(UNTIL_CLOSE.as_bytes()).unwrap();
     let fault = own.feed(&[b'x'; 65]).unwrap_err().to_string();
     assert!(fault.contains("raise sse.event_bytes_max"), "{fault}");
@@ -235,7 +236,11 @@ fn the_server_refuses_what_it_cannot_carry_or_serve() {
         (post(&long), 413, "longer than allowed"),
         ("POST /events HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), 411, "Content-Length"),
         ("GET /nowhere HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), 404, "not found"),
-        ("PUT /events HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n".to_owned(), 405, "GET, POST"),
+        (
+            "PUT /events HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n".to_owned(),
+            405,
+            "GET, POST",
+        ),
         ("GET /events HTTP/1.1\r\n\r\n".to_owned(), 400, "Host"),
         ("\u{10}\u{e}\0\u{4}MQTT".to_owned(), 400, "malformed"),
         (
@@ -246,7 +251,8 @@ fn the_server_refuses_what_it_cannot_carry_or_serve() {
             "longer than allowed",
         ),
         (
-            "POST /events HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n".to_owned(),
+            "POST /events HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n"
+                .to_owned(),
             400,
             "chunked body",
         ),

@@ -4,12 +4,12 @@ mod rig;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Guarantee, Protocol, Role, Seat};
 use weigh_model::server::ConnectionId;
 use weigh_model::trial::Settings;
-use weigh_model::Nanos;
 use weigh_protocols::websocket::WebSocket;
 use weigh_websocket::frame::apply_mask;
 use weigh_websocket::upgrade::{Upgrade, read_any_request};
@@ -23,12 +23,7 @@ fn client(pattern: Pattern, role: Role, given: &[(&str, &str)]) -> Client {
     client_at(pattern, Topology::FanIn, Seat { index: 0, role }, given)
 }
 
-fn client_at(
-    pattern: Pattern,
-    topology: Topology,
-    seat: Seat,
-    given: &[(&str, &str)],
-) -> Client {
+fn client_at(pattern: Pattern, topology: Topology, seat: Seat, given: &[(&str, &str)]) -> Client {
     let mut trial = trial(&WebSocket, pattern, topology, URL, given).unwrap();
     if pattern == Pattern::Deliver {
         trial.load.subscribers = 1;
@@ -264,7 +259,10 @@ fn a_client_names_what_is_not_websocket() {
         own.send(0, b"abc");
         own.sent();
         let found = own.feed(frame).unwrap_err();
-        assert!(matches!(found, Fault::Malformed(_)) && found.to_string().contains(said), "{found}");
+        assert!(
+            matches!(found, Fault::Malformed(_)) && found.to_string().contains(said),
+            "{found}"
+        );
         assert_eq!(own.sent()[0], 0x88, "the violated rule is sent");
     }
 }
@@ -337,8 +335,7 @@ fn the_server_turns_away_what_it_cannot_serve_and_agrees_on_no_extension() {
     let (_, text) = answer(&mut shard, &upgrade("/subscribe"));
     assert!(text.starts_with("HTTP/1.1 400 ") && text.contains("subprotocol weigh"), "{text}");
     let offers = "Version: 13\r\nSec-WebSocket-Protocol: other, weigh";
-    let (_, text) =
-        answer(&mut shard, &upgrade("/subscribe").replace("Version: 13", offers));
+    let (_, text) = answer(&mut shard, &upgrade("/subscribe").replace("Version: 13", offers));
     assert!(text.contains("Sec-WebSocket-Protocol: weigh\r\n"), "{text}");
 }
 
@@ -406,9 +403,14 @@ fn trials_that_cannot_work_are_refused_with_what_to_type() {
 #[test]
 fn the_upgrade_has_the_fields_of_the_user() {
     let given = [("subprotocol", "chat"), ("headers", "X-Site: 7|Origin: http://h")];
-    let mut trial =
-        trial(&WebSocket, Pattern::Publish, Topology::FanIn, "websocket://u:p@h:8080/a?b=c", &given)
-            .unwrap();
+    let mut trial = trial(
+        &WebSocket,
+        Pattern::Publish,
+        Topology::FanIn,
+        "websocket://u:p@h:8080/a?b=c",
+        &given,
+    )
+    .unwrap();
     trial.load.messages = Some(1);
     let make = WebSocket.dial(&trial).unwrap().make;
     let mut own = Client::new(make(Seat { index: 0, role: Role::Producer }));

@@ -102,7 +102,10 @@ mod tests {
 
     #[test]
     fn codes_have_names_and_some_are_never_sent() {
-        assert_eq!(words(Some(1011), "too busy"), "WebSocket close code 1011 (internal error): too busy");
+        assert_eq!(
+            words(Some(1011), "too busy"),
+            "WebSocket close code 1011 (internal error): too busy"
+        );
         assert!(words(Some(4000), "").contains("4000 (a private code): it gave no reason"));
         assert!(words(None, "").contains("without a code"));
         assert_eq!(read(b"\x03\xe8done"), Ok((Some(1000), "done")));

@@ -2,10 +2,8 @@
 
 use proptest::prelude::*;
 use weigh_websocket::frame::{apply_mask, put_part};
-use weigh_websocket::upgrade::{read_any_request, read_answer, read_request};
-use weigh_websocket::{
-    Broken, Decoder, Header, Messages, Opcode, Rules, header_bytes, put_frame,
-};
+use weigh_websocket::upgrade::{read_answer, read_any_request, read_request};
+use weigh_websocket::{Broken, Decoder, Header, Messages, Opcode, Rules, header_bytes, put_frame};
 
 /// The examples of RFC 6455, section 5.7.
 #[test]

@@ -76,7 +76,8 @@ fn an_upgrade_needs_no_subprotocol() {
     assert_eq!(taken, Ok(Upgrade::Done(answer.len(), ())));
     let chosen = read_answer(found.accepted("wamp").as_bytes(), KEY_BYTES, "");
     assert!(matches!(chosen, Err(Refusal::Malformed(what)) if what.contains("\"wamp\"")));
-    let insists = answer.replace("\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n");
+    let insists =
+        answer.replace("\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n");
     let refused = read_answer(insists.as_bytes(), KEY_BYTES, "");
     assert!(matches!(refused, Err(Refusal::Malformed(what)) if what.contains("extension")));
 }

@@ -67,16 +67,13 @@ fn polled(
     let templates =
         (0..lists).map(|list| request::template(trial, &path_of(list), is_kept).map(Arc::new));
     let templates = templates.collect::<Result<Vec<_>, _>>()?;
-    let questions: Vec<_> = (0..lists)
-        .map(|list| Arc::new(Question::new(&path_of(list), &fields, polling)))
-        .collect();
+    let questions: Vec<_> =
+        (0..lists).map(|list| Arc::new(Question::new(&path_of(list), &fields, polling))).collect();
     Ok(Box::new(move |seat| {
         let list = seat.index as usize % templates.len();
         match seat.role {
             Role::Producer => Box::new(HttpConnection::new(templates[list].clone())),
-            Role::Consumer => {
-                Box::new(PollConnection::new(questions[list].clone(), seat.index))
-            }
+            Role::Consumer => Box::new(PollConnection::new(questions[list].clone(), seat.index)),
         }
     }))
 }

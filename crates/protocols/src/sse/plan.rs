@@ -53,9 +53,11 @@ impl Plan {
             true => requests::path_in_pairs(path, channel),
             false => path.to_owned(),
         };
-        let templates = (0..channels)
-            .map(|channel| template(trial, endpoint, &below(publish, channel), &added).map(Arc::new));
-        let questions = (0..channels).map(|channel| question(endpoint, &below(path, channel), &added));
+        let templates = (0..channels).map(|channel| {
+            template(trial, endpoint, &below(publish, channel), &added).map(Arc::new)
+        });
+        let questions =
+            (0..channels).map(|channel| question(endpoint, &below(path, channel), &added));
         Ok(Plan {
             event_bytes_max: settings.integer("event_bytes_max").max(64) as usize,
             resumes: settings.flag("resume"),
@@ -159,7 +161,10 @@ fn check(trial: &Trial) -> Result<(), Invalid> {
     if load.body.seal().is_some() || matches!(load.body, BodySource::File(_)) {
         return Err(Invalid::new(
             "load.body",
-            format!("{} may not be text, and an event is UTF-8 without carriage returns", load.body),
+            format!(
+                "{} may not be text, and an event is UTF-8 without carriage returns",
+                load.body
+            ),
             "type another --body, or compare websocket",
         ));
     }

@@ -173,15 +173,15 @@ impl SseServer {
         out: &mut dyn Outboxes,
     ) -> usize {
         let known = self.memory.recall(input);
-        let (request, head_bytes) = match known.map_or_else(|| self.read_head(input), |it| Ok(Some(it)))
-        {
-            Ok(Some(found)) => found,
-            Ok(None) => return 0,
-            Err(refusal) => {
-                self.refuse(of, refusal, out);
-                return input.len();
-            }
-        };
+        let (request, head_bytes) =
+            match known.map_or_else(|| self.read_head(input), |it| Ok(Some(it))) {
+                Ok(Some(found)) => found,
+                Ok(None) => return 0,
+                Err(refusal) => {
+                    self.refuse(of, refusal, out);
+                    return input.len();
+                }
+            };
         if known.is_none() && matches!(request.route, Route::Publish(_)) && !request.expects {
             self.memory.keep(&input[..head_bytes], request);
         }

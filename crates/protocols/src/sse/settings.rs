@@ -14,7 +14,11 @@ const OWN: &[Setting] = &[
     ),
     Setting::text("publish_path", "", "Path to which producers POST; empty: that of subscribers."),
     statuses::STATUS,
-    Setting::text("content_type", "application/json", "Content-Type of every POST; empty for none."),
+    Setting::text(
+        "content_type",
+        "application/json",
+        "Content-Type of every POST; empty for none.",
+    ),
     fields::HEADERS,
     fields::SECRET_HEADERS,
     Setting::flag("resume", "true", "Send Last-Event-ID when a subscriber connects again."),

@@ -234,7 +234,8 @@ impl Client {
         if self.plan.confirm != Confirm::Pong {
             return;
         }
-        let Some(ticket) = payload.as_array().map(|bytes| Ticket(u32::from_be_bytes(*bytes))) else {
+        let Some(ticket) = payload.as_array().map(|bytes| Ticket(u32::from_be_bytes(*bytes)))
+        else {
             return;
         };
         let in_flight = &mut self.flow().in_flight;
