@@ -64,6 +64,8 @@ fn every_protocol_stores_exactly_what_it_confirmed() {
         ("coap", &[]),
         ("nats", &["--set", "nats.confirm=jetstream"]),
         ("redis", &["--set", "redis.command=xadd"]),
+        ("websocket", &["--set", "websocket.confirm=reply"]),
+        ("sse", &["--pattern", "publish"]),
         ("http2", &[]),
         ("grpc", &[]),
         ("amqp", &["--set", "amqp.confirms=true", "--set", "amqp.delivery_mode=persistent"]),

@@ -52,6 +52,7 @@ mod pipeline;
 mod plans;
 mod polling;
 mod probing;
+mod push;
 mod rates;
 mod readme;
 mod recording;

@@ -66,6 +66,8 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         ("http2", "h2c", "TERM"),
         ("grpc", "grpc", "INT"),
         ("amqp", "amqp", "TERM"),
+        ("websocket", "websocket", "TERM"),
+        ("sse", "sse", "TERM"),
     ] {
         // Its stdin is /dev/null, as in the background of a script: it must not end by that.
         let server = Server::start(&place, &[protocol]);
@@ -82,6 +84,9 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         }
         if protocol == "redis" {
             words.extend(["--set", "redis.command=xadd"]);
+        }
+        if protocol == "websocket" {
+            words.extend(["--set", "websocket.confirm=reply"]);
         }
         if protocol == "amqp" {
             words.extend(["--set", "amqp.delivery_mode=persistent"]);

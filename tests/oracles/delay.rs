@@ -45,6 +45,19 @@ fn every_protocol() -> Vec<Setup> {
         Setup::new("amqp", &[], Pattern::Deliver, MESSAGES),
         Setup::new("amqp", &[("confirms", "false"), ("acks", "auto")], Pattern::Deliver, MESSAGES),
     ]);
+    for confirm in ["reply", "none", "echo", "pong"] {
+        let given = [("confirm", confirm)];
+        setups.push(Setup::new("websocket", &given, Pattern::Deliver, MESSAGES));
+        if confirm != "none" {
+            setups.push(Setup::new("websocket", &given, Pattern::Request, MESSAGES));
+        }
+    }
+    for framing in ["chunked", "close"] {
+        let mut setup = Setup::new("sse", &[], Pattern::Deliver, MESSAGES);
+        setup.server_settings = vec![("server_framing".to_owned(), framing.to_owned())];
+        setups.push(setup);
+    }
+    setups.push(Setup::new("sse", &[], Pattern::Publish, MESSAGES));
     for version in ["3.1.1", "5"] {
         for qos in ["0", "1", "2"] {
             let given = [("qos", qos), ("version", version)];
@@ -121,6 +134,8 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
         Setup::new("redis", &[], Pattern::Request, MESSAGES),
         Setup::new("amqp", &[], Pattern::Publish, MESSAGES),
+        Setup::new("websocket", &[], Pattern::Request, MESSAGES),
+        Setup::new("sse", &[], Pattern::Publish, MESSAGES),
     ];
     for setup in setups {
         let setup = setup.connections(40).open("constant", "500/s");

@@ -74,6 +74,13 @@ const WAYS: &[Way] = &[
     way("amqp", &[("confirms", "false"), ("acks", "auto")], Pattern::Deliver, false, false),
     way("amqp", &[("delivery_mode", "transient")], Pattern::Publish, true, false),
     way("amqp", &[], Pattern::Transfer, true, false),
+    way("websocket", &[], Pattern::Request, true, false),
+    way("websocket", &[], Pattern::Deliver, true, true),
+    way("websocket", &[("confirm", "none")], Pattern::Deliver, false, false),
+    way("websocket", &[("confirm", "echo")], Pattern::Publish, true, false),
+    way("websocket", &[("confirm", "pong")], Pattern::Deliver, true, false),
+    way("sse", &[], Pattern::Publish, true, false),
+    way("sse", &[], Pattern::Deliver, true, false),
 ];
 
 impl Way {

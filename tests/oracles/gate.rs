@@ -53,7 +53,11 @@ fn closed_loop(protocol: &str, given: &[(&str, &str)], messages: u64) -> Setup {
 }
 
 fn pattern_of(protocol: &str) -> Pattern {
-    if matches!(protocol, "mqtt" | "nats" | "amqp") { Pattern::Publish } else { Pattern::Request }
+    if matches!(protocol, "mqtt" | "nats" | "amqp" | "sse") {
+        Pattern::Publish
+    } else {
+        Pattern::Request
+    }
 }
 
 /// What the gate itself may add on sockets, milliseconds.
@@ -67,6 +71,8 @@ const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
     ("http2", &[]),
     ("redis", &[]),
     ("amqp", &[]),
+    ("websocket", &[]),
+    ("sse", &[]),
 ];
 
 #[test]

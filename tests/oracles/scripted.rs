@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use weigh_engine::io::{Close, Io, IoEvent, Token};
 use weigh_model::Nanos;
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
+use weigh_websocket::{Header, Opcode};
 
 /// Says when the answer to a message leaves: gets the time of arrival and the message's bytes.
 pub type Policy = Box<dyn FnMut(Nanos, &[u8]) -> Nanos + Send>;
@@ -47,6 +48,8 @@ impl Scripted {
             "nats" => nats_frame,
             "redis" => redis_frame,
             "amqp" => amqp_frame,
+            "websocket" => websocket_frame,
+            "sse" => sse_frame,
             _ => mqtt_frame,
         };
         Scripted {
@@ -193,6 +196,32 @@ fn http_frame(input: &[u8]) -> Option<Frame> {
     let length = text.lines().find_map(|line| line.strip_prefix("content-length:"));
     let bytes = head + length.map_or(0, |length| length.trim().parse::<usize>().unwrap());
     (input.len() >= bytes).then_some(Frame { bytes, is_message: true })
+}
+
+/// The same, where a GET subscribes.
+fn sse_frame(input: &[u8]) -> Option<Frame> {
+    let frame = http_frame(input)?;
+    Some(Frame { is_message: input.starts_with(b"POST "), ..frame })
+}
+
+/// RFC 6455, sections 4.1 and 5.2: the request of the upgrade, then masked frames; a ping right
+/// behind a message is answered with it.
+fn websocket_frame(input: &[u8]) -> Option<Frame> {
+    if input.starts_with(b"GET ") {
+        return http_frame(input).map(|frame| Frame { is_message: false, ..frame });
+    }
+    let frame = |input: &[u8]| {
+        let (header, head_bytes) = Header::read(input, true).unwrap()?;
+        let bytes = head_bytes + header.length as usize;
+        (input.len() >= bytes).then_some((header.opcode, bytes))
+    };
+    let (opcode, bytes) = frame(input)?;
+    let is_message = !opcode.is_control();
+    let ping = match frame(&input[bytes..]) {
+        Some((Opcode::Ping, ping)) if is_message => ping,
+        _ => 0,
+    };
+    Some(Frame { bytes: bytes + ping, is_message })
 }
 
 /// How a DATA frame begins that holds nothing and ends its stream: so end calls of gRPC.

@@ -67,6 +67,8 @@ fn the_ledger_is_that_of_a_trial_without_tls() {
             ("mqtt", Pattern::Deliver),
             ("nats", Pattern::Deliver),
             ("redis", Pattern::Deliver),
+            ("websocket", Pattern::Deliver),
+            ("sse", Pattern::Deliver),
             ("http2", Pattern::Request),
             ("grpc", Pattern::Request),
         ] {

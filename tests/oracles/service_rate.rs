@@ -47,6 +47,9 @@ fn ways() -> Vec<Setup> {
     ways.push(way("http2", &[], Pattern::Request).connections(100));
     ways.push(way("grpc", &[], Pattern::Request).connections(100));
     ways.push(way("amqp", &[], Pattern::Publish));
+    ways.push(way("websocket", &[], Pattern::Deliver));
+    ways.push(way("websocket", &[("confirm", "pong")], Pattern::Publish));
+    ways.push(way("sse", &[], Pattern::Deliver).connections(300));
     ways
 }
 

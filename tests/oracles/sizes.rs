@@ -167,3 +167,56 @@ fn redis_sessions_have_the_size_of_the_specification() {
     let request = words(&[3, 12, BODY]);
     assert_eq!(through_proxy(&setup).0, words(&[5, 1]) + MESSAGES * request, "HELLO");
 }
+
+/// The heads of requests without their bodies, and how many there are.
+fn heads(said: &[Vec<u8>]) -> (u64, u64) {
+    let (mut bytes, mut count) = (0, 0);
+    for connection in said {
+        let mut rest = &connection[..];
+        while rest.starts_with(b"GET ") || rest.starts_with(b"POST ") {
+            let head = rest.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+            let body = if rest.starts_with(b"POST ") { BODY as usize } else { 0 };
+            rest = &rest[head + body..];
+            bytes += head as u64;
+            count += 1;
+        }
+    }
+    (bytes, count)
+}
+
+/// RFC 6455, section 5.2: two bytes of header, four of the mask of a client; close frames with codes.
+#[test]
+fn websocket_sessions_have_the_size_of_the_specification() {
+    // Status line, Upgrade, Connection, Sec-WebSocket-Accept, empty line.
+    let accepted = 34 + 20 + 21 + 52 + 2;
+    for (confirm, more_up, answer) in
+        [("reply", 0, 2 + 1), ("none", 0, 0), ("echo", 0, 2 + BODY), ("pong", 6 + 4, 2 + 4)]
+    {
+        let given = [("confirm", confirm)];
+        let setup = Setup::new("websocket", &given, Pattern::Deliver, MESSAGES);
+        let (up, down, said) = through_proxy(&setup);
+        println!("WebSocket {confirm}: {up} bytes up, {down} down");
+        let (heads, count) = heads(&said);
+        assert_eq!(count, 2, "a producer and a subscriber");
+        let closes = 2 * (2 + 4 + 2);
+        assert_eq!(up, heads + MESSAGES * (2 + 4 + BODY + more_up) + closes, "{confirm}");
+        let closed = 2 * (2 + 2);
+        assert_eq!(down, 2 * accepted + MESSAGES * (2 + BODY + answer) + closed, "{confirm}");
+    }
+}
+
+/// WHATWG HTML, section 9.2.6, in chunks of RFC 9112, section 7.1; IDs from 1 to 50.
+#[test]
+fn event_streams_have_the_size_of_the_specification() {
+    let setup = Setup::new("sse", &[], Pattern::Deliver, MESSAGES);
+    let (up, down, said) = through_proxy(&setup);
+    println!("Server-sent events: {up} bytes up, {down} down");
+    let (heads, count) = heads(&said);
+    assert_eq!((count, up), (1 + MESSAGES, heads + MESSAGES * BODY));
+    let created = 22 + 19 + 2;
+    let stream = 17 + 33 + 25 + 28 + 2;
+    let event = |digits: u64| 4 + digits + 1 + 6 + BODY + 2;
+    let chunk = |bytes: u64| 2 + 2 + bytes + 2;
+    let events = 9 * chunk(event(1)) + 41 * chunk(event(2));
+    assert_eq!(down, MESSAGES * created + stream + events);
+}

@@ -34,8 +34,9 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("stats", &[]),
     ("energy", &["model", "stats"]),
-    ("engine", &["model", "stats"]),
-    ("protocols", &["model"]),
+    ("websocket", &[]),
+    ("engine", &["model", "stats", "websocket"]),
+    ("protocols", &["model", "websocket"]),
     ("testbed", &["model", "stats"]),
     ("observe", &["model", "stats"]),
     ("report", &["model", "stats", "limit", "energy"]),
@@ -85,6 +86,11 @@ pub const ABSENT: &[(&str, &[&str], &str)] = &[
         "crates/stats/src",
         &["std::fs", "std::net", "std::process", "std::thread", "Instant::now", "SystemTime::now"],
         "numbers in, numbers out",
+    ),
+    (
+        "crates/websocket/src",
+        &["std::fs", "std::net", "std::thread", "Instant", "SystemTime"],
+        "bytes in, bytes out",
     ),
     (
         "crates/limit/src",

@@ -284,6 +284,13 @@ pub trait Connection {
         Ok(())
     }
 
+    /// True for a consumer that gets what it missed on its next connection (Last-Event-ID of
+    /// server-sent events): lost, it is connected again. Other consumers of `deliver` stay away,
+    /// since what they miss meanwhile is lost. Asked when it is made.
+    fn resumes(&self) -> bool {
+        false
+    }
+
     /// Bodies that are never whole in memory (pattern `transfer`).
     fn transfer(&mut self) -> Option<&mut dyn Transfer> {
         None

@@ -6,10 +6,12 @@ use weigh_model::protocol::Invalid;
 #[cfg(feature = "library")]
 pub mod adapter;
 pub mod amqp;
+mod chance;
 pub mod coap;
 pub mod fields;
 pub mod grpc;
 pub mod http1;
+mod http1_core;
 pub mod http2;
 mod http2_core;
 mod implementation;
@@ -17,12 +19,15 @@ pub mod mqtt;
 mod name_pattern;
 pub mod nats;
 pub mod pass_through;
+mod push_core;
 pub mod redis;
 mod requests;
 pub mod server_counts;
+pub mod sse;
 mod statuses;
 pub mod tcp;
 pub mod urls;
+pub mod websocket;
 
 pub use requests::basic_authorization;
 pub use weigh_model::nearest::nearest;
@@ -38,6 +43,8 @@ pub static PROTOCOLS: &[&dyn Protocol] = &[
     &nats::Nats,
     &amqp::Amqp,
     &redis::Redis,
+    &websocket::WebSocket,
+    &sse::Sse,
 ];
 
 /// The protocol of this name or alias, in any case.

@@ -5,7 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use weigh_model::Endpoint;
 use weigh_model::Trial;
-use weigh_model::protocol::{Setting, SettingKind};
+use weigh_model::protocol::{Invalid, Setting, SettingKind};
+use weigh_model::trial::Settings;
+
+use crate::fields;
 
 /// The key of the method.
 pub(crate) const METHOD: Setting = Setting {
@@ -36,6 +39,44 @@ pub fn basic_authorization(endpoint: &Endpoint) -> Option<String> {
     let who = endpoint.credentials.as_ref()?;
     let plain = format!("{}:{}", who.user, who.password);
     Some(format!("Basic {}", STANDARD.encode(plain)))
+}
+
+/// The credentials and the fields that a user adds, with their line ends. `taken` is as in
+/// [`fields::read`].
+pub(crate) fn added_fields(
+    settings: &Settings,
+    endpoint: &Endpoint,
+    protocol: &str,
+    taken: &[(&str, &str)],
+) -> Result<String, Invalid> {
+    let mut text = String::new();
+    if let Some(value) = basic_authorization(endpoint) {
+        text += &format!("Authorization: {value}\r\n");
+    }
+    for (name, value) in fields::read(settings, protocol, taken, endpoint.credentials.is_some())? {
+        text += &format!("{name}: {value}\r\n");
+    }
+    Ok(text)
+}
+
+/// Checks a path that stands in a request line; `place` is named in errors.
+pub(crate) fn check_path(place: &str, path: &str) -> Result<(), Invalid> {
+    if path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
+    Err(Invalid::new(
+        place,
+        format!("{path:?} is not a path"),
+        "type one that starts with /, and write a space as %20",
+    ))
+}
+
+/// Puts the index of a pair behind a path, before its query.
+pub(crate) fn path_in_pairs(path: &str, index: u32) -> String {
+    match path.split_once('?') {
+        Some((path, query)) => format!("{path}/{index}?{query}"),
+        None => format!("{path}/{index}"),
+    }
 }
 
 /// Message for a server whose first bytes are a record of TLS: an alert, since the request was

@@ -165,6 +165,10 @@ impl<S: Session> Connection for LayeredConnection<S> {
         }
     }
 
+    fn resumes(&self) -> bool {
+        self.inner.resumes()
+    }
+
     fn transfer(&mut self) -> Option<&mut dyn Transfer> {
         self.inner.transfer().is_some().then_some(self)
     }

@@ -99,6 +99,7 @@ impl Shard {
                     metered.opened(index, io.local(token));
                 }
                 self.waking.note_timing(connection.timing());
+                self.connecting.resumes |= seat.role == Role::Consumer && connection.resumes();
                 self.links[index].connection = Some(connection);
             }
             Err(fault) => {
@@ -196,7 +197,7 @@ impl Shard {
         let misses_messages = self.is_consumer(loss.link)
             && self.clock.phase != Phase::Opening
             && is_brought.is_none()
-            && !self.polls(loss.link);
+            && !self.fetches(loss.link);
         if is_hopeless || misses_messages {
             self.give_up_link(loss.link);
             is_brought.into_iter().for_each(|client| self.give_up_link(client));
@@ -207,16 +208,17 @@ impl Shard {
         }
     }
 
-    /// True for a consumer that polls: it asks for what it has missed when it is back.
-    fn polls(&self, link: LinkId) -> bool {
-        self.is_consumer(link) && matches!(self.rules.consumer, Consumer::Poll(_))
+    /// True for a consumer that gets what it has missed when it is back: it polls, or resumes.
+    fn fetches(&self, link: LinkId) -> bool {
+        let polls = matches!(self.rules.consumer, Consumer::Poll(_));
+        self.is_consumer(link) && (polls || self.connecting.resumes)
     }
 
     /// True for a connection that is made again if it ends: once nothing more is sent, those that
     /// fetch what was sent, or have to send again, are the only ones.
     pub(super) fn comes_back(&self, link: LinkId) -> bool {
         let has_unprocessed = !self.links[link].state.traffic().unprocessed.is_empty();
-        self.clock.phase != Phase::Draining || self.polls(link) || has_unprocessed
+        self.clock.phase != Phase::Draining || self.fetches(link) || has_unprocessed
     }
 
     fn fail_trial(&mut self, loss: &Loss) {

@@ -92,6 +92,8 @@ pub(super) struct Connecting {
     pub(super) dead: (usize, usize),
     /// Connections to take down.
     pub(super) losses: Vec<Loss>,
+    /// True if consumers get what they missed on their next connection.
+    pub(super) resumes: bool,
 }
 
 /// Output: links to flush, and room for bodies.

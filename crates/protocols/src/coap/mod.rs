@@ -3,7 +3,6 @@
 
 pub mod codec;
 
-mod chance;
 mod client;
 mod hearing;
 mod hub;

@@ -6,13 +6,13 @@ use weigh_model::Nanos;
 use weigh_model::protocol::{Invalid, Role, Seat};
 use weigh_model::trial::Trial;
 
-use super::chance::Chance;
 use super::codec::{
     self, BLOCK_SZX_MAX, Block, Code, Kind, OptionWriter, Token, code, number, put_payload,
 };
 use super::ids::IDS;
 use super::parameters::Parameters;
 use super::path::{self, Place};
+use crate::chance::Chance;
 
 /// The request of a trial.
 pub(super) struct Plan {

@@ -6,9 +6,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use weigh_model::Nanos;
 
-use super::chance::Chance;
 use super::codec::Token;
 use super::parameters::Parameters;
+use crate::chance::Chance;
 
 /// The unacknowledged messages to one peer or several.
 #[derive(Debug)]

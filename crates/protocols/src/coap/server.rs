@@ -9,7 +9,6 @@ use weigh_model::protocol::Invalid;
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_model::trial::Settings;
 
-use super::chance::Chance;
 use super::codec::{self, Code, Kind, Message, Token, code, number};
 use super::hub::{self, Hub, Mailbox};
 use super::incoming::{Incoming, Taken};
@@ -20,6 +19,7 @@ use super::path;
 use super::repeats::{Due, Key, Repeats};
 use super::reply::Reply;
 use super::seen::Seen;
+use crate::chance::Chance;
 use crate::server_counts::ServerCounts;
 
 /// Rules of all shards of one server.

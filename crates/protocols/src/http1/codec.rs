@@ -1,216 +1,161 @@
-//! Framing of HTTP/1.1 messages, for both ends: where a body ends (RFC 9112, section 6.3) and
-//! whether the connection stays open (section 9.3).
+//! Lists of messages in JSON, as a batch brings them to the server and an answer brings them back:
+//! a body that is a JSON object or array stands in the list as it is, byte for byte; other text is
+//! a JSON string; and binary data is an object with its base64 (RFC 4648, section 4).
 
-use httparse::Header;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
-/// Why a head cannot be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Flaw {
-    #[error("Content-Length is not a whole number")]
-    BadLength,
-    #[error("two Content-Length fields that differ")]
-    LengthConflict,
-    #[error("both Content-Length and Transfer-Encoding")]
-    LengthAndCoding,
-    #[error("Transfer-Encoding in a message of HTTP/1.0")]
-    CodingInHttp10,
-    #[error("chunked is applied twice, or is not the last transfer coding")]
-    ChunkedMisplaced,
-    #[error("a transfer coding other than chunked")]
-    UnknownCoding,
+use super::store::put_json_string;
+
+/// Content of an answer to a consumer.
+#[derive(Deserialize)]
+pub(super) struct Page<'a> {
+    /// The new readings.
+    #[serde(borrow)]
+    readings: Vec<&'a RawValue>,
+    /// Cursor of the next request.
+    #[serde(borrow)]
+    next: &'a RawValue,
 }
 
-/// The fields of a head that decide about framing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Framing {
-    pub(super) length: Option<u64>,
-    pub(super) is_chunked: bool,
-    pub(super) has_other_coding: bool,
-    pub(super) says_close: bool,
-    pub(super) says_keep_alive: bool,
-}
-
-impl Framing {
-    /// Reads the framing fields of a head of HTTP/1.`minor`.
-    pub(super) fn of(headers: &[Header<'_>], minor: u8) -> Result<Framing, Flaw> {
-        let mut framing = Framing::default();
-        for header in headers {
-            let name = header.name.as_bytes();
-            // The length of a name tells most others apart before a byte is compared.
-            match name.len() {
-                14 if name.eq_ignore_ascii_case(b"content-length") => {
-                    framing.add_length(header.value)?;
-                }
-                17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                    framing.add_codings(header.value)?;
-                }
-                10 if name.eq_ignore_ascii_case(b"connection") => {
-                    framing.add_options(header.value);
-                }
-                _ => {}
-            }
-        }
-        let has_coding = framing.is_chunked || framing.has_other_coding;
-        match has_coding {
-            true if minor == 0 => Err(Flaw::CodingInHttp10),
-            true if framing.length.is_some() => Err(Flaw::LengthAndCoding),
-            _ => Ok(framing),
-        }
+impl<'a> Page<'a> {
+    /// Reads the body of an answer.
+    pub(super) fn read(body: &'a [u8]) -> Result<Page<'a>, String> {
+        serde_json::from_slice(body).map_err(|error| {
+            format!("an answer that is not {{\"readings\": [...], \"next\": \"...\"}}: {error}")
+        })
     }
 
-    /// Whether the connection stays open after a message of HTTP/1.`minor`.
-    pub(super) fn keeps_alive(&self, minor: u8) -> bool {
-        !self.says_close && (minor >= 1 || self.says_keep_alive)
+    /// Number of messages in it.
+    pub(super) fn len(&self) -> usize {
+        self.readings.len()
     }
 
-    /// Identical repetitions are one value; RFC 9112, section 6.3, item 5.
-    fn add_length(&mut self, value: &[u8]) -> Result<(), Flaw> {
-        for item in items(value) {
-            let length = decimal(item).ok_or(Flaw::BadLength)?;
-            if self.length.is_some_and(|earlier| earlier != length) {
-                return Err(Flaw::LengthConflict);
-            }
-            self.length = Some(length);
-        }
-        Ok(())
+    /// The next cursor: the text of a string, or a number as written.
+    pub(super) fn next(&self) -> String {
+        let text = self.next.get();
+        serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())
     }
 
-    fn add_codings(&mut self, value: &[u8]) -> Result<(), Flaw> {
-        for item in items(value) {
-            if self.is_chunked {
-                return Err(Flaw::ChunkedMisplaced);
-            }
-            match item.eq_ignore_ascii_case(b"chunked") {
-                true => self.is_chunked = true,
-                false if item.is_empty() => return Err(Flaw::UnknownCoding),
-                false => self.has_other_coding = true,
-            }
+    /// Passes on every body and returns their total number of bytes.
+    pub(super) fn each(&self, mut take: impl FnMut(&[u8])) -> usize {
+        let mut bytes = 0;
+        for element in &self.readings {
+            with_body(element, |body| {
+                bytes += body.len();
+                take(body);
+            });
         }
-        Ok(())
-    }
-
-    fn add_options(&mut self, value: &[u8]) {
-        for item in items(value) {
-            self.says_close |= item.eq_ignore_ascii_case(b"close");
-            self.says_keep_alive |= item.eq_ignore_ascii_case(b"keep-alive");
-        }
+        bytes
     }
 }
 
-/// The items of a comma-separated list.
-fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+/// Reads the bodies of a batch.
+pub(super) fn each_of_batch(
+    batch: &[u8],
+    mut take: impl FnMut(&[u8]),
+) -> Result<(), serde_json::Error> {
+    let elements: Vec<&RawValue> = serde_json::from_slice(batch)?;
+    elements.iter().for_each(|element| with_body(element, &mut take));
+    Ok(())
 }
 
-/// `1*DIGIT` (RFC 9110, section 8.6) that fits 63 bits, and nothing else.
-pub(super) fn decimal(text: &[u8]) -> Option<u64> {
-    if text.is_empty() || text.len() > DIGITS_MAX {
-        return None;
-    }
-    text.iter().try_fold(0, |value: u64, byte| {
-        byte.is_ascii_digit().then(|| value * 10 + u64::from(byte - b'0'))
-    })
-}
-
-/// Appends `number` in decimal digits.
-pub(super) fn put_decimal(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
+/// Appends a batch of these bodies.
+pub(super) fn put_batch(out: &mut Vec<u8>, bodies: &mut dyn Iterator<Item = &[u8]>) {
+    out.push(b'[');
+    for (place, body) in bodies.enumerate() {
+        if place > 0 {
+            out.push(b',');
         }
+        put_element(out, body);
     }
-    out.extend_from_slice(&digits[at..]);
+    out.push(b']');
 }
 
-/// The last head that was read and its meaning. Peers repeat their heads byte for byte (but
-/// for a date that changes once a second), and comparing costs a tenth of reading.
-#[derive(Default)]
-pub(super) struct Memory<T> {
-    bytes: Box<[u8]>,
-    meaning: Option<T>,
+/// Appends one body as an element of a list.
+pub(super) fn put_element(out: &mut Vec<u8>, body: &[u8]) {
+    let is_bracketed =
+        matches!((body.first(), body.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')));
+    let text = std::str::from_utf8(body).ok();
+    let is_whole = |text| serde_json::from_str::<IgnoredAny>(text).is_ok();
+    if is_bracketed && !body.starts_with(BASE64) && text.is_some_and(is_whole) {
+        out.extend_from_slice(body);
+        return;
+    }
+    if text.is_some() {
+        return put_json_string(out, body);
+    }
+    out.extend_from_slice(BASE64);
+    let start = out.len();
+    out.resize(start + body.len().div_ceil(3) * 4, 0);
+    let written = STANDARD.encode_slice(body, &mut out[start..]).unwrap_or(0);
+    out.truncate(start + written);
+    out.extend_from_slice(BASE64_END);
 }
 
-impl<T: Copy> Memory<T> {
-    pub(super) const fn new(bytes: Box<[u8]>) -> Memory<T> {
-        Memory { bytes, meaning: None }
+/// The body that an element stands for.
+fn with_body(element: &RawValue, take: impl FnOnce(&[u8])) {
+    let text = element.get();
+    if text.starts_with('"')
+        && let Ok(body) = serde_json::from_str::<String>(text)
+    {
+        return take(body.as_bytes());
     }
-
-    /// Meaning and length of the head at the start of `input`, if it is the remembered one.
-    /// A remembered head ends with its empty line, so no longer head starts with it.
-    pub(super) fn recall(&self, input: &[u8]) -> Option<(T, usize)> {
-        let meaning = self.meaning?;
-        input.starts_with(&self.bytes).then_some((meaning, self.bytes.len()))
+    let encoded = text.as_bytes().strip_prefix(BASE64);
+    if let Some(encoded) = encoded.and_then(|rest| rest.strip_suffix(BASE64_END))
+        && let Ok(body) = STANDARD.decode(encoded)
+    {
+        return take(&body);
     }
-
-    /// Remembers a whole head, unless it is long.
-    pub(super) fn keep(&mut self, head: &[u8], meaning: T) {
-        if head.len() > REMEMBERED_BYTES_MAX {
-            return;
-        }
-        if self.bytes.len() == head.len() {
-            self.bytes.copy_from_slice(head);
-        } else {
-            self.bytes = head.into();
-        }
-        self.meaning = Some(meaning);
-    }
+    take(text.as_bytes());
 }
 
-/// Header fields in one head, at most.
-pub(super) const FIELDS_MAX: usize = 64;
-/// Bytes of one head, at most; a longer request is answered with 431.
-pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
-
-const REMEMBERED_BYTES_MAX: usize = 512;
-const DIGITS_MAX: usize = 18;
+const BASE64: &[u8] = b"{\"base64\":\"";
+const BASE64_END: &[u8] = b"\"}";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn framing(fields: &[(&str, &str)]) -> Result<Framing, Flaw> {
-        let headers: Vec<Header<'_>> =
-            fields.iter().map(|(name, value)| Header { name, value: value.as_bytes() }).collect();
-        Framing::of(&headers, 1)
+    const BODIES: [&[u8]; 7] = [
+        b"{\"ph\":6.1,\"mark\":\"WB1.x\"}",
+        b"[1, 2 ]",
+        b"12.50",
+        b"say \"ah\"\n\\",
+        b"{\"base64\":\"AA==\"}",
+        b"{broken}",
+        b"\xff\x00binary",
+    ];
+
+    #[test]
+    fn bodies_come_out_as_they_went_in() {
+        let mut batch = Vec::new();
+        put_batch(&mut batch, &mut BODIES.into_iter());
+        let value: serde_json::Value = serde_json::from_slice(&batch).unwrap();
+        assert_eq!(value[0]["ph"], 6.1);
+        assert_eq!(value[3], "say \"ah\"\n\\");
+        let mut seen: Vec<Vec<u8>> = Vec::new();
+        each_of_batch(&batch, |body| seen.push(body.to_vec())).unwrap();
+        assert_eq!(seen, BODIES);
     }
 
     #[test]
-    fn lengths_are_digits_and_agree() {
-        let length = |value| framing(&[("content-LENGTH", value)]).map(|f| f.length);
-        assert_eq!(length("0"), Ok(Some(0)));
-        assert_eq!(length("5, 5"), Ok(Some(5)));
-        assert_eq!(length("5, 6"), Err(Flaw::LengthConflict));
-        for bad in ["", "+5", "-5", "5 5", "0x5", "5,", "1234567890123456789"] {
-            assert_eq!(length(bad), Err(Flaw::BadLength), "{bad:?}");
+    fn pages_of_others_are_read_whatever_their_cursor_and_spaces() {
+        for (text, next) in [
+            (&b"{\"readings\": [ {\"a\": 1} ,\"x\"], \"next\": \"c/1\"}"[..], "c/1"),
+            (b"{\"next\":17,\"count\":2,\"readings\":[{\"a\": 1},\"x\"]}", "17"),
+        ] {
+            let page = Page::read(text).unwrap();
+            assert_eq!((page.len(), &*page.next()), (2, next));
+            let mut seen: Vec<Vec<u8>> = Vec::new();
+            assert_eq!(page.each(|body| seen.push(body.to_vec())), 9);
+            assert_eq!(seen, [&b"{\"a\": 1}"[..], b"x"]);
         }
-        let two = [("Content-Length", "5"), ("Content-Length", "6")];
-        assert_eq!(framing(&two), Err(Flaw::LengthConflict));
-    }
-
-    #[test]
-    fn chunked_stands_alone_and_last() {
-        let coding = |value| framing(&[("Transfer-Encoding", value)]);
-        assert!(coding("Chunked").unwrap().is_chunked);
-        assert!(coding("gzip, chunked").unwrap().has_other_coding);
-        assert_eq!(coding("chunked, gzip"), Err(Flaw::ChunkedMisplaced));
-        assert_eq!(coding("chunked, chunked"), Err(Flaw::ChunkedMisplaced));
-        assert_eq!(coding("chunked,"), Err(Flaw::ChunkedMisplaced));
-        assert_eq!(coding(""), Err(Flaw::UnknownCoding));
-        let both = [("Content-Length", "5"), ("Transfer-Encoding", "chunked")];
-        assert_eq!(framing(&both), Err(Flaw::LengthAndCoding));
-    }
-
-    #[test]
-    fn numbers_are_written_as_they_are_read() {
-        for number in [0, 9, 10, 64, 999_999_999_999_999_999] {
-            let mut out = Vec::new();
-            put_decimal(&mut out, number);
-            assert_eq!(decimal(&out), Some(number));
+        for text in [&b""[..], b"[]", b"{\"readings\":[]}", b"{\"readings\":3,\"next\":1}"] {
+            assert!(Page::read(text).is_err(), "{}", text.escape_ascii());
         }
     }
 }

@@ -1,15 +1,12 @@
-//! The head of a request, as the reference server reads it: operation, length of the body, and
-//! errors.
-
-use std::mem::MaybeUninit;
-
-use httparse::{Error, Header, ParserConfig, Request, Status};
+//! What a request asks of the reference server: its route, by method and path.
 
 use weigh_model::Nanos;
 use weigh_model::units::parse_duration;
 
-use super::codec::{FIELDS_MAX, Flaw, Framing, HEAD_BYTES_MAX, decimal};
 use super::readings::Query;
+use crate::http1_core::framing::decimal;
+use crate::http1_core::head::{self, Body, Refusal};
+use crate::http1_core::reply::Answer;
 
 /// A request without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,20 +43,6 @@ pub(super) enum Route {
     Allows(&'static str),
 }
 
-/// Framing of a request's body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
-    Length(u64),
-    Chunked,
-}
-
-/// A request that is answered by its head alone, after which the connection closes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) status: u16,
-    pub(super) reason: &'static str,
-}
-
 /// Paths of the server.
 pub(super) struct Paths {
     /// Messages are stored here, beside `/messages`.
@@ -84,89 +67,32 @@ impl Route {
     }
 }
 
+impl Intake {
+    /// Makes an answer fit the request: HEAD, and whether the connection stays open.
+    pub(super) fn fit<'a>(&self, answer: Answer<'a>) -> Answer<'a> {
+        let Intake { is_head, minor, keeps_alive, .. } = *self;
+        Answer { is_head, minor, keeps_alive, ..answer }
+    }
+}
+
 /// Reads the head at the start of `input`; `None` if it is not all there.
 pub(super) fn read(input: &[u8], paths: &Paths) -> Result<Option<(Intake, usize)>, Refusal> {
-    let mut headers = [const { MaybeUninit::uninit() }; FIELDS_MAX];
-    let mut request = Request::new(&mut []);
-    let seen = &input[..input.len().min(HEAD_BYTES_MAX)];
-    let parsed =
-        ParserConfig::default().parse_request_with_uninit_headers(&mut request, seen, &mut headers);
-    let head_bytes = match parsed {
-        Ok(Status::Complete(head_bytes)) => head_bytes,
-        Ok(Status::Partial) if input.len() < HEAD_BYTES_MAX => return Ok(None),
-        Ok(Status::Partial) if seen.contains(&b'\n') => {
-            return Err(refusal(431, "the head is longer than 16 KiB"));
-        }
-        Ok(Status::Partial) => return Err(refusal(414, "the request line is too long")),
-        Err(error) => return Err(flawed(error, seen)),
+    let Some((head, head_bytes)) = head::read(input, &mut |_, _| {})? else { return Ok(None) };
+    let route = route(head.method, head.target, paths)?;
+    let intake = Intake {
+        route,
+        body: head.body(route.takes_messages())?,
+        is_head: head.method == "HEAD",
+        expects: head.expects,
+        minor: head.minor,
+        keeps_alive: head.framing.keeps_alive(head.minor),
     };
-    let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version)
-    else {
-        return Err(refusal(400, "the request line is incomplete"));
-    };
-    let intake = understand(method, target, minor, request.headers, paths)?;
     Ok(Some((intake, head_bytes)))
 }
 
-fn understand(
-    method: &str,
-    target: &str,
-    minor: u8,
-    headers: &[Header<'_>],
-    paths: &Paths,
-) -> Result<Intake, Refusal> {
-    let framing = Framing::of(headers, minor).map_err(framing_refusal)?;
-    let mut hosts = 0;
-    let mut expects = false;
-    for header in headers {
-        match header.name.len() {
-            4 if header.name.eq_ignore_ascii_case("host") => hosts += 1,
-            6 if header.name.eq_ignore_ascii_case("expect") => {
-                if !header.value.trim_ascii().eq_ignore_ascii_case(b"100-continue") {
-                    return Err(refusal(417, "the only supported expectation is 100-continue"));
-                }
-                expects = minor >= 1;
-            }
-            _ => {}
-        }
-    }
-    if hosts > 1 || (hosts == 0 && minor >= 1) {
-        return Err(refusal(400, "a request needs exactly one Host field"));
-    }
-    if !KNOWN_METHODS.contains(&method) {
-        return Err(refusal(501, "unknown method"));
-    }
-    let route = route(method, target, paths)?;
-    let body = match framing.length {
-        _ if framing.has_other_coding && framing.is_chunked => {
-            return Err(refusal(501, "the only supported transfer coding is chunked"));
-        }
-        _ if framing.has_other_coding => {
-            return Err(refusal(400, "the last transfer coding of a request must be chunked"));
-        }
-        _ if framing.is_chunked => Body::Chunked,
-        Some(length) => Body::Length(length),
-        None if route.takes_messages() => {
-            return Err(refusal(411, "a message needs Content-Length or chunked"));
-        }
-        None => Body::Length(0),
-    };
-    let keeps_alive = framing.keeps_alive(minor);
-    Ok(Intake { route, body, is_head: method == "HEAD", expects, minor, keeps_alive })
-}
-
-/// Finds what a target in origin form or absolute form (RFC 9112, section 3.2) names.
+/// Finds what a target names.
 fn route(method: &str, target: &str, paths: &Paths) -> Result<Route, Refusal> {
-    let origin = match target.split_once("://") {
-        Some((scheme, rest)) if !scheme.contains('/') => {
-            rest.find('/').map_or("/", |slash| &rest[slash..])
-        }
-        _ => target,
-    };
-    if !origin.starts_with('/') && origin != "*" {
-        return Err(refusal(400, "the target must start with a slash"));
-    }
-    let (place, query) = origin.split_once('?').unwrap_or((origin, ""));
+    let (place, query) = head::place_and_query(target)?;
     let reads = method == "GET" || method == "HEAD";
     let path = paths.store.as_str();
     if let Some(list) = list_at(place, &paths.readings).filter(|_| place != path) {
@@ -253,47 +179,6 @@ fn poll(list: u32, query: &str) -> Route {
     }
     Route::Poll(asked, wait)
 }
-
-fn flawed(error: Error, seen: &[u8]) -> Refusal {
-    match error {
-        Error::TooManyHeaders => refusal(431, "more than 64 header fields"),
-        Error::Version if has_other_version(seen) => refusal(505, "it speaks HTTP/1.0 and 1.1"),
-        Error::HeaderName => refusal(400, "a header field name is malformed"),
-        Error::HeaderValue => refusal(400, "a header field value is malformed"),
-        Error::NewLine => refusal(400, "a line end is malformed"),
-        _ => refusal(400, "the request line is malformed"),
-    }
-}
-
-/// True if the third word of the request line is an HTTP version, one that is not supported.
-/// `seen` may end right behind the first octet that shows it.
-fn has_other_version(seen: &[u8]) -> bool {
-    let line = seen.trim_ascii_start();
-    let third = line.split(|byte| *byte == b' ').nth(2).unwrap_or_default();
-    third.strip_prefix(b"HTTP/").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit)
-}
-
-fn framing_refusal(flaw: Flaw) -> Refusal {
-    refusal(
-        400,
-        match flaw {
-            Flaw::BadLength => "Content-Length is not a whole number",
-            Flaw::LengthConflict => "two Content-Length fields differ",
-            Flaw::LengthAndCoding => "both Content-Length and Transfer-Encoding",
-            Flaw::CodingInHttp10 => "Transfer-Encoding in HTTP/1.0",
-            Flaw::ChunkedMisplaced => "chunked is not the last transfer coding",
-            Flaw::UnknownCoding => "an empty transfer coding",
-        },
-    )
-}
-
-fn refusal(status: u16, reason: &'static str) -> Refusal {
-    Refusal { status, reason }
-}
-
-/// RFC 9110, section 9.1, and PATCH of RFC 5789.
-const KNOWN_METHODS: [&str; 9] =
-    ["POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH"];
 
 const READINGS_DEFAULT: u64 = 1000;
 const READINGS_MAX: u64 = 10_000;

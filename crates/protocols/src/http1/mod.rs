@@ -2,28 +2,24 @@
 
 use std::sync::Arc;
 
-use weigh_model::connection::Connection;
-use weigh_model::load::{Pattern, Polling, Topology};
-use weigh_model::mark::MARK_BYTES;
+use weigh_model::load::Pattern;
 use weigh_model::protocol::{
     CountersBy, Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, Properties,
-    Protocol, Role, Scheme, Seat, Setting, SettingKind, Transport,
+    Protocol, Scheme, Setting, SettingKind, Transport,
 };
 use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
 
+use crate::http1_core::names;
 use crate::{fields, requests, statuses};
 
-pub mod answer;
-pub mod chunked;
+pub use crate::http1_core::{answer, chunked};
+
 mod client;
 mod codec;
 mod intake;
-mod list;
-mod names;
 mod poll;
 mod readings;
-mod reply;
 mod request;
 mod server;
 mod store;
@@ -95,21 +91,13 @@ impl Protocol for Http1 {
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
         let is_kept = trial.settings.flag("keep_alive") && trial.load.pattern != Pattern::Session;
-        let path = request::path(trial)?;
-        let make: MakeConnection = match trial.load.polling() {
-            Some(polling) => polled(trial, path, polling, is_kept)?,
-            None => {
-                let template = Arc::new(request::Template::new(trial, path, is_kept)?);
-                Box::new(move |_seat| Box::new(client::HttpConnection::new(template.clone())))
-            }
-        };
         Ok(Dial {
             transport: Transport::Stream,
             lifetime: if is_kept { Lifetime::Kept } else { Lifetime::PerMessage },
             confirms: true,
             is_answered: false,
             producer_of: None,
-            make,
+            make: client::maker(trial, is_kept)?,
         })
     }
 
@@ -120,62 +108,6 @@ impl Protocol for Http1 {
             make: Box::new(move |shard| Box::new(server::HttpServer::new(rules.clone(), shard))),
         })
     }
-}
-
-/// Makes the connection of a client.
-type MakeConnection = Box<dyn Fn(Seat) -> Box<dyn Connection> + Send + Sync>;
-
-/// Makes the connections of a trial whose consumers poll `path`, to which its producers post.
-/// In pairs each producer has its own list below it.
-fn polled(
-    trial: &Trial,
-    path: &str,
-    polling: Polling,
-    is_kept: bool,
-) -> Result<MakeConnection, Invalid> {
-    let load = &trial.load;
-    if load.topology == Topology::Shared {
-        return Err(Invalid::new(
-            "load.topology",
-            "consumers of poll cannot share one cursor",
-            "type --topology fan-in, fan-out or pairs",
-        ));
-    }
-    if !is_kept {
-        return Err(Invalid::new(
-            "http1.keep_alive",
-            "a consumer of poll keeps its connection open",
-            "leave http1.keep_alive at true",
-        ));
-    }
-    if load.connections > 1 && load.size.is_some_and(|size| size.0 < MARK_BYTES as u64) {
-        return Err(Invalid::new(
-            "load.size",
-            "bodies without room for a mark cannot be distinguished in one list of many producers",
-            format!("type at least {MARK_BYTES}B, or one producer (-c 1)"),
-        ));
-    }
-    let fields = request::fields(trial, is_kept, false)?;
-    let lists = if load.topology == Topology::Pairs { load.connections } else { 1 };
-    let path_of = |list: u32| match load.topology {
-        Topology::Pairs => format!("{path}/{list}"),
-        _ => path.to_owned(),
-    };
-    let templates =
-        (0..lists).map(|list| request::Template::new(trial, &path_of(list), is_kept).map(Arc::new));
-    let templates = templates.collect::<Result<Vec<_>, _>>()?;
-    let questions: Vec<_> = (0..lists)
-        .map(|list| Arc::new(poll::Question::new(&path_of(list), &fields, polling)))
-        .collect();
-    Ok(Box::new(move |seat| {
-        let list = seat.index as usize % templates.len();
-        match seat.role {
-            Role::Producer => Box::new(client::HttpConnection::new(templates[list].clone())),
-            Role::Consumer => {
-                Box::new(poll::PollConnection::new(questions[list].clone(), seat.index))
-            }
-        }
-    }))
 }
 
 const OWN: &[Setting] = &[

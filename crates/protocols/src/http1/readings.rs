@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use super::codec::put_decimal;
-use super::list::put_element;
+use super::codec::put_element;
+use crate::http1_core::framing::put_decimal;
 
 /// The lists of one server.
 pub(super) struct Readings {

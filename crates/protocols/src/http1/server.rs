@@ -11,14 +11,15 @@ use weigh_model::protocol::Invalid;
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_model::trial::Settings;
 
-use super::chunked::Chunked;
-use super::codec::{Memory, put_decimal};
-use super::intake::{self, Body, Intake, Paths, Refusal, Route};
-use super::list;
+use super::codec;
+use super::intake::{self, Intake, Paths, Route};
 use super::readings::{Found, Query, Readings};
-use super::reply::Answer;
 use super::store::Store;
 use super::waiting::Held;
+use crate::http1_core::chunked::Chunked;
+use crate::http1_core::framing::{Memory, put_decimal};
+use crate::http1_core::head::{Body, Refusal};
+use crate::http1_core::reply::Answer;
 use crate::pass_through::UNHEARD_BYTES_MAX;
 use crate::requests;
 use crate::server_counts::ServerCounts;
@@ -233,7 +234,7 @@ impl HttpServer {
                 Answer { allow, ..Answer::plain(405, b"the path does not support this method\n") }
             }
         };
-        answer.like(intake).put(out.stage(connection));
+        intake.fit(answer).put(out.stage(connection));
         self.end_exchange(connection, intake, out);
     }
 
@@ -266,7 +267,7 @@ impl HttpServer {
             }
             (Route::Batch, Content::Whole(batch)) => {
                 let (census, store) = (&mut self.census, &mut self.store);
-                let read = list::each_of_batch(batch, |body| {
+                let read = codec::each_of_batch(batch, |body| {
                     out.store(Record::Message { name: b"", body });
                     census.note(body);
                     store.put(body);
@@ -325,7 +326,7 @@ impl HttpServer {
                 Answer::json(&self.scratch)
             }
         };
-        answer.like(intake).put(out.stage(connection));
+        intake.fit(answer).put(out.stage(connection));
         self.end_exchange(connection, intake, out);
         true
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::codec::put_decimal;
+use crate::http1_core::framing::put_decimal;
 
 /// A ring of bodies, each with its number.
 pub(super) struct Store {

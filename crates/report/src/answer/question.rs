@@ -117,6 +117,7 @@ fn written(name: &str) -> String {
         "grpc" => "gRPC".to_owned(),
         "coap" => "CoAP".to_owned(),
         "redis" => "Redis".to_owned(),
+        "websocket" => "WebSocket".to_owned(),
         other => other.to_uppercase(),
     }
 }

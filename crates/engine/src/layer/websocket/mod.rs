@@ -1,10 +1,8 @@
 //! WebSocket (RFC 6455) as a layer around any protocol: both ends get it by having their [`Dial`]
 //! or [`Host`] wrapped. What the protocol sends at once is one binary frame.
 
-pub mod codec;
 mod session;
 mod tally;
-pub mod upgrade;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +17,7 @@ use super::{client, server};
 pub use session::ClientChoice;
 use session::{Session, Side};
 pub use tally::{Figures, Tally};
+pub use weigh_websocket::upgrade;
 
 /// Puts these clients inside WebSocket.
 pub fn wrap_dial(dial: Dial, choice: &ClientChoice, tally: &Arc<Tally>) -> Dial {

@@ -6,10 +6,11 @@ use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::content::{Phase as Part, StreamCounts};
 use weigh_stats::random::Random;
+use weigh_websocket::close::{self, GOING_AWAY, NORMAL};
+use weigh_websocket::upgrade::{self, Refusal, Upgrade};
+use weigh_websocket::{Broken, Control, Decoder, Opcode, put_frame};
 
-use super::codec::{Broken, CODE_NORMAL, Control, Decoder, Opcode, put_frame};
 use super::tally::{Figures, Tally};
-use super::upgrade::{self, Refusal, Upgrade};
 use crate::layer::session::Session as Layer;
 
 /// Choices for a client.
@@ -152,10 +153,8 @@ impl Session {
         }
         if let Some((code, why)) = closed {
             self.has_peer_closed = true;
-            if code.is_some_and(|code| !matches!(code, CODE_NORMAL | CODE_GOING_AWAY)) {
-                let code = code.unwrap_or_default();
-                let why = if why.is_empty() { "it gave no reason".to_owned() } else { why };
-                return Err(Fault::Ended(format!("WebSocket close code {code}: {why}")));
+            if code.is_some_and(|code| !matches!(code, NORMAL | GOING_AWAY)) {
+                return Err(Fault::Ended(close::words(code, &why)));
             }
         }
         Ok(())
@@ -220,7 +219,7 @@ impl Layer for Session {
 
     fn goodbye(&mut self, out: &mut Vec<u8>) {
         if self.stands() && !self.has_closed {
-            self.close_with(CODE_NORMAL, out);
+            self.close_with(NORMAL, out);
         }
     }
 
@@ -279,6 +278,3 @@ fn refused(refusal: Refusal) -> Fault {
         Refusal::Malformed(what) => Fault::Malformed(format!("WebSocket upgrade: {what}")),
     }
 }
-
-/// Code of a server that is being shut down (RFC 6455, section 7.4.1).
-const CODE_GOING_AWAY: u16 = 1001;

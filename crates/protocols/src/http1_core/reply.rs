@@ -1,40 +1,33 @@
 //! An answer as the reference server writes it.
 
-use super::codec::put_decimal;
-use super::intake::Intake;
+use super::framing::put_decimal;
 
 /// An answer to be written. There is no Date field: the server does not read the time
 /// of day (RFC 9110, section 6.6.1).
-pub(super) struct Answer<'a> {
-    pub(super) status: u16,
-    pub(super) kind: &'static str,
-    pub(super) allow: &'static str,
-    pub(super) body: &'a [u8],
-    pub(super) is_head: bool,
-    pub(super) minor: u8,
-    pub(super) keeps_alive: bool,
+pub(crate) struct Answer<'a> {
+    pub(crate) status: u16,
+    pub(crate) kind: &'static str,
+    pub(crate) allow: &'static str,
+    pub(crate) body: &'a [u8],
+    pub(crate) is_head: bool,
+    pub(crate) minor: u8,
+    pub(crate) keeps_alive: bool,
 }
 
 impl<'a> Answer<'a> {
     /// An answer in plain text.
-    pub(super) fn plain(status: u16, body: &'a [u8]) -> Answer<'a> {
+    pub(crate) fn plain(status: u16, body: &'a [u8]) -> Answer<'a> {
         let (kind, allow) = ("text/plain", "");
         Answer { status, kind, allow, body, is_head: false, minor: 1, keeps_alive: true }
     }
 
     /// An answer in JSON.
-    pub(super) fn json(body: &'a [u8]) -> Answer<'a> {
+    pub(crate) fn json(body: &'a [u8]) -> Answer<'a> {
         Answer { kind: "application/json", ..Answer::plain(200, body) }
     }
 
-    /// Makes it fit the request: HEAD, and whether the connection stays open.
-    pub(super) fn like(self, intake: &Intake) -> Answer<'a> {
-        let Intake { is_head, minor, keeps_alive, .. } = *intake;
-        Answer { is_head, minor, keeps_alive, ..self }
-    }
-
     /// Appends it.
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"HTTP/1.1 ");
         put_decimal(out, u64::from(self.status));
         out.push(b' ');

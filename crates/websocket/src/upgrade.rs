@@ -33,17 +33,31 @@ pub struct TurnedAway {
     pub why: String,
 }
 
-/// The request of a client; `key` are 16 bytes chosen at random.
+/// The request of a client; `key` are 16 bytes chosen at random. An empty subprotocol offers none.
 pub fn request(host: &str, path: &str, subprotocol: &str, key: [u8; 16]) -> String {
+    request_with(host, path, subprotocol, "", key)
+}
+
+/// The request of a client that adds `fields`, header fields with their line ends.
+pub fn request_with(
+    host: &str,
+    path: &str,
+    subprotocol: &str,
+    fields: &str,
+    key: [u8; 16],
+) -> String {
+    let offer = match subprotocol {
+        "" => String::new(),
+        subprotocol => format!("Sec-WebSocket-Protocol: {subprotocol}\r\n"),
+    };
     format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Key: {}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: \
-         {subprotocol}\r\n\r\n",
+         Sec-WebSocket-Key: {}\r\nSec-WebSocket-Version: 13\r\n{offer}{fields}\r\n",
         STANDARD.encode(key)
     )
 }
 
-/// Reads a server's answer to a request with this key and subprotocol.
+/// Reads a server's answer to a request with this key and subprotocol; empty if none was offered.
 ///
 /// # Errors
 /// What the server answered instead.
@@ -77,9 +91,41 @@ pub fn read_answer(input: &[u8], key: [u8; 16], subprotocol: &str) -> Result<Upg
         return malformed("it insists on an extension, and none was offered");
     }
     match fields.text("sec-websocket-protocol") {
+        None if subprotocol.is_empty() => Ok(Upgrade::Done(length, ())),
         Some(taken) if taken == subprotocol => Ok(Upgrade::Done(length, ())),
         Some(taken) => malformed(&format!("it chose the subprotocol {taken:?}")),
         None => malformed(&format!("it does not take the subprotocol {subprotocol}")),
+    }
+}
+
+/// A client's request for an upgrade.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Path and query.
+    pub target: String,
+    /// The key as it is written.
+    pub key: String,
+    /// Subprotocols that the client offers, in its order.
+    pub subprotocols: Vec<String>,
+}
+
+impl Asked {
+    /// The answer 101, with a subprotocol unless it is empty. No extension is ever agreed on.
+    pub fn accepted(&self, subprotocol: &str) -> String {
+        let chosen = match subprotocol {
+            "" => String::new(),
+            subprotocol => format!("Sec-WebSocket-Protocol: {subprotocol}\r\n"),
+        };
+        format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Accept: {}\r\n{chosen}\r\n",
+            accept(&self.key)
+        )
+    }
+
+    /// True if the client offers this subprotocol, in any case.
+    pub fn offers(&self, subprotocol: &str) -> bool {
+        self.subprotocols.iter().any(|own| own.eq_ignore_ascii_case(subprotocol))
     }
 }
 
@@ -88,6 +134,26 @@ pub fn read_answer(input: &[u8], key: [u8; 16], subprotocol: &str) -> Result<Upg
 /// # Errors
 /// What to answer instead.
 pub fn read_request(input: &[u8], subprotocol: &str) -> Result<Upgrade<String>, TurnedAway> {
+    match read_any_request(input)? {
+        Upgrade::Unfinished => Ok(Upgrade::Unfinished),
+        Upgrade::Done(length, asked) if asked.offers(subprotocol) => {
+            Ok(Upgrade::Done(length, asked.accepted(subprotocol)))
+        }
+        Upgrade::Done(..) => Err(not_offered(subprotocol)),
+    }
+}
+
+/// Turns away a client that does not offer this subprotocol.
+pub fn not_offered(subprotocol: &str) -> TurnedAway {
+    let why = format!("a client that does not offer the subprotocol {subprotocol}");
+    turned_away("400 Bad Request", "", &why)
+}
+
+/// Reads a client's request, whatever its path and subprotocol.
+///
+/// # Errors
+/// What to answer instead.
+pub fn read_any_request(input: &[u8]) -> Result<Upgrade<Asked>, TurnedAway> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut fields);
     let length = match request.parse(input) {
@@ -123,15 +189,12 @@ pub fn read_request(input: &[u8], subprotocol: &str) -> Result<Upgrade<String>, 
     if !STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == 16) {
         return bad("a Sec-WebSocket-Key that is not 16 bytes in base64");
     }
-    if !fields.has_token("sec-websocket-protocol", subprotocol) {
-        return bad(&format!("a client that does not offer the subprotocol {subprotocol}"));
-    }
-    let answer = format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Accept: {}\r\nSec-WebSocket-Protocol: {subprotocol}\r\n\r\n",
-        accept(key)
-    );
-    Ok(Upgrade::Done(length, answer))
+    let asked = Asked {
+        target: request.path.unwrap_or_default().to_owned(),
+        key: key.to_owned(),
+        subprotocols: fields.tokens("sec-websocket-protocol").map(str::to_owned).collect(),
+    };
+    Ok(Upgrade::Done(length, asked))
 }
 
 /// Returns the proof that a server has read the key (RFC 6455, section 4.2.2).
@@ -142,7 +205,8 @@ pub fn accept(key: &str) -> String {
     STANDARD.encode(hash.finalize())
 }
 
-fn turned_away(status: &str, more: &str, why: &str) -> TurnedAway {
+/// Makes an answer with this status and `more` header fields, which says why.
+pub fn turned_away(status: &str, more: &str, why: &str) -> TurnedAway {
     let answer = format!(
         "HTTP/1.1 {status}\r\n{more}Content-Type: text/plain\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{why}\n",
@@ -159,13 +223,18 @@ impl Fields<'_> {
         std::str::from_utf8(found.value).ok().map(str::trim)
     }
 
+    /// The words that the fields of this name list.
+    fn tokens<'t>(&'t self, name: &'t str) -> impl Iterator<Item = &'t str> {
+        let named = self.0.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
+        named
+            .filter_map(|field| std::str::from_utf8(field.value).ok())
+            .flat_map(|text| text.split(',').map(str::trim))
+            .filter(|word| !word.is_empty())
+    }
+
     /// Returns true if one of the fields of this name lists the word, in any case.
     fn has_token(&self, name: &str, word: &str) -> bool {
-        let named = self.0.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
-        let mut words = named
-            .filter_map(|field| std::str::from_utf8(field.value).ok())
-            .flat_map(|text| text.split(',').map(str::trim));
-        words.any(|own| own.eq_ignore_ascii_case(word))
+        self.tokens(name).any(|own| own.eq_ignore_ascii_case(word))
     }
 }
 

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{Error, ParserConfig, Response, Status};
 use weigh_model::connection::Fault;
 
-use super::codec::{FIELDS_MAX, Framing, HEAD_BYTES_MAX};
+use super::framing::{FIELDS_MAX, Framing, HEAD_BYTES_MAX};
 
 /// The head of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,18 @@ pub enum Body {
 /// # Errors
 /// [`Fault::Malformed`] for a head that is not of HTTP/1.
 pub fn read(input: &[u8], is_to_head: bool) -> Result<Option<(Answer, usize)>, Fault> {
+    read_fields(input, is_to_head, &mut |_, _| {})
+}
+
+/// Does what [`read`] does; `each` gets every field of a head that is whole.
+///
+/// # Errors
+/// [`Fault::Malformed`] for a head that is not of HTTP/1.
+pub fn read_fields(
+    input: &[u8],
+    is_to_head: bool,
+    each: &mut dyn FnMut(&str, &[u8]),
+) -> Result<Option<(Answer, usize)>, Fault> {
     let mut headers = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut response = Response::new(&mut []);
     let seen = &input[..input.len().min(HEAD_BYTES_MAX)];
@@ -60,6 +72,7 @@ pub fn read(input: &[u8], is_to_head: bool) -> Result<Option<(Answer, usize)>, F
     }
     let framing = Framing::of(response.headers, minor)
         .map_err(|flaw| Fault::Malformed(format!("the head of an answer: {flaw}")))?;
+    response.headers.iter().for_each(|header| each(header.name, header.value));
     let has_no_body = is_to_head || status < 200 || status == 204 || status == 304;
     let body = match framing.length {
         _ if has_no_body => Body::Length(0),
@@ -72,7 +85,7 @@ pub fn read(input: &[u8], is_to_head: bool) -> Result<Option<(Answer, usize)>, F
 }
 
 /// Refuses a server whose first bytes are not those of HTTP/1.
-pub(super) fn recognise(input: &[u8]) -> Result<(), Fault> {
+pub(crate) fn recognise(input: &[u8]) -> Result<(), Fault> {
     if input.iter().zip(b"HTTP/").all(|(byte, due)| byte == due) {
         return Ok(());
     }
@@ -81,7 +94,7 @@ pub(super) fn recognise(input: &[u8]) -> Result<(), Fault> {
 }
 
 /// The first of these bytes, as text.
-pub(super) fn shown(input: &[u8]) -> impl std::fmt::Display {
+pub(crate) fn shown(input: &[u8]) -> impl std::fmt::Display {
     input[..input.len().min(SHOWN_BYTES_MAX)].escape_ascii()
 }
 

@@ -3,10 +3,10 @@
 use httparse::{EMPTY_HEADER, Header, Request, Response, Status};
 use weigh_model::protocol::PacketName;
 
-use super::codec::Framing;
+use super::framing::Framing;
 
 /// The request or answer that begins with `head`.
-pub(super) fn name(from_client: bool, head: &[u8]) -> Option<PacketName> {
+pub(crate) fn name(from_client: bool, head: &[u8]) -> Option<PacketName> {
     let mut fields = [EMPTY_HEADER; FIELDS_MAX];
     let (name, length) = match from_client {
         true => {
