@@ -17,6 +17,7 @@ pub mod mqtt;
 mod name_pattern;
 pub mod nats;
 pub mod pass_through;
+mod readings;
 pub mod redis;
 mod requests;
 pub mod server_counts;

@@ -3,6 +3,7 @@
 
 pub mod codec;
 
+mod blocks;
 mod chance;
 mod client;
 mod hearing;
@@ -16,6 +17,7 @@ mod observers;
 mod parameters;
 mod path;
 mod plan;
+mod poller;
 mod repeats;
 mod reply;
 mod seen;
@@ -24,6 +26,8 @@ mod settings;
 
 use std::sync::Arc;
 
+use weigh_model::load::Polling;
+use weigh_model::mark::MARK_BYTES;
 use weigh_model::protocol::{
     Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, Properties, Protocol, Role,
     Scheme, Setting, Transport,
@@ -59,6 +63,18 @@ impl Protocol for Coap {
                 advice: "the server rejects the message: check that it is a CoAP server",
             };
         }
+        if number == poller::UNANSWERED {
+            return ErrorWords {
+                name: "no answer within Tmax".to_owned(),
+                advice: "a request or its answer was lost: compare with a longer --timeout",
+            };
+        }
+        if number == client::OVERSIZED {
+            return ErrorWords {
+                name: "more blocks than an endpoint has message IDs".to_owned(),
+                advice: "send a smaller file: at most 32 MiB in blocks of 1,024 bytes",
+            };
+        }
         let code = Code::new((number / 100) as u8, (number % 100) as u8);
         let words = code.name().map_or_else(String::new, |words| format!(" {words}"));
         let advice = match (code.class(), code.detail()) {
@@ -75,7 +91,14 @@ impl Protocol for Coap {
     }
 
     fn patterns(&self) -> &'static [Pattern] {
-        &[Pattern::Publish, Pattern::Request, Pattern::Deliver, Pattern::Session]
+        &[
+            Pattern::Publish,
+            Pattern::Request,
+            Pattern::Deliver,
+            Pattern::Poll,
+            Pattern::Session,
+            Pattern::Transfer,
+        ]
     }
 
     fn settings(&self) -> &'static [Setting] {
@@ -103,25 +126,14 @@ impl Protocol for Coap {
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
+        contradictions(trial)?;
         let load = &trial.load;
-        if load.topology == Topology::Shared {
-            return Err(Invalid::new(
-                "load.topology",
-                "observers of CoAP cannot share notifications",
-                "type --topology fan-in, fan-out or pairs",
-            ));
-        }
-        if load.delivers() && !self.carries(&trial.settings) {
-            return Err(Invalid::new(
-                "coap.method",
-                "a GET brings nothing that could be delivered",
-                "leave coap.method at POST",
-            ));
-        }
+        let polling = load.polling();
         let is_in_pairs = load.delivers() && load.topology == Topology::Pairs;
         let lists = if is_in_pairs { load.connections } else { 1 };
         let plan = |list| plan::Plan::read(trial, is_in_pairs.then_some(list)).map(Arc::new);
         let plans = (0..lists).map(plan).collect::<Result<Vec<_>, _>>()?;
+        let cursors = poller::Cursors::default();
         Ok(Dial {
             transport: Transport::Datagram,
             lifetime: match load.pattern {
@@ -135,7 +147,12 @@ impl Protocol for Coap {
                 let plan = plans[seat.index as usize % plans.len()].clone();
                 match seat.role {
                     Role::Producer => Box::new(client::CoapClient::new(plan, seat)),
-                    Role::Consumer => Box::new(observer::CoapObserver::new(plan, seat)),
+                    Role::Consumer => match polling {
+                        Some(Polling { limit, .. }) => {
+                            Box::new(poller::CoapPoller::new(plan, cursors.clone(), limit, seat))
+                        }
+                        None => Box::new(observer::CoapObserver::new(plan, seat)),
+                    },
                 }
             }),
         })
@@ -148,4 +165,49 @@ impl Protocol for Coap {
             make: Box::new(move |shard| Box::new(server::CoapServer::new(rules.clone(), shard))),
         })
     }
+}
+
+/// What CoAP, or this server of it, cannot do.
+fn contradictions(trial: &Trial) -> Result<(), Invalid> {
+    let load = &trial.load;
+    let carries = Coap.carries(&trial.settings);
+    if load.topology == Topology::Shared {
+        return Err(Invalid::new(
+            "load.topology",
+            "observers of CoAP cannot share notifications",
+            "type --topology fan-in, fan-out or pairs",
+        ));
+    }
+    if load.delivers() && !carries {
+        return Err(Invalid::new(
+            "coap.method",
+            "a GET brings nothing that could be delivered",
+            "leave coap.method at POST",
+        ));
+    }
+    let polling = load.polling();
+    if polling.is_some_and(|polling| polling.wait.0 > 0) {
+        return Err(Invalid::new(
+            "load.poll.wait",
+            "a server of CoAP notifies observers (RFC 7641), and holds no request",
+            "leave it out, or type --pattern deliver",
+        ));
+    }
+    let is_small = load.size.is_some_and(|size| size.0 < MARK_BYTES as u64);
+    if polling.is_some() && load.connections > 1 && is_small {
+        return Err(Invalid::new(
+            "load.size",
+            "bodies without room for a mark cannot be distinguished in one list of many \
+             producers",
+            format!("type at least {MARK_BYTES}B, or one producer (-c 1)"),
+        ));
+    }
+    if load.pattern == Pattern::Transfer && !carries {
+        return Err(Invalid::new(
+            "coap.method",
+            "a GET has no body, and a transfer needs one",
+            "leave coap.method at POST",
+        ));
+    }
+    Ok(())
 }

@@ -22,6 +22,11 @@ pub(super) static SETTINGS: &[Setting] = &[
         "Path of every request, unless the target's URL has one; the server stores there.",
     ),
     Setting::text(
+        "poll_path",
+        "/readings",
+        "Path for poll: producers send there, consumers GET; in pairs /INDEX is added.",
+    ),
+    Setting::text(
         "content_format",
         "50",
         "Number of the Content-Format of every body; empty for none.",
@@ -74,9 +79,15 @@ pub(super) static SETTINGS: &[Setting] = &[
         "Reference server: newest states that wait while an observer acknowledges.",
     ),
     Setting::integer(
+        "readings",
+        (1, 10_000_000),
+        "100000",
+        "Newest readings the reference server keeps in each list for poll, in 256 MiB.",
+    ),
+    Setting::integer(
         "body_bytes_max",
         (1, 1 << 30),
-        "1048576",
+        "33554432",
         "Reference server: largest body it takes; beyond it answers 4.13.",
     ),
 ];

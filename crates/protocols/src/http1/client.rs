@@ -12,8 +12,8 @@ use weigh_model::content::{Meter, Phase, StreamCounts};
 use super::answer::{self, Answer, Body};
 use super::chunked::Chunked;
 use super::codec::Memory;
-use super::list;
 use super::request::{Rendered, Template};
+use crate::readings;
 
 /// A client connection.
 pub(super) struct HttpConnection {
@@ -276,7 +276,7 @@ impl Batch for HttpConnection {
     fn send_together(&mut self, ops: &[Op<'_>], _now: Nanos, out: &mut Outbox) -> Reply {
         let before = out.len();
         let mut batch = Vec::new();
-        list::put_batch(&mut batch, ops.iter().map(|op| op.body));
+        readings::put_batch(&mut batch, ops.iter().map(|op| op.body));
         self.template.render(&batch, out.buffer());
         let payload = ops.iter().map(|op| op.body.len()).sum();
         self.meter.wrote(Phase::Messages, out.len() - before, payload);

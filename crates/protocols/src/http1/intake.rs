@@ -9,7 +9,7 @@ use weigh_model::Nanos;
 use weigh_model::units::parse_duration;
 
 use super::codec::{FIELDS_MAX, Flaw, Framing, HEAD_BYTES_MAX, decimal};
-use super::readings::Query;
+use crate::readings::Query;
 
 /// A request without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use weigh_model::load::Polling;
 use super::answer::{self, Answer, Body};
 use super::chunked::Chunked;
 use super::codec::{Memory, put_decimal};
-use super::list::Page;
+use crate::readings::Page;
 
 /// Common settings of all consumers of a list.
 pub(super) struct Question {

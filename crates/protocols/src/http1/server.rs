@@ -14,12 +14,11 @@ use weigh_model::trial::Settings;
 use super::chunked::Chunked;
 use super::codec::{Memory, put_decimal};
 use super::intake::{self, Body, Intake, Paths, Refusal, Route};
-use super::list;
-use super::readings::{Found, Query, Readings};
 use super::reply::Answer;
 use super::store::Store;
 use super::waiting::Held;
 use crate::pass_through::UNHEARD_BYTES_MAX;
+use crate::readings::{self, Found, Query, Readings};
 use crate::requests;
 use crate::server_counts::ServerCounts;
 
@@ -266,7 +265,7 @@ impl HttpServer {
             }
             (Route::Batch, Content::Whole(batch)) => {
                 let (census, store) = (&mut self.census, &mut self.store);
-                let read = list::each_of_batch(batch, |body| {
+                let read = readings::each_of_batch(batch, |body| {
                     out.store(Record::Message { name: b"", body });
                     census.note(body);
                     store.put(body);
