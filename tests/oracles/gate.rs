@@ -67,6 +67,8 @@ const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
     ("http2", &[]),
     ("redis", &[]),
     ("amqp", &[]),
+    ("coap", &[]),
+    ("coap", &[("type", "non")]),
 ];
 
 #[test]

@@ -184,6 +184,8 @@ fn a_queue_through_every_protocol() {
         weigh(Setup::new("redis", &[], Pattern::Publish, many), service, rho, 26);
         weigh(tcp(many), service, rho, 23);
         weigh(Setup::new("amqp", &[], Pattern::Publish, many), service, rho, 26);
+        let coap = Setup::new("coap", &[], Pattern::Publish, many).connections(100);
+        weigh(coap, service, rho, 27);
     }
 }
 

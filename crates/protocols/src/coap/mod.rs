@@ -193,6 +193,15 @@ fn contradictions(trial: &Trial) -> Result<(), Invalid> {
             "leave it out, or type --pattern deliver",
         ));
     }
+    let observes = load.delivers() && polling.is_none();
+    let is_large = load.size.is_some_and(|size| size.0 > NOTIFICATION_BYTES_MAX);
+    if observes && (is_large || load.pattern == Pattern::Transfer) {
+        return Err(Invalid::new(
+            "load.size",
+            format!("a notification carries one block, at most {NOTIFICATION_BYTES_MAX} bytes"),
+            "type a smaller -s, --pattern poll, or a transfer without subscribers (-y 0)",
+        ));
+    }
     let is_small = load.size.is_some_and(|size| size.0 < MARK_BYTES as u64);
     if polling.is_some() && load.connections > 1 && is_small {
         return Err(Invalid::new(
@@ -211,3 +220,6 @@ fn contradictions(trial: &Trial) -> Result<(), Invalid> {
     }
     Ok(())
 }
+
+/// The largest block (RFC 7959, section 2.2).
+const NOTIFICATION_BYTES_MAX: u64 = 1_024;
