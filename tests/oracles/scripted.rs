@@ -197,7 +197,7 @@ impl Outboxes for Desk {
     }
 }
 
-/// RFC 7252, section 3: a datagram, and a request if the class of its code is 0 and it is not empty.
+/// RFC 7252, section 3: a datagram; a request if the class of its code is 0, and not empty.
 fn coap_frame(input: &[u8]) -> Option<Frame> {
     let code = *input.get(1)?;
     Some(Frame { bytes: input.len(), is_message: matches!(code, 1..=31) })
