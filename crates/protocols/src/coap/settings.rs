@@ -1,9 +1,14 @@
 //! The keys of the table `coap` in a plan.
 
 use weigh_model::protocol::{Setting, SettingKind};
+use weigh_model::tls;
 
-/// All keys. Parameters of RFC 7252, section 4.8, apply to both ends.
-pub(super) static SETTINGS: &[Setting] = &[
+/// All keys.
+pub(super) static SETTINGS: &[Setting] =
+    &tls::over_datagrams::<{ OWN.len() + tls::DATAGRAM_KEYS }>(OWN);
+
+/// Parameters of RFC 7252, section 4.8, apply to both ends.
+const OWN: &[Setting] = &[
     Setting {
         key: "type",
         kind: SettingKind::Choice(&["con", "non"]),
