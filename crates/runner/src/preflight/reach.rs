@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use weigh_model::Endpoint;
 use weigh_model::refusal::without_number;
+use weigh_model::{Endpoint, tls};
 use weigh_protocols::urls;
 
 use crate::case::Case;
@@ -28,14 +28,10 @@ pub fn check(cases: &[Case]) -> Result<(), Stop> {
         let address = addresses::resolve(endpoint)?;
         if seen.insert(address) {
             let found = urls::find(&endpoint.scheme);
-            let reached = match found {
-                Some((own, scheme)) if !own.properties().greeting_datagram.is_empty() => {
-                    match scheme.is_secure {
-                        true => knock(address),
-                        false => greet(address, own.properties().greeting_datagram),
-                    }
-                }
-                _ => connect(address),
+            let reached = match found.map(|(own, _)| own.properties().greeting_datagram) {
+                None | Some([]) => connect(address),
+                Some(_) if tls::is_on(&case.lane.settings) => knock(address),
+                Some(greeting) => greet(address, greeting),
             };
             reached.map_err(|error| unreached(endpoint, &error))?;
         }
