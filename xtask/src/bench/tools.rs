@@ -56,7 +56,7 @@ impl Places {
                 self.http2_peers(port, (connections, each), seconds)?
             }
             Work::Redis { window } => vec![redis_benchmark(port, window, seconds)],
-            // coap-client of libcoap sends one request and ends: it is not a load tool.
+            // coap-client of libcoap sends at most one request a second: it is not a load tool.
             Work::Coap(_) | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
         };
         entries.extend(peers.into_iter().map(|tool| Entry { tool, is_own: false }));
