@@ -74,10 +74,10 @@ pub(super) fn client(proof: &ClientProof, tally: &Arc<Tally>) -> Result<Begin, T
         }
     };
     let check: Check = match proof {
-        ClientProof::Preshared(_) => Arc::new(|_| Ok(())),
+        ClientProof::Preshared(_) => Arc::new(|_: &[u8]| Ok(())),
         ClientProof::Certificate(choice) => {
             let (verifier, name) = choice.verifier(tally)?;
-            Arc::new(move |der| {
+            Arc::new(move |der: &[u8]| {
                 let own = CertificateDer::from(der);
                 let found = verifier.verify_server_cert(&own, &[], &name, &[], UnixTime::now());
                 found.map(|_| ()).map_err(|error| crate::layer::tls::fault_of_client(&error))
@@ -93,7 +93,7 @@ pub(super) fn server(proof: &ServerProof, tally: &Arc<Tally>) -> Result<Begin, T
         ServerProof::Preshared(known) => {
             let config = build(builder().with_psk_server(None, Arc::new(known.clone())))?;
             let make = move |at| Dtls::new_12_psk(Arc::clone(&config), at);
-            (Box::new(make), Arc::new(|_| Ok(())))
+            (Box::new(make), Arc::new(|_: &[u8]| Ok(())))
         }
         ServerProof::Certificate(choice) => {
             let is_mutual = choice.clients.is_some();
@@ -102,8 +102,8 @@ pub(super) fn server(proof: &ServerProof, tally: &Arc<Tally>) -> Result<Begin, T
             let versions = choice.versions;
             let make = move |at| with_certificate(versions, &config, own.clone(), at);
             let check: Check = match choice.verifier()? {
-                None => Arc::new(|_| Ok(())),
-                Some(verifier) => Arc::new(move |der| {
+                None => Arc::new(|_: &[u8]| Ok(())),
+                Some(verifier) => Arc::new(move |der: &[u8]| {
                     let own = CertificateDer::from(der);
                     let found = verifier.verify_client_cert(&own, &[], UnixTime::now());
                     found.map(|_| ()).map_err(|error| crate::layer::tls::fault_of_server(&error))
