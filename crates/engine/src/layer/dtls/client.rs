@@ -25,7 +25,8 @@ pub(super) fn secured(dial: Dial, begin: Begin) -> Dial {
         });
         connection
     };
-    Dial { make: Box::new(make), is_answered: true, ..dial }
+    // No end of the peer could be awaited after the close notice.
+    Dial { make: Box::new(make), ..dial }
 }
 
 struct SecuredConnection {
