@@ -131,7 +131,7 @@ impl Session {
             return Ok(());
         }
         self.sent.1 += plain.len() as u64;
-        self.guarded(|dtls, _| dtls.send_application_data(plain), now)?;
+        self.guarded(|dtls, _| dtls.send_application_data(plain).map(drop), now)?;
         let mut unread = Outbox::default();
         self.drain(now, &mut unread, wire).map(|_| ())
     }
