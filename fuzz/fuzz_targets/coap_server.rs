@@ -7,8 +7,9 @@ use weigh_protocols::coap::Coap;
 
 fuzz_target!(|data: &[u8]| {
     let Some(script) = Script::read(data) else { return };
-    let given: &[_] = match script.choice % 3 {
+    let given: &[_] = match script.choice % 4 {
         0 => &[("path", "/a")],
+        2 => &[("poll_path", "/a"), ("readings", "3")],
         1 => &[("path", "/a"), ("response", "separate"), ("max_latency", "1s")],
         _ => &[("path", "/"), ("body_bytes_max", "40")],
     };

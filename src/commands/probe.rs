@@ -36,8 +36,8 @@ pub struct Probe {
     /// URL, target or protocol to probe
     ///
     /// A URL (mqtt://HOST:PORT, http://HOST/PATH, h2c://..., grpc://..., also with TLS or
-    /// WebSocket) is a running server. A target (mosquitto, mosquitto@no-limits) is started for the
-    /// probe. A protocol (mqtt, http, http2, grpc) means its reference server.
+    /// WebSocket, coap://HOST/PATH) is a running server. A target (mosquitto, mosquitto@no-limits) is started for the
+    /// probe. A protocol (mqtt, http, http2, grpc, coap) means its reference server.
     #[arg(value_name = "URL|TARGET|PROTOCOL")]
     word: String,
     /// Print everything as one JSON document
@@ -113,7 +113,7 @@ impl Probe {
         let subject = self.subject(&catalogue)?;
         let (protocol, _) = urls::find(&subject.endpoint.scheme).ok_or_else(|| {
             Stop::usage(format!(
-                "{}: unknown scheme\nhelp: type mqtt://, http://, h2c:// or grpc://",
+                "{}: unknown scheme\nhelp: type mqtt://, http://, h2c://, grpc:// or coap://",
                 self.word
             ))
         })?;
@@ -179,10 +179,17 @@ impl Probe {
             let choice = catalogue.choose(&self.word).map_err(Stop::usage)?;
             let started = Started::start(choice)?;
             let server = started.server();
+            let mut endpoint = server.endpoint().clone();
+            // Where the target's file names a path, there is nothing at the root.
+            let name = urls::find(&endpoint.scheme).map_or("", |(own, _)| own.name());
+            let mut uses = choice.target.uses(choice.profile, name);
+            if let Some((_, path)) = uses.find(|(key, _)| *key == "path") {
+                endpoint.path = path.to_owned();
+            }
             return Ok(Subject {
                 name: format!("{}@{}", choice.target.name, choice.profile.name),
                 title: Some(server.title().to_owned()),
-                endpoint: server.endpoint().clone(),
+                endpoint,
                 running: Running::Managed(Box::new(started)),
             });
         }

@@ -141,8 +141,75 @@ fn what_is_not_there_is_named() {
     let place = Place::new("coap-nowhere");
     let refused = place.compare(&["coap://127.0.0.1:1", "-n", "5"]);
     refused.with(3).saying(&["coap://127.0.0.1:1", "connection refused"]);
-    let secured = place.compare(&["coaps://127.0.0.1:1", "-n", "5"]);
-    secured.with(2).saying(&["CoAP over DTLS is not supported"]);
+    // The consumer would get the first block of each.
+    let large = place.compare(&["coap", "--pattern", "deliver", "-s", "2KB", "-n", "5"]);
+    large.with(2).saying(&["load.size", "one block", "--pattern poll"]);
+    let held = place.compare(&["coap", "--pattern", "poll", "--wait", "30s", "-n", "5"]);
+    held.with(2).saying(&["load.poll.wait", "--pattern deliver"]);
+}
+
+/// Objects go block by block to both servers, one file that is larger than a piece too.
+#[test]
+fn objects_are_transferred_block_by_block() {
+    let place = Place::new("coap-transfer");
+    let words = ["coap", "--pattern", "transfer", "-s", "200KB", "-n", "5", "--timeout", "30s"];
+    place.compare(&words).with(0);
+    for cell in cells(&place.summary()) {
+        assert_eq!(cell["ledger"]["delivered"], 5, "{}", cell["ledger"]);
+    }
+    let journal = place.journal();
+    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
+        assert_eq!(finished["server"]["unique"], 5, "{}", finished["point"]);
+    }
+    if has("coap-server-notls") {
+        let other = Place::new("coap-transfer-libcoap");
+        let words = ["libcoap", "--pattern", "transfer", "-s", "20KB", "-n", "5"];
+        other.compare(&words).with(0);
+        for cell in cells(&other.summary()) {
+            assert_eq!(cell["ledger"]["delivered"], 5, "{}", cell["ledger"]);
+        }
+        other.nobody_is_left();
+    }
+}
+
+/// Consumers ask for what is new, and get every message once.
+#[test]
+fn consumers_poll() {
+    let place = Place::new("coap-poll");
+    let words = ["coap", "--pattern", "poll", "--period", "50ms", "-R", "200/s", "-n", "300"];
+    place.compare(&[&words[..], &["-c", "4", "-y", "2", "-s", "120B"]].concat()).with(0);
+    for cell in cells(&place.summary()) {
+        assert_eq!(cell["ledger"]["delivered"], 600, "{}", cell["ledger"]);
+        assert!(figure(cell, "polls") > 10.0 && figure(cell, "messages_per_poll") > 1.0);
+    }
+}
+
+/// What a server can do, and a plan that asks for more.
+#[test]
+fn servers_are_probed() {
+    let place = Place::new("coap-probe");
+    let found = place.weigh(&["probe", "coap", "--json"]).with(0).json();
+    let status = |found: &Value, name: &str| {
+        let all = found["abilities"].as_array().expect("a list");
+        let own = all.iter().find(|own| own["name"] == name).expect("it was asked");
+        own["status"].as_str().expect("a word").to_owned()
+    };
+    for name in ["ping", "method_post", "observe", "block1", "block2", "no_response"] {
+        assert_eq!(status(&found, name), "yes", "{name}: {found}");
+    }
+    if has("coap-server-notls") {
+        place.weigh(&["probe", "libcoap", "-o", "libcoap.toml"]).with(0);
+        let found = place.weigh(&["probe", "libcoap", "--json"]).with(0).json();
+        assert_eq!(status(&found, "ping"), "yes", "{found}");
+        assert_eq!(status(&found, "method_put"), "yes", "{found}");
+        assert_eq!(status(&found, "method_post"), "refused", "{found}");
+        assert_eq!(status(&found, "block1"), "yes", "{found}");
+        let words = ["libcoap", "--abilities", "libcoap.toml", "--pattern", "publish", "-n", "5"];
+        place.compare(&words).with(0);
+    }
+    let nothing = place.weigh(&["probe", "coap://127.0.0.1:1"]).with(3);
+    nothing.saying(&["coap://127.0.0.1:1", "no process listens"]);
+    place.weigh(&["probe", "coaps://127.0.0.1:1"]).with(2).saying(&["coap:// URL"]);
 }
 
 /// Every byte of a message, by layer: 14 Ethernet, 20 IP, 8 UDP, 20 CoAP, 100 body; tshark finds

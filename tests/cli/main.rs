@@ -10,6 +10,8 @@ mod clocks;
 mod coap;
 mod commands;
 mod diff;
+#[cfg(feature = "dtls")]
+mod dtls;
 mod durability;
 mod endings;
 mod energy;

@@ -58,6 +58,13 @@ fn every_protocol() -> Vec<Setup> {
         setups.push(setup);
     }
     setups.push(Setup::new("sse", &[], Pattern::Publish, MESSAGES));
+    for kind in ["con", "non"] {
+        let given = [("type", kind)];
+        setups.push(Setup::new("coap", &given, Pattern::Publish, MESSAGES));
+        setups.push(Setup::new("coap", &given, Pattern::Request, MESSAGES));
+    }
+    // A confirmable notification also waits for the acknowledgement of the one before it.
+    setups.push(Setup::new("coap", &[("type", "non")], Pattern::Deliver, MESSAGES));
     for version in ["3.1.1", "5"] {
         for qos in ["0", "1", "2"] {
             let given = [("qos", qos), ("version", version)];

@@ -73,6 +73,8 @@ const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
     ("amqp", &[]),
     ("websocket", &[]),
     ("sse", &[]),
+    ("coap", &[]),
+    ("coap", &[("type", "non")]),
 ];
 
 #[test]

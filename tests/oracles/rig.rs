@@ -224,9 +224,9 @@ impl Setup {
     pub fn scripted_on_virtual_time(&self, policy: Policy) -> Seen {
         let mut world = World::new(self.seed);
         world.link(simulated_address(), self.link);
-        let mut io = world.party();
-        io.listen(simulated_address(), 1024).unwrap();
-        let server = Scripted::new(self.protocol.name(), (self.host().make)(0), policy);
+        let (mut io, host) = (world.party(), self.host());
+        listen(&mut io, host.transport, simulated_address());
+        let server = Scripted::new(self.protocol.name(), (host.make)(0), policy);
         let mut party = ScriptedParty { server, io };
         let (outcome, log_hash) = self.in_world(&mut world, &mut party, simulated_address());
         Seen { outcome, server: party.server.report(), log_hash }
@@ -241,9 +241,9 @@ impl Setup {
         let mut servers: Vec<ScriptedParty> = Vec::new();
         for ((setup, policy), place) in setups.into_iter().zip(policies).zip(places) {
             world.link(place, setup.link);
-            let mut io = world.party();
-            io.listen(place, 1024).unwrap();
-            let server = Scripted::new(setup.protocol.name(), (setup.host().make)(0), policy);
+            let (mut io, host) = (world.party(), setup.host());
+            listen(&mut io, host.transport, place);
+            let server = Scripted::new(setup.protocol.name(), (host.make)(0), policy);
             servers.push(ScriptedParty { server, io });
         }
         let shard = Shard::new(background.job(places[1]), 0, Box::new(|_| {}));
@@ -339,7 +339,7 @@ impl Setup {
         let thread = thread::spawn(move || {
             let on = settle();
             let mut io = EpollIo::new(epoch).unwrap();
-            listens.send(io.listen(on, 1024).unwrap()).unwrap();
+            listens.send(listen(&mut io, host.transport, on)).unwrap();
             let mut server = Scripted::new(name, (host.make)(0), policy);
             while stopped.try_recv().is_err() {
                 let soon = io.now() + Nanos::from_millis(20);
@@ -372,6 +372,14 @@ impl Seen {
         let ledger = &self.outcome.ledger;
         assert_eq!(ledger.contradiction(), None, "{ledger:#?}");
         ledger
+    }
+}
+
+/// Listens for connections or for datagrams; returns the address taken.
+fn listen(io: &mut dyn Io, transport: Transport, on: SocketAddr) -> SocketAddr {
+    match transport {
+        Transport::Stream => io.listen(on, 1024).unwrap(),
+        Transport::Datagram => io.listen_datagrams(on).unwrap(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use weigh_engine::io::{Close, Io, IoEvent, Token};
 use weigh_model::Nanos;
+use weigh_model::connection::Outbox;
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_websocket::{Header, Opcode};
 
@@ -18,9 +19,11 @@ pub struct Scripted {
     inner: Box<dyn Server>,
     policy: Policy,
     frame: fn(&[u8]) -> Option<Frame>,
+    /// Each unit is a datagram.
+    is_datagrams: bool,
     connections: BTreeMap<u32, Connection>,
     departures: BinaryHeap<Reverse<(Nanos, u64)>>,
-    letters: BTreeMap<u64, Vec<(u32, Vec<u8>)>>,
+    letters: BTreeMap<u64, Vec<(u32, Outbox)>>,
     next: u64,
 }
 
@@ -34,7 +37,9 @@ struct Frame {
 #[derive(Default)]
 struct Connection {
     input: Vec<u8>,
-    output: Vec<u8>,
+    output: Outbox,
+    /// Bytes of the output that the socket took.
+    taken: usize,
     is_blocked: bool,
 }
 
@@ -50,12 +55,14 @@ impl Scripted {
             "amqp" => amqp_frame,
             "websocket" => websocket_frame,
             "sse" => sse_frame,
+            "coap" => coap_frame,
             _ => mqtt_frame,
         };
         Scripted {
             inner,
             policy,
             frame,
+            is_datagrams: protocol == "coap",
             connections: BTreeMap::new(),
             departures: BinaryHeap::new(),
             letters: BTreeMap::new(),
@@ -102,9 +109,11 @@ impl Scripted {
                 break;
             }
             self.departures.pop();
-            for (to, bytes) in self.letters.remove(&number).unwrap_or_default() {
-                if let Some(connection) = self.connections.get_mut(&to) {
-                    connection.output.extend_from_slice(&bytes);
+            for (to, mut letter) in self.letters.remove(&number).unwrap_or_default() {
+                let Some(connection) = self.connections.get_mut(&to) else { continue };
+                for frame in letter.frames().after(0) {
+                    connection.output.put(frame);
+                    connection.output.frame();
                 }
             }
         }
@@ -138,9 +147,17 @@ impl Scripted {
             if connection.is_blocked || connection.output.is_empty() {
                 continue;
             }
-            let taken = io.write(Token(*token), &connection.output).unwrap_or(0);
-            connection.is_blocked = taken < connection.output.len();
-            connection.output.drain(..taken);
+            let (token, before) = (Token(*token), connection.taken);
+            connection.taken = if self.is_datagrams {
+                io.send(token, connection.output.frames(), before).unwrap_or(before)
+            } else {
+                before + io.write(token, &connection.output.bytes()[before..]).unwrap_or(0)
+            };
+            connection.is_blocked = connection.taken < connection.output.len();
+            if !connection.is_blocked {
+                connection.output.clear();
+                connection.taken = 0;
+            }
         }
     }
 }
@@ -148,15 +165,17 @@ impl Scripted {
 /// What the inner server staged for one message.
 #[derive(Default)]
 struct Desk {
-    staged: BTreeMap<u32, Vec<u8>>,
+    staged: BTreeMap<u32, Outbox>,
 }
 
 impl Outboxes for Desk {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
-        self.staged.entry(to.0).or_default()
+        self.staged.entry(to.0).or_default().buffer()
     }
 
-    fn frame(&mut self, _to: ConnectionId) {}
+    fn frame(&mut self, to: ConnectionId) {
+        self.staged.entry(to.0).or_default().frame();
+    }
 
     fn pending_bytes(&self, _of: ConnectionId) -> usize {
         0
@@ -179,6 +198,12 @@ impl Outboxes for Desk {
     fn stores(&self) -> bool {
         false
     }
+}
+
+/// RFC 7252, section 3: a datagram; a request if the class of its code is 0, and not empty.
+fn coap_frame(input: &[u8]) -> Option<Frame> {
+    let code = *input.get(1)?;
+    Some(Frame { bytes: input.len(), is_message: matches!(code, 1..=31) })
 }
 
 /// Four bytes of length, then the kind; kinds 1 to 3 are messages.

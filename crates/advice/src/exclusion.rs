@@ -25,7 +25,7 @@ pub fn by_abilities(choice: &Choice, situation: &Situation) -> Option<Verdict> {
     {
         return out(match (network.tls, choice.is_datagram) {
             (TlsWish::On, true) => {
-                "there is no TLS for datagrams here (DTLS is not built in)".into()
+                "the cost of TLS for datagrams (DTLS) was not measured".into()
             }
             (TlsWish::On, false) => "TLS is required".into(),
             _ => "TLS is not wanted".into(),

@@ -34,6 +34,8 @@ pub enum Carried<'a> {
         source: SocketAddr,
         /// Destination address and port.
         destination: SocketAddr,
+        /// The captured part of what it carries.
+        bytes: &'a [u8],
     },
     /// A fragment of an IP packet that is not its first: it has no ports.
     Fragment,
@@ -101,7 +103,11 @@ impl<'a> Dissection<'a> {
             Some(TransportSlice::Udp(udp)) => {
                 let source = SocketAddr::new(network.source, udp.source_port());
                 let destination = SocketAddr::new(network.destination, udp.destination_port());
-                (8, Carried::Udp { source, destination })
+                // Behind it may be the padding of a short frame.
+                let room = inside.saturating_sub(8) as usize;
+                let bytes = udp.payload();
+                let bytes = &bytes[..bytes.len().min(room)];
+                (8, Carried::Udp { source, destination, bytes })
             }
             _ => return Some(found),
         };

@@ -359,6 +359,54 @@ fn datagrams_and_other_packets_are_counted_too() {
     assert_eq!((found.other.packets, found.packets_captured), (0, 2));
 }
 
+/// A session of DTLS 1.2 with a pre-shared key: records are split by their types, and datagrams of
+/// the handshake alone belong to the set-up.
+#[test]
+fn datagrams_of_dtls_are_split_by_their_records() {
+    let record = |kind: u8, epoch: u8, body: &[u8]| {
+        let head = [kind, 254, 253, 0, epoch, 0, 0, 0, 0, 0, 1, 0, body.len() as u8];
+        [&head[..], body].concat()
+    };
+    let message = |kind: u8, body: &[u8]| {
+        let length = body.len() as u8;
+        let head = [kind, 0, 0, length, 0, 0, 0, 0, 0, 0, 0, length];
+        record(22, 0, &[&head[..], body].concat())
+    };
+    let chosen = [&[254, 253][..], &[7; 32], &[0, 0xC0, 0xA8, 0]].concat();
+    let sealed = |content: usize| record(23, 1, &vec![0; 16 + content]);
+    let (client, server) = (([10, 0, 0, 1], 4000), ([10, 0, 0, 2], 5684));
+    let last = [record(20, 0, &[1]), record(22, 1, &[0; 40])].concat();
+    let all = [
+        (client, server, message(1, &[0; 50])),
+        (server, client, message(2, &chosen)),
+        (client, server, last.clone()),
+        (server, client, last),
+        (client, server, sealed(30)),
+        (server, client, sealed(8)),
+        (client, server, record(21, 1, &[0; 18])),
+    ];
+    let filter = Filter::port(5684);
+    let mut accounting = Accounting::new(Settings { filter, ..Settings::default() });
+    for (from, to, content) in &all {
+        let mut bytes = Vec::new();
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(from.0, to.0, 64);
+        builder.udp(from.1, to.1).write(&mut bytes, content).unwrap();
+        let (length, link) = (bytes.len() as u32, Link::Ethernet);
+        accounting.packet(&Packet { at_ns: 0, bytes: &bytes, length, link, segment_bytes: 0 });
+    }
+    let found = accounting.finish();
+    let (sent, received) = (found.sent, found.received);
+    assert_eq!(sent.total().layers.tls_handshake, (13 + 12 + 50) + 14 + 53);
+    assert_eq!((sent.total().layers.tls_record, sent.total().layers.application), (29 + 31, 30));
+    assert_eq!(received.total().layers.tls_handshake, (13 + 12 + 38) + 14 + 53);
+    assert_eq!((received.total().layers.tls_record, received.messages.layers.application), (29, 8));
+    assert_eq!((sent.set_up.packets, sent.messages.packets), (2, 2));
+    let tls = found.connections[0].tls.expect("it is DTLS");
+    assert_eq!((tls.version, tls.suite, tls.overhead_exact), (Some(0x0303), Some(0xC0A8), true));
+    let bytes: usize = all.iter().map(|(.., content)| content.len() + 42).sum();
+    assert_eq!((sent.total().bytes() + received.total().bytes()) as usize, bytes);
+}
+
 /// What a stream of `length` bytes looks like after any kind of trouble on the way.
 fn troubled(length: usize) -> impl Strategy<Value = Vec<(usize, usize)>> {
     (vec(any::<Index>(), 0..30), vec((any::<Index>(), 1..2000_usize), 0..20)).prop_map(

@@ -322,6 +322,13 @@ pub trait Transfer {
 
     /// Encodes the next piece of the body that was begun.
     fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox);
+
+    /// False while the connection waits for the peer before it takes the next piece: over datagrams
+    /// nothing else holds a sender back. The engine asks again after every call of
+    /// [`Connection::receive`] and [`Connection::wake`].
+    fn takes_more(&mut self) -> bool {
+        true
+    }
 }
 
 /// A connection whose protocol has one exchange for several messages.

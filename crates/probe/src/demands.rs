@@ -15,6 +15,7 @@ pub fn refusal(abilities: &Abilities, trial: &Trial) -> Option<Invalid> {
         "http1" => HTTP1,
         "http2" => HTTP2,
         "grpc" => GRPC,
+        "coap" => COAP,
         _ => return None,
     };
     rules.iter().find_map(|rule| rule(abilities, trial))
@@ -86,6 +87,25 @@ const HTTP2: &[Rule] = &[|own, trial| size(own, trial, "body_bytes")];
 const GRPC: &[Rule] = &[
     |own, _| lacks(own, "service", "target", "give a server of proto/store.proto"),
     |own, trial| size(own, trial, "message_bytes"),
+];
+
+const COAP: &[Rule] = &[
+    |own, trial| {
+        let asked = asked(trial, "method", "POST", "choose PUT")?;
+        lacks(own, "method_post", &asked.0, asked.1)
+    },
+    |own, trial| {
+        let asked = asked(trial, "method", "PUT", "choose POST")?;
+        lacks(own, "method_put", &asked.0, asked.1)
+    },
+    |own, trial| {
+        let observes = trial.load.delivers() && trial.load.polling().is_none();
+        observes.then(|| lacks(own, "observe", "load.pattern", "choose publish")).flatten()
+    },
+    |own, trial| {
+        asked(trial, "no_response", "true", "leave it out").and_then(missing(own, "no_response"))
+    },
+    |own, trial| size(own, trial, "body_bytes"),
 ];
 
 /// The highest QoS that arrives as it was published.

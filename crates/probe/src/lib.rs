@@ -2,6 +2,8 @@
 //! every wait with an end. It makes no load and times nothing.
 
 pub mod abilities;
+mod coap;
+mod coap_line;
 pub mod demands;
 mod finding;
 mod http;
@@ -60,10 +62,16 @@ pub fn probe(
         let spoken = known.map_or(&*reach.endpoint.scheme, |protocol| protocol.scheme());
         return Err(Unusable::NoQuestions(format!(
             "{}: {spoken} has no abilities to be found out; give a broker of MQTT, or a server of \
-             HTTP or gRPC",
+             HTTP, gRPC or CoAP",
             reach.endpoint
         )));
     };
+    if asker.speaker == Speaker::Coap && urls::is_secure(&reach.endpoint) {
+        return Err(Unusable::NoQuestions(format!(
+            "{}: a server inside DTLS cannot be probed; type a coap:// URL of the same server",
+            reach.endpoint
+        )));
+    }
     (asker.ask)(reach, bounds, tell).map_err(|trouble| told(reach, asker, &trouble))
 }
 
@@ -83,6 +91,7 @@ type Ask = fn(&Reach, Bounds, &mut dyn FnMut(&Ability)) -> Result<Vec<Ability>, 
 const ASKERS: &[Asker] = &[
     Asker { protocol: "mqtt", ask: mqtt::probe, speaker: Speaker::Mqtt },
     Asker { protocol: "http1", ask: http::probe, speaker: Speaker::Http },
+    Asker { protocol: "coap", ask: coap::probe, speaker: Speaker::Coap },
     #[cfg(feature = "library")]
     Asker { protocol: "http2", ask: http2::probe, speaker: Speaker::Http2 },
     #[cfg(feature = "library")]
@@ -116,6 +125,10 @@ fn told(reach: &Reach, asker: &Asker, trouble: &Trouble) -> Unusable {
         Trouble::OutOfTime => {
             Unusable::Unreachable(format!("{endpoint}: {trouble}; type a longer --within"))
         }
+        other if asker.speaker == Speaker::Coap => Unusable::Stranger(format!(
+            "{endpoint}: no COAP came about ({other}): check protocol and port, and whether the \
+             server listens on UDP"
+        )),
         other => {
             // Inside TLS only the outside could be looked at.
             if urls::is_secure(endpoint) {

@@ -19,6 +19,8 @@ pub enum Speaker {
     Tls,
     /// MQTT.
     Mqtt,
+    /// CoAP, which does not listen on TCP.
+    Coap,
     /// Something else, which begins so.
     Other(String),
     /// It takes connections and sends nothing.
@@ -41,6 +43,7 @@ impl Speaker {
                 format!("it speaks TLS: type mqtts://{host}, https://{host} or grpcs://{host}")
             }
             Speaker::Mqtt => format!("a broker of MQTT answers: type mqtt://{host}"),
+            Speaker::Coap => format!("a server of CoAP answers: type coap://{host}"),
             Speaker::Other(start) => {
                 format!("what answers begins with \"{start}\"; check protocol and port")
             }

@@ -64,7 +64,7 @@ fn unknown(endpoint: &Endpoint) -> String {
 
 /// Schemes that users may expect, and what to do instead.
 const NOT_SPOKEN: [(&str, &str); 2] = [
-    ("coaps", "CoAP over DTLS is not supported: type a coap:// URL of the same server"),
+    ("coaps+tcp", "CoAP over TLS (RFC 8323) is not supported: type a coaps:// URL"),
     ("coap+tcp", "CoAP over TCP (RFC 8323) is not supported: type a coap:// URL"),
 ];
 
@@ -81,6 +81,8 @@ mod tests {
             ("wss://h", 443, (true, true), "mqtt"),
             ("https://h", 443, (true, false), "http1"),
             ("tls+tcp://h:7", 7, (true, false), "tcp"),
+            ("coap://h", 5683, (false, false), "coap"),
+            ("coaps://h", 5684, (true, false), "coap"),
         ] {
             let own = endpoint(url).unwrap();
             assert_eq!((own.port, (is_secure(&own), is_websocket(&own))), (port, layers), "{url}");
@@ -89,8 +91,8 @@ mod tests {
             assert_eq!(found.scheme_in(layers.0, layers.1), scheme.name);
         }
         assert!(endpoint("tls+tcp://h").unwrap_err().contains("no port"));
-        let text = endpoint("coaps://h").unwrap_err();
-        assert!(text.contains("DTLS is not supported: type a coap:// URL"), "{text}");
+        let text = endpoint("coaps+tcp://h").unwrap_err();
+        assert!(text.contains("not supported: type a coaps:// URL"), "{text}");
         let text = endpoint("ftp://h").unwrap_err();
         assert!(text.contains("unknown scheme") && text.contains("ws:// or wss://"), "{text}");
     }

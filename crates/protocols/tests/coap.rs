@@ -489,7 +489,7 @@ fn the_reference_server_answers_as_its_readme_says() {
     assert_eq!(ask(b"\x40\x04\x00\x05\xb8messages"), [0x60, 0x85, 0, 5]);
     assert_eq!(ask(b"\x40\x02\x00\x06\x90\x28messages"), [0x60, 0x82, 0, 6], "critical option 9");
     let core = ask(b"\x40\x01\x00\x07\xbb.well-known\x04core");
-    assert_eq!(core, b"\x60\x45\x00\x07\xc1\x28\xff</messages>;obs");
+    assert_eq!(core, b"\x60\x45\x00\x07\xc1\x28\xff</messages>;obs,</readings>");
     assert_eq!(ask(b"\x40\x00\x00\x08"), [0x70, 0, 0, 8], "a ping");
     assert_eq!(ask(b"\x40\x02\x00\x09\xff"), [0x70, 0, 0, 9], "malformed");
     assert_eq!(ask(b"\x50\x02\x00\x0a\xff"), b"", "malformed and not confirmable");

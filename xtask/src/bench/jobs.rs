@@ -44,6 +44,8 @@ pub(crate) enum Work {
         /// How many.
         window: u32,
     },
+    /// Confirmable POST of CoAP with 64 bytes, one in progress on each of this many endpoints.
+    Coap(u32),
     /// Memory per idle MQTT connection, with this many of them.
     Idle(u32),
     /// How exactly due times are kept at this many messages per second.
@@ -144,6 +146,12 @@ pub(crate) const JOBS: &[Job] = &[
     ),
     job("redis-w1", "SET of 64 bytes, 50 clients, Redis", Work::Redis { window: 1 }, REDIS),
     job("redis-w16", "the same, 16 in flight on each", Work::Redis { window: 16 }, REDIS),
+    job(
+        "coap-64",
+        "confirmable POST of 64 bytes, 64 endpoints, reference server",
+        Work::Coap(64),
+        FLOOR,
+    ),
     recording("recording-http", "what recording costs: POST, 64 connections, sink", http(64, true)),
     recording("recording-mqtt-0", "what recording costs: QoS 0 blast, sink", mqtt(0, 1, true)),
     recording(
@@ -244,6 +252,7 @@ impl Work {
             Work::Streams { is_grpc: true, .. } => Some(Kind::Reference("grpc")),
             Work::Streams { is_grpc: false, .. } => Some(Kind::Reference("http2")),
             Work::Redis { .. } => Some(Kind::Redis),
+            Work::Coap(_) => Some(Kind::Reference("coap")),
             Work::Idle(_) | Work::Pacing(_) => None,
         }
     }

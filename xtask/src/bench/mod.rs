@@ -276,7 +276,7 @@ fn build_floor(root: &Path) -> anyhow::Result<PathBuf> {
         println!("no C compiler (apt-get install gcc libc6-dev): the floor is left out\n");
         return Ok(folder);
     }
-    for name in ["floor_http", "floor_mqtt", "floor_tcp", "floor_sink"] {
+    for name in ["floor_coap", "floor_http", "floor_mqtt", "floor_tcp", "floor_sink"] {
         let status = Command::new("cc")
             .args(["-O2", "-Wall", "-Wextra", "-o"])
             .arg(folder.join(name))

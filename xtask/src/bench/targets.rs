@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -92,7 +92,7 @@ impl Target {
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
         let mut target = Target { child, port, counter, count_file };
-        target.await_ready(folder)?;
+        target.await_ready(folder, kind)?;
         Ok(target)
     }
 
@@ -101,9 +101,10 @@ impl Target {
         self.child.id()
     }
 
-    fn await_ready(&mut self, folder: &Path) -> anyhow::Result<()> {
+    fn await_ready(&mut self, folder: &Path, kind: Kind) -> anyhow::Result<()> {
         let start = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        let listens = if kind == Kind::Reference("coap") { answers_ping } else { accepts };
+        while !listens(self.port) {
             let log = || fs::read_to_string(folder.join("target.log")).unwrap_or_default();
             if let Some(status) = self.child.try_wait()? {
                 bail!("the target ended at once ({status}): {}", log());
@@ -122,6 +123,22 @@ impl Drop for Target {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn accepts(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+/// An empty confirmable message of CoAP is answered by a reset (RFC 7252, section 4.3).
+fn answers_ping(port: u16) -> bool {
+    let asked = || -> std::io::Result<usize> {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.connect(("127.0.0.1", port))?;
+        socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+        socket.send(b"\x40\x00\x77\x67")?;
+        socket.recv(&mut [0; 16])
+    };
+    asked().is_ok()
 }
 
 fn words(text: &str) -> Vec<OsString> {

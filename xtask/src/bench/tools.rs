@@ -59,7 +59,8 @@ impl Places {
                 self.http2_peers(port, (connections, each), seconds)?
             }
             Work::Redis { window } => vec![redis_benchmark(port, window, seconds)],
-            Work::Idle(_) | Work::Pacing(_) => Vec::new(),
+            // coap-client of libcoap sends at most one request a second: it is not a load tool.
+            Work::Coap(_) | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
         };
         entries.extend(peers.into_iter().map(|tool| Entry { tool, is_own: false }));
         Ok(entries)
@@ -107,6 +108,10 @@ impl Places {
                 "redis://127.0.0.1:{port} --pattern publish --set redis.command=set \
                  -c {REDIS_CLIENTS} --window {window} -d {seconds}s -s 64B"
             ),
+            Work::Coap(connections) => format!(
+                "coap://127.0.0.1:{port}/messages --pattern publish --set coap.type=con \
+                 -c {connections} -d {seconds}s -s 64B"
+            ),
             Work::Idle(_) | Work::Pacing(_) => String::new(),
         }
     }
@@ -151,6 +156,10 @@ impl Places {
             Work::Tcp(connections) => {
                 let arguments = format!("ping {port} {FRAME_BYTES} {connections} {seconds}");
                 vec![self.floor("floor", "floor_tcp", &arguments)]
+            }
+            Work::Coap(connections) => {
+                let arguments = format!("{port} {connections} {seconds} 64");
+                vec![self.floor("floor", "floor_coap", &arguments)]
             }
             Work::Https { .. }
             | Work::Streams { .. }

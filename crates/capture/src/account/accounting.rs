@@ -93,10 +93,10 @@ impl Accounting {
                     self.segment(&segment, &share);
                 }
             }
-            Carried::Udp { source, destination } => {
+            Carried::Udp { source, destination, bytes } => {
                 if self.settings.filter.admits(source, destination) {
                     self.note(packet);
-                    self.datagram([source, destination], &share);
+                    self.datagram([source, destination], bytes, &share);
                 }
             }
             Carried::Fragment => {
@@ -175,7 +175,7 @@ impl Accounting {
         }
     }
 
-    fn datagram(&mut self, ends: [SocketAddr; 2], share: &Share) {
+    fn datagram(&mut self, ends: [SocketAddr; 2], bytes: &[u8], share: &Share) {
         let [source, destination] = ends;
         let ports = &self.settings.filter.ports;
         let is_answer = ports.contains(&source.port()) && !ports.contains(&destination.port());
@@ -183,7 +183,7 @@ impl Accounting {
         self.tracked
             .entry(Key::of(ends, Transport::Udp))
             .or_insert_with(|| Tracked::new(oriented, Transport::Udp, true))
-            .datagram(source, share);
+            .datagram(source, bytes, share);
     }
 
     fn other(&mut self, packet: &Packet<'_>, found: &Dissection<'_>) {

@@ -12,6 +12,7 @@ use crate::account::placed::{Edges, Placed};
 use crate::account::quiet::Quiet;
 use crate::account::traffic::{Phases, Traffic};
 use crate::dissect::Segment;
+use crate::stream::dtls::{self, Split};
 use crate::stream::reassembly::{Reassembly, Taken};
 use crate::stream::sequence::Sequence;
 use crate::stream::tls::{Session, Side};
@@ -32,6 +33,8 @@ pub struct Tracked {
     quiet: Quiet,
     halves: [Half; 2],
     content: Content,
+    /// The records of DTLS, if the first datagram began a handshake.
+    dtls: Option<Box<dtls::Session>>,
     plain_bytes: [u64; 2],
     /// Its packets, if they were requested.
     pub notes: NoteBook,
@@ -90,6 +93,7 @@ impl Tracked {
             quiet: Quiet::default(),
             halves: Default::default(),
             content: if is_read { Content::Undecided(Vec::new()) } else { Content::Plain },
+            dtls: None,
             plain_bytes: [0; 2],
             notes: NoteBook::default(),
             edges: Edges::default(),
@@ -112,14 +116,27 @@ impl Tracked {
         if source == self.initiator { Side::Client } else { Side::Server }
     }
 
-    /// Counts a datagram.
-    pub fn datagram(&mut self, source: SocketAddr, share: &Share) {
+    /// Counts a datagram. One that carries only the handshake of DTLS belongs to the set-up.
+    pub fn datagram(&mut self, source: SocketAddr, bytes: &[u8], share: &Share) {
         let side = self.side(source);
         self.note_time(share.at_ns);
+        let is_first = self.halves.iter().all(|half| !half.has_data);
+        if is_first && dtls::may_be_client_hello(bytes) {
+            self.dtls = Some(Box::default());
+        }
         let mut traffic = share.traffic();
         traffic.data_packets = if share.stream_bytes > 0 { share.packets } else { 0 };
-        self.plain_bytes[side as usize] += share.stream_bytes;
-        self.halves[side as usize].phases.messages += traffic;
+        let split = match &mut self.dtls {
+            Some(session) => session.take(side, bytes, share.stream_bytes),
+            None => Split { content: share.stream_bytes, ..Split::default() },
+        };
+        traffic.layers.tls_record += split.record;
+        self.plain_bytes[side as usize] += split.content;
+        let half = &mut self.halves[side as usize];
+        half.has_data = true;
+        half.phases.set_up.layers.tls_handshake += split.handshake;
+        let is_set_up = split.handshake > 0 && split.handshake == share.stream_bytes;
+        half.phases[if is_set_up { Phase::SetUp } else { Phase::Messages }] += traffic;
     }
 
     /// Counts a segment.
@@ -224,7 +241,7 @@ impl Tracked {
             timestamps: self.timestamps,
             tls: match &self.content {
                 Content::Tls(session) => Some(session.facts()),
-                _ => None,
+                _ => self.dtls.as_ref().map(|session| session.facts()),
             },
             unseen_bytes: sent.reassembly.unseen_bytes + received.reassembly.unseen_bytes,
             sent: sent.phases,

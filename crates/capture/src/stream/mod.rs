@@ -1,5 +1,7 @@
-//! The content of one direction of a connection, in order: reassembly of TCP, and records of TLS.
+//! The content of one direction of a connection, in order: reassembly of TCP, and records of TLS
+//! and DTLS.
 
+pub mod dtls;
 pub mod reassembly;
 pub mod sequence;
 pub mod suite;

@@ -381,15 +381,16 @@ impl Session {
 }
 
 /// What the server chose (RFC 8446, section 4.1.3; RFC 5246, section 7.4.1.3).
-struct ServerHello {
-    version: u16,
-    suite: u16,
+pub(super) struct ServerHello {
+    pub(super) version: u16,
+    pub(super) suite: u16,
     is_retry: bool,
     has_pre_shared_key: bool,
 }
 
 impl ServerHello {
-    fn read(bytes: &[u8]) -> Option<ServerHello> {
+    /// Reads a message of the handshake, type and length included.
+    pub(super) fn read(bytes: &[u8]) -> Option<ServerHello> {
         let word = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
         let (SERVER_HELLO, length) = (*bytes.first()?, usize::from(word(2)?)) else { return None };
         let end = 4 + length;

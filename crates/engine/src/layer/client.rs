@@ -229,6 +229,10 @@ impl<S: Session> Transfer for LayeredConnection<S> {
             }
         });
     }
+
+    fn takes_more(&mut self) -> bool {
+        self.inner.transfer().is_none_or(|transfer| transfer.takes_more())
+    }
 }
 
 impl<S: Session> Metered for LayeredConnection<S> {

@@ -6,6 +6,8 @@
 mod client;
 mod server;
 mod session;
+#[cfg(feature = "dtls")]
+pub mod dtls;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod websocket;

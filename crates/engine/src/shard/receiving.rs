@@ -129,6 +129,7 @@ impl Shard {
         if has_answer || is_closing {
             self.mark_dirty(index);
         }
+        self.continue_object(index);
         if let Err(fault) = result {
             self.lose_by_fault(index, &fault);
         }
@@ -306,6 +307,7 @@ impl Shard {
             if has_spoken || is_closing {
                 self.mark_dirty(index);
             }
+            self.continue_object(index);
             if let Err(fault) = result {
                 return self.lose_by_fault(index, &fault);
             }

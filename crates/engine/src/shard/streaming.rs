@@ -116,6 +116,9 @@ impl Shard {
             }
             let Some(connection) = connection else { return };
             let Some(object) = &mut state.traffic_mut().outgoing else { return };
+            if !connection.transfer().is_some_and(|transfer| transfer.takes_more()) {
+                return;
+            }
             self.out.body.clear();
             if let Err(why) = make(&self.job, &mut object.maker, &mut self.out.body) {
                 let ticket = object.ticket;
@@ -139,6 +142,15 @@ impl Shard {
             }
         }
         self.out.streaming.push(index);
+    }
+
+    /// Gives a link that sends an object its turn: its connection may have waited for what just
+    /// came.
+    pub(super) fn continue_object(&mut self, index: LinkId) {
+        let is_stream = self.rules.exchange == Exchange::Stream;
+        if is_stream && self.links[index].state.traffic().outgoing.is_some() {
+            self.mark_dirty(index);
+        }
     }
 
     /// The last byte of an object went to the connection: without an answer to await, that ends it.

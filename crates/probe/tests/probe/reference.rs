@@ -86,6 +86,34 @@ fn the_largest_body_and_message_are_found_to_the_byte() {
     assert_eq!(streams, Some(Value::Number(65_535)));
 }
 
+/// A server of CoAP, of which every answer is known.
+#[test]
+fn a_server_of_coap_is_asked() {
+    let server = serve("coap", &[("body_bytes_max", "5000")]);
+    let bounds = Bounds { payload_bytes: 20_000, ..SMALL };
+    let found = ask_at("coap", server.address(), "/messages", bounds);
+    for name in ["ping", "observe", "block1", "block2", "no_response"] {
+        found.stands(name, Status::Yes);
+    }
+    found.is("method_get", Status::Yes, 205).is("method_post", Status::Yes, 204);
+    found.is("method_put", Status::Yes, 204).is("method_put_new", Status::No, 404);
+    found.is("method_fetch", Status::Refused, 405);
+    found.is("block1_bytes", Status::Yes, 1_024);
+    found.is("body_bytes", Status::Less, 5_000).saw("body_bytes", "5001 did not: 4.13");
+    found.is("well_known_core", Status::Yes, 2).stands("etag", Status::No);
+    let words = |name: &str| found.ability(name).value.clone();
+    let text = |text: &str| Some(Value::Text(text.to_owned()));
+    assert_eq!(words("con_response"), text("piggybacked"));
+    assert_eq!(words("non_response"), text("NON"));
+    assert_eq!(words("notification"), text("CON"));
+    assert_eq!(words("unknown_critical_option"), text("4.02"));
+    let separate = serve("coap", &[("response", "separate"), ("type", "non")]);
+    let found = ask_at("coap", separate.address(), "/messages", bounds);
+    assert_eq!(found.ability("con_response").value, text("separate"));
+    assert_eq!(found.ability("notification").value, text("NON"));
+    found.is("body_bytes", Status::Yes, 20_000);
+}
+
 /// The layers of a URL are put around every connection: WebSocket, and that inside TLS.
 #[cfg(feature = "tls")]
 #[test]

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, IDENTIFIERS_USED_UP, Metered, Op, Outbox, Reply, Signal, Ticket,
-    Timing,
+    Timing, Transfer,
 };
 use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::protocol::Seat;
 
+use super::blocks::{self, Blocks};
 use super::codec::{self, Block, Kind, Message, Token, code, number};
 use super::hearing::Hearing;
 use super::ids::{IDS, MessageIds};
-use super::plan::Plan;
+use super::plan::{BLOCKS_MAX, Plan};
 use super::repeats::{Due, Key, Repeats};
 
 /// A client connection.
@@ -29,6 +30,10 @@ pub(super) struct CoapClient {
     outstanding: u32,
     /// True while a body is sent block-wise: other requests wait (RFC 7959, section 2.5).
     is_in_blocks: bool,
+    /// The request whose body comes in pieces.
+    in_pieces: Option<Token>,
+    /// A message that is larger than an endpoint can send.
+    oversized: Option<Ticket>,
     requests: HashMap<Token, Request>,
     /// Requests that are not repeated: until when their response is expected, in order.
     expected: VecDeque<(Nanos, Token)>,
@@ -51,13 +56,9 @@ struct Request {
     ticket: Ticket,
     id: u16,
     is_expected: bool,
+    /// Until when a response is expected, if the message is not repeated.
+    deadline: Nanos,
     blocks: Option<Box<Blocks>>,
-}
-
-/// A body that is sent block-wise.
-struct Blocks {
-    body: Vec<u8>,
-    at: Block,
 }
 
 impl CoapClient {
@@ -74,6 +75,8 @@ impl CoapClient {
             repeats: Repeats::new(plan.parameters, chance),
             outstanding: 0,
             is_in_blocks: false,
+            in_pieces: None,
+            oversized: None,
             requests: HashMap::new(),
             expected: VecDeque::new(),
             overdue: VecDeque::new(),
@@ -87,20 +90,44 @@ impl CoapClient {
     fn await_answer(&mut self, id: u16, token: Token, message: &[u8], now: Nanos) {
         match self.plan.kind {
             Kind::Confirmable => self.repeats.hold(Key { peer: 0, id }, token, message, now),
-            _ => self.expected.push_back((now + self.plan.patience, token)),
+            _ => self.expect(token, now),
         }
     }
 
-    /// Sends a block of the body of a request; returns how much of it.
+    /// Expects the response to a request that is not repeated, or no longer.
+    fn expect(&mut self, token: Token, now: Nanos) {
+        let deadline = now + self.plan.patience;
+        if let Some(request) = self.requests.get_mut(&token) {
+            request.deadline = deadline;
+        }
+        self.expected.push_back((deadline, token));
+    }
+
+    /// Begins a request whose body is sent block-wise; returns how much of it was sent.
+    fn begin_blocks(
+        &mut self,
+        ticket: Ticket,
+        token: Token,
+        blocks: Blocks,
+        now: Nanos,
+        out: &mut Outbox,
+    ) -> usize {
+        let blocks = Some(Box::new(blocks));
+        let request = Request { ticket, id: 0, is_expected: true, deadline: Nanos(0), blocks };
+        self.requests.insert(token, request);
+        (self.outstanding, self.is_in_blocks) = (self.outstanding + 1, true);
+        self.send_block(token, now, out)
+    }
+
+    /// Sends the block of a request that is in progress, if all of it is known; returns its bytes.
     fn send_block(&mut self, token: Token, now: Nanos, out: &mut Outbox) -> usize {
         let Some(request) = self.requests.get_mut(&token) else { return 0 };
         let Some(blocks) = &request.blocks else { return 0 };
+        let Some(payload) = blocks.block().map(<[u8]>::len) else { return 0 };
         let Some(id) = self.ids.take(now) else { return 0 };
         request.id = id;
         let before = out.len();
-        self.plan.put_block(out.buffer(), id, token, &blocks.body, blocks.at);
-        let left = blocks.body.len() - blocks.at.index as usize * blocks.at.bytes();
-        let payload = left.min(blocks.at.bytes());
+        self.plan.put_block(out.buffer(), id, token, blocks);
         out.frame();
         self.await_answer(id, token, &out.bytes()[before..], now);
         payload
@@ -109,7 +136,7 @@ impl CoapClient {
     /// A message whose acknowledgement carries no response was received: the response follows.
     fn acknowledged(&mut self, id: u16, now: Nanos) {
         if let Some(token) = self.repeats.take(Key { peer: 0, id }) {
-            self.expected.push_back((now + self.plan.patience, token));
+            self.expect(token, now);
         }
     }
 
@@ -137,10 +164,10 @@ impl CoapClient {
         self.repeats.take(Key { peer: 0, id: request.id });
         if let Some(blocks) = &mut request.blocks
             && message.code.is_success()
-            && blocks.at.has_more
+            && blocks.at().has_more
         {
             let wanted = message.options.first(number::BLOCK1).and_then(Block::read);
-            if wanted.is_some_and(|wanted| wanted.index != blocks.at.index) {
+            if wanted.is_some_and(|wanted| wanted.index != blocks.at().index) {
                 return 0;
             }
             blocks.advance(wanted);
@@ -173,6 +200,11 @@ impl CoapClient {
         }
         self.outstanding -= 1;
         self.is_in_blocks &= request.blocks.is_none();
+        if self.in_pieces == Some(token) {
+            // Pieces that follow are discarded, so that nothing could complete it.
+            self.requests.remove(&token);
+            return;
+        }
         self.overdue.push_back((now + self.plan.parameters.exchange_lifetime(), token));
     }
 
@@ -218,16 +250,6 @@ impl CoapClient {
     }
 }
 
-impl Blocks {
-    /// Goes to the next block; the server may have asked for smaller ones (RFC 7959, section 2.3).
-    fn advance(&mut self, wanted: Option<Block>) {
-        let sent = (self.at.index as usize + 1) * self.at.bytes();
-        self.at.szx = wanted.map_or(self.at.szx, |wanted| wanted.szx.min(self.at.szx));
-        self.at.index = (sent / self.at.bytes()) as u32;
-        self.at.has_more = sent + self.at.bytes() < self.body.len();
-    }
-}
-
 impl Connection for CoapClient {
     fn open(&mut self, _now: Nanos, _out: &mut Outbox, emit: Emit<'_>) {
         self.state = State::Open;
@@ -248,15 +270,10 @@ impl Connection for CoapClient {
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
         let token = self.plan.token(self.next_token);
         self.next_token = self.next_token.wrapping_add(1);
-        let is_in_blocks = self.plan.carries() && op.body.len() > self.plan.block_bytes();
-        if is_in_blocks {
-            let at = Block { index: 0, has_more: true, szx: self.plan.szx() };
-            let blocks = Some(Box::new(Blocks { body: op.body.to_vec(), at }));
-            let request = Request { ticket: op.ticket, id: 0, is_expected: true, blocks };
-            self.requests.insert(token, request);
-            (self.outstanding, self.is_in_blocks) = (self.outstanding + 1, true);
+        if self.plan.carries() && op.body.len() > self.plan.block_bytes() {
+            let blocks = Blocks::new(op.body, 0, self.plan.szx());
             let before = out.len();
-            let payload = self.send_block(token, now, out);
+            let payload = self.begin_blocks(op.ticket, token, blocks, now, out);
             self.meter.wrote(Phase::Messages, out.len() - before, payload);
             return Reply::Awaited;
         }
@@ -271,15 +288,15 @@ impl Connection for CoapClient {
             return Reply::None;
         }
         self.outstanding += 1;
-        let request = Request { ticket: op.ticket, id, is_expected: true, blocks: None };
+        let request = Request {
+            ticket: op.ticket,
+            id,
+            is_expected: true,
+            deadline: Nanos(0),
+            blocks: None,
+        };
         self.requests.insert(token, request);
-        match self.plan.kind {
-            Kind::Confirmable => {
-                let message = &out.bytes()[before..];
-                self.repeats.hold(Key { peer: 0, id }, token, message, now);
-            }
-            _ => self.expected.push_back((now + self.plan.patience, token)),
-        }
+        self.await_answer(id, token, &out.bytes()[before..], now);
         Reply::Awaited
     }
 
@@ -308,7 +325,8 @@ impl Connection for CoapClient {
 
     fn next_wake(&self) -> Option<Nanos> {
         let is_used_up = self.ids.free() < self.plan.ids_per_message;
-        let now = (is_used_up && self.outstanding == 0).then_some(Nanos(0));
+        let is_due = is_used_up && self.outstanding == 0 || self.oversized.is_some();
+        let now = is_due.then_some(Nanos(0));
         let first = |times: &VecDeque<(Nanos, Token)>| times.front().map(|(at, _)| *at);
         let times = [now, self.repeats.next(), first(&self.expected), first(&self.overdue)];
         times.into_iter().flatten().min().filter(|_| self.state == State::Open)
@@ -327,18 +345,70 @@ impl Connection for CoapClient {
             }
         }
         while let Some((_, token)) = self.expected.pop_front_if(|(at, _)| *at <= now) {
-            self.give_up(token, now);
+            // A later block of the same body has a later deadline.
+            if self.requests.get(&token).is_some_and(|request| request.deadline <= now) {
+                self.give_up(token, now);
+            }
         }
         while let Some((_, token)) = self.overdue.pop_front_if(|(at, _)| *at <= now) {
             self.requests.remove(&token);
+        }
+        if let Some(ticket) = self.oversized.take() {
+            emit(Signal::Refused(ticket, OVERSIZED));
         }
         self.ids.release(now);
         self.renew(emit);
         Ok(())
     }
 
+    fn transfer(&mut self) -> Option<&mut dyn Transfer> {
+        self.plan.carries().then_some(self)
+    }
+
     fn metered(&mut self) -> Option<&mut dyn Metered> {
         Some(self)
+    }
+}
+
+impl Transfer for CoapClient {
+    fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
+        if rest == 0 {
+            return self.send(op, now, out);
+        }
+        let token = self.plan.token(self.next_token);
+        self.next_token = self.next_token.wrapping_add(1);
+        self.in_pieces = Some(token);
+        let whole = op.body.len() as u64 + rest;
+        if blocks::count(whole, self.plan.szx()) > u64::from(BLOCKS_MAX) {
+            self.oversized = Some(op.ticket);
+            return Reply::Awaited;
+        }
+        let blocks = Blocks::new(op.body, rest, self.plan.szx());
+        let before = out.len();
+        let payload = self.begin_blocks(op.ticket, token, blocks, now, out);
+        self.meter.wrote(Phase::Messages, out.len() - before, payload);
+        Reply::Awaited
+    }
+
+    fn more(&mut self, piece: &[u8], now: Nanos, out: &mut Outbox) {
+        let Some(token) = self.in_pieces else { return };
+        let request = self.requests.get_mut(&token);
+        let Some(blocks) = request.and_then(|request| request.blocks.as_mut()) else { return };
+        let is_awaited = blocks.block().is_none();
+        blocks.take(piece);
+        if is_awaited {
+            let before = out.len();
+            let payload = self.send_block(token, now, out);
+            self.meter.wrote(Phase::Messages, out.len() - before, payload);
+        }
+    }
+
+    /// The next piece is needed when the next block is not all there. The pieces of a request that
+    /// is over are discarded.
+    fn takes_more(&mut self) -> bool {
+        let request = self.in_pieces.and_then(|token| self.requests.get(&token));
+        let blocks = request.and_then(|request| request.blocks.as_ref());
+        blocks.is_none_or(|blocks| blocks.block().is_none())
     }
 }
 
@@ -354,3 +424,6 @@ impl Metered for CoapClient {
 
 /// The code of [`Signal::Refused`] for a reset; below those of responses.
 pub(super) const RESET: u16 = 1;
+
+/// The code of [`Signal::Refused`] for a body of more blocks than an endpoint has message IDs for.
+pub(super) const OVERSIZED: u16 = 2;

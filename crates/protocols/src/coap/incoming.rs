@@ -2,11 +2,12 @@
 //! peer.
 
 use super::codec::{Block, Code, code};
+use super::intake::Target;
 
 /// The part that has arrived.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    list: u32,
+    target: Target,
     body: Vec<u8>,
 }
 
@@ -25,15 +26,15 @@ impl Incoming {
     /// Takes a block; the first one begins a body anew.
     pub(super) fn take(
         place: &mut Option<Box<Incoming>>,
-        list: u32,
+        target: Target,
         block: Block,
         payload: &[u8],
         body_bytes_max: usize,
     ) -> Taken {
         if block.index == 0 {
-            *place = Some(Box::new(Incoming { list, body: Vec::new() }));
+            *place = Some(Box::new(Incoming { target, body: Vec::new() }));
         }
-        let begun = place.as_mut().filter(|own| own.list == list);
+        let begun = place.as_mut().filter(|own| own.target == target);
         let Some(own) = begun else { return Taken::Refused(code::REQUEST_INCOMPLETE) };
         let from = block.index as usize * block.bytes();
         let is_cut = block.has_more && payload.len() != block.bytes();
@@ -56,11 +57,14 @@ impl Incoming {
 mod tests {
     use super::*;
 
+    const TARGET: Target = Target::State(7);
+
     #[test]
     fn blocks_come_in_order_or_not_at_all() {
         let block = |index, has_more| Block { index, has_more, szx: 0 };
         let mut place = None;
-        let mut take = |block, payload: &[u8]| Incoming::take(&mut place, 7, block, payload, 40);
+        let mut take =
+            |block, payload: &[u8]| Incoming::take(&mut place, TARGET, block, payload, 40);
         assert_eq!(take(block(1, false), b"x"), Taken::Refused(code::REQUEST_INCOMPLETE));
         assert_eq!(take(block(0, true), &[1; 16]), Taken::More);
         assert_eq!(take(block(2, true), &[3; 16]), Taken::Refused(code::REQUEST_INCOMPLETE));

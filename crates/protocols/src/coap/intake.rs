@@ -1,23 +1,42 @@
 //! A request as the reference server reads it: its resource, and what it asks for.
 
 use super::codec::{Block, Code, Message, code, number};
+use crate::readings::Query;
 
 /// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
-    /// A message for this list.
-    Store(u32),
+    /// A message.
+    Store(Target),
+    /// The readings of a list from a cursor on.
+    Poll(Query),
     /// The newest message of this list; with 0 to be notified of new ones, with 1 no longer.
     Show(u32, Option<u32>),
     /// The list of resources (RFC 6690).
     Discover,
     /// The request is refused.
     Refused(Code),
+    /// The query is invalid, and why.
+    BadQuery(&'static str),
 }
 
-/// The path of the store, in segments.
+/// Where a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// It becomes the state of this list.
+    State(u32),
+    /// It is a reading for those who poll this list.
+    Readings(u32),
+}
+
+/// The paths of the server, in segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Store(pub(super) Vec<Vec<u8>>);
+pub(super) struct Store {
+    /// The resource whose state is the newest message; below it those of single producers.
+    pub(super) state: Vec<Vec<u8>>,
+    /// The list of readings; below it those of single producers.
+    pub(super) readings: Vec<Vec<u8>>,
+}
 
 impl Store {
     /// Returns what a request is to do.
@@ -29,25 +48,52 @@ impl Store {
         let observe = observe.and_then(super::codec::read_unsigned);
         let mut segments = request.options.iter().filter(|own| own.number == number::URI_PATH);
         let is_core = segments.by_ref().map(|own| own.value).eq(CORE.iter().copied());
-        match (self.list(request), request.code) {
-            (Some(list), code::POST | code::PUT) => Route::Store(list),
-            (Some(list), code::GET) => Route::Show(list, observe),
+        let target = match list_at(&self.state, request) {
+            Some(list) => Some(Target::State(list)),
+            None => list_at(&self.readings, request).map(Target::Readings),
+        };
+        match (target, request.code) {
+            (Some(target), code::POST | code::PUT) => Route::Store(target),
+            (Some(Target::State(list)), code::GET) => Route::Show(list, observe),
+            (Some(Target::Readings(list)), code::GET) => poll(list, request),
             (None, code::GET) if is_core => Route::Discover,
             (Some(_), _) => Route::Refused(code::METHOD_NOT_ALLOWED),
             (None, _) => Route::Refused(code::NOT_FOUND),
         }
     }
+}
 
-    /// The list that a path names: the store itself, or one of single producers below it.
-    fn list(&self, request: &Message<'_>) -> Option<u32> {
-        let mut segments = request.options.iter().filter(|own| own.number == number::URI_PATH);
-        for own in &self.0 {
-            segments.next().filter(|found| found.value == &own[..])?;
-        }
-        let Some(last) = segments.next() else { return Some(EVERYONE) };
-        let number = std::str::from_utf8(last.value).ok()?.parse().ok()?;
-        (segments.next().is_none() && number != EVERYONE).then_some(number)
+/// The list that a path names: the one at `path`, or one of single producers below it.
+fn list_at(path: &[Vec<u8>], request: &Message<'_>) -> Option<u32> {
+    let mut segments = request.options.iter().filter(|own| own.number == number::URI_PATH);
+    for own in path {
+        segments.next().filter(|found| found.value == &own[..])?;
     }
+    let Some(last) = segments.next() else { return Some(EVERYONE) };
+    let number = std::str::from_utf8(last.value).ok()?.parse().ok()?;
+    (segments.next().is_none() && number != EVERYONE).then_some(number)
+}
+
+/// Reads the query of a request for readings.
+fn poll(list: u32, request: &Message<'_>) -> Route {
+    let mut query = Query { list, since: None, limit: READINGS_DEFAULT };
+    for part in request.options.iter().filter(|own| own.number == number::URI_QUERY) {
+        let text = std::str::from_utf8(part.value).unwrap_or_default();
+        let (key, value) = text.split_once('=').unwrap_or((text, ""));
+        match (key, value.parse::<u64>()) {
+            ("since", Ok(number)) => query.since = Some(number),
+            ("limit", Ok(number)) => query.limit = number.min(READINGS_MAX),
+            ("since", Err(_)) => {
+                return Route::BadQuery("unknown cursor in since: use next of the last answer");
+            }
+            ("limit", Err(_)) => return Route::BadQuery("limit must be a whole number"),
+            ("wait", _) => {
+                return Route::BadQuery("no request is held: observe the resource instead");
+            }
+            _ => {}
+        }
+    }
+    Route::Poll(query)
 }
 
 /// The block of a request that is sent block-wise; an error for a malformed option.
@@ -68,6 +114,12 @@ pub(super) fn is_unwanted(request: &Message<'_>, code: Code) -> bool {
 
 /// The list of all producers.
 pub(super) const EVERYONE: u32 = u32::MAX;
+
+/// Readings in one answer if the request names no limit.
+const READINGS_DEFAULT: u64 = 1_000;
+
+/// The most readings in one answer.
+const READINGS_MAX: u64 = 10_000;
 
 /// Critical options that the server understands.
 const KNOWN: &[u16] = &[

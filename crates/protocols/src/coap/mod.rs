@@ -3,6 +3,7 @@
 
 pub mod codec;
 
+mod blocks;
 mod client;
 mod hearing;
 mod hub;
@@ -15,6 +16,7 @@ mod observers;
 mod parameters;
 mod path;
 mod plan;
+mod poller;
 mod repeats;
 mod reply;
 mod seen;
@@ -23,6 +25,8 @@ mod settings;
 
 use std::sync::Arc;
 
+use weigh_model::load::Polling;
+use weigh_model::mark::MARK_BYTES;
 use weigh_model::protocol::{
     Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, Properties, Protocol, Role,
     Scheme, Setting, Transport,
@@ -41,7 +45,8 @@ impl Protocol for Coap {
     }
 
     fn schemes(&self) -> &'static [Scheme] {
-        const SCHEMES: &[Scheme] = &[Scheme::plain("coap", 5683)];
+        const SCHEMES: &[Scheme] =
+            &[Scheme::plain("coap", 5683), Scheme::secure("coaps", 5684)];
         SCHEMES
     }
 
@@ -58,10 +63,22 @@ impl Protocol for Coap {
                 advice: "the server rejects the message: check that it is a CoAP server",
             };
         }
+        if number == poller::UNANSWERED {
+            return ErrorWords {
+                name: "no answer within Tmax".to_owned(),
+                advice: "a request or its answer was lost: compare with a longer --timeout",
+            };
+        }
+        if number == client::OVERSIZED {
+            return ErrorWords {
+                name: "more blocks than an endpoint has message IDs".to_owned(),
+                advice: "send a smaller file: at most 32 MiB in blocks of 1,024 bytes",
+            };
+        }
         let code = Code::new((number / 100) as u8, (number % 100) as u8);
         let words = code.name().map_or_else(String::new, |words| format!(" {words}"));
         let advice = match (code.class(), code.detail()) {
-            (4, 1 | 3) => "the server requires credentials, which CoAP without DTLS cannot carry",
+            (4, 1 | 3) => "the server requires credentials: type a coaps:// URL and a pre-shared key",
             (4, 2) => "the server does not know an option: remove coap.content_format or the query",
             (4, 4) => "there is nothing at this path: type coap://HOST/PATH",
             (4, 5) => "the resource does not support this method: type --set coap.method=PUT",
@@ -74,7 +91,14 @@ impl Protocol for Coap {
     }
 
     fn patterns(&self) -> &'static [Pattern] {
-        &[Pattern::Publish, Pattern::Request, Pattern::Deliver, Pattern::Session]
+        &[
+            Pattern::Publish,
+            Pattern::Request,
+            Pattern::Deliver,
+            Pattern::Poll,
+            Pattern::Session,
+            Pattern::Transfer,
+        ]
     }
 
     fn settings(&self) -> &'static [Setting] {
@@ -102,25 +126,14 @@ impl Protocol for Coap {
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
+        contradictions(trial)?;
         let load = &trial.load;
-        if load.topology == Topology::Shared {
-            return Err(Invalid::new(
-                "load.topology",
-                "observers of CoAP cannot share notifications",
-                "type --topology fan-in, fan-out or pairs",
-            ));
-        }
-        if load.delivers() && !self.carries(&trial.settings) {
-            return Err(Invalid::new(
-                "coap.method",
-                "a GET brings nothing that could be delivered",
-                "leave coap.method at POST",
-            ));
-        }
+        let polling = load.polling();
         let is_in_pairs = load.delivers() && load.topology == Topology::Pairs;
         let lists = if is_in_pairs { load.connections } else { 1 };
         let plan = |list| plan::Plan::read(trial, is_in_pairs.then_some(list)).map(Arc::new);
         let plans = (0..lists).map(plan).collect::<Result<Vec<_>, _>>()?;
+        let cursors = poller::Cursors::default();
         Ok(Dial {
             transport: Transport::Datagram,
             lifetime: match load.pattern {
@@ -134,7 +147,12 @@ impl Protocol for Coap {
                 let plan = plans[seat.index as usize % plans.len()].clone();
                 match seat.role {
                     Role::Producer => Box::new(client::CoapClient::new(plan, seat)),
-                    Role::Consumer => Box::new(observer::CoapObserver::new(plan, seat)),
+                    Role::Consumer => match polling {
+                        Some(Polling { limit, .. }) => {
+                            Box::new(poller::CoapPoller::new(plan, cursors.clone(), limit, seat))
+                        }
+                        None => Box::new(observer::CoapObserver::new(plan, seat)),
+                    },
                 }
             }),
         })
@@ -148,3 +166,60 @@ impl Protocol for Coap {
         })
     }
 }
+
+/// What CoAP, or this server of it, cannot do.
+fn contradictions(trial: &Trial) -> Result<(), Invalid> {
+    let load = &trial.load;
+    let carries = Coap.carries(&trial.settings);
+    if load.topology == Topology::Shared {
+        return Err(Invalid::new(
+            "load.topology",
+            "observers of CoAP cannot share notifications",
+            "type --topology fan-in, fan-out or pairs",
+        ));
+    }
+    if load.delivers() && !carries {
+        return Err(Invalid::new(
+            "coap.method",
+            "a GET brings nothing that could be delivered",
+            "leave coap.method at POST",
+        ));
+    }
+    let polling = load.polling();
+    if polling.is_some_and(|polling| polling.wait.0 > 0) {
+        return Err(Invalid::new(
+            "load.poll.wait",
+            "a server of CoAP notifies observers (RFC 7641), and holds no request",
+            "leave it out, or type --pattern deliver",
+        ));
+    }
+    let observes = load.delivers() && polling.is_none();
+    let is_large = load.size.is_some_and(|size| size.0 > NOTIFICATION_BYTES_MAX);
+    if observes && (is_large || load.pattern == Pattern::Transfer) {
+        return Err(Invalid::new(
+            "load.size",
+            format!("a notification carries one block, at most {NOTIFICATION_BYTES_MAX} bytes"),
+            "type a smaller -s, --pattern poll, or a transfer without subscribers (-y 0)",
+        ));
+    }
+    let is_small = load.size.is_some_and(|size| size.0 < MARK_BYTES as u64);
+    if polling.is_some() && load.connections > 1 && is_small {
+        return Err(Invalid::new(
+            "load.size",
+            "bodies without room for a mark cannot be distinguished in one list of many \
+             producers",
+            format!("type at least {MARK_BYTES}B, or one producer (-c 1)"),
+        ));
+    }
+    if load.pattern == Pattern::Transfer && !carries {
+        return Err(Invalid::new(
+            "coap.method",
+            "a GET has no body, and a transfer needs one",
+            "leave coap.method at POST",
+        ));
+    }
+    Ok(())
+}
+
+/// The largest block (RFC 7959, section 2.2).
+const NOTIFICATION_BYTES_MAX: u64 = 1_024;

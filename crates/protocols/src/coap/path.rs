@@ -1,5 +1,6 @@
 //! The resource of a trial: host, path and query as options (RFC 7252, section 6.4).
 
+use weigh_model::Pattern;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Trial;
 
@@ -56,8 +57,12 @@ impl Place {
 /// A path that is not one, or a part of it that is too long for an option.
 pub(super) fn place(trial: &Trial, list: Option<u32>) -> Result<Place, Invalid> {
     let endpoint = trial.endpoint.as_ref();
+    let (named, key) = match trial.load.pattern {
+        Pattern::Poll => ("coap.poll_path", "poll_path"),
+        _ => ("coap.path", "path"),
+    };
     let (named, path) = match endpoint.map_or("", |endpoint| endpoint.path.as_str()) {
-        "" => ("coap.path", trial.settings.text("path")),
+        "" => (named, trial.settings.text(key)),
         path => ("target", path),
     };
     let host = endpoint.map_or("", |endpoint| endpoint.host.as_str());
@@ -121,7 +126,7 @@ const LOCAL: &str = "localhost";
 #[cfg(test)]
 mod tests {
     use weigh_model::trial::Settings;
-    use weigh_model::{Load, Pattern};
+    use weigh_model::Load;
 
     use super::*;
 

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use weigh_model::Nanos;
 use weigh_model::protocol::{Invalid, Role, Seat};
 use weigh_model::trial::Trial;
+use weigh_model::{Nanos, Pattern};
 
+use super::blocks::{self, Blocks};
 use super::codec::{
     self, BLOCK_SZX_MAX, Block, Code, Kind, OptionWriter, Token, code, number, put_payload,
 };
@@ -114,7 +115,7 @@ impl Plan {
                     format!("type -s {}B or less", self.block_bytes()),
                 ));
             }
-            let blocks = size.div_ceil(self.block_bytes() as u64);
+            let blocks = blocks::count(size, self.szx);
             if blocks > u64::from(BLOCKS_MAX) {
                 return Err(Invalid::new(
                     "load.size",
@@ -123,6 +124,10 @@ impl Plan {
                 ));
             }
             self.ids_per_message = blocks as u32;
+        }
+        // The size of a file is known when it is sent.
+        if trial.load.pattern == Pattern::Transfer && trial.load.size.is_none() {
+            self.ids_per_message = BLOCKS_MAX;
         }
         Ok(self)
     }
@@ -146,25 +151,17 @@ impl Plan {
         }
     }
 
-    /// Appends the block of `body` that `index` numbers in blocks of `16 << szx` bytes.
-    pub(super) fn put_block(
-        &self,
-        out: &mut Vec<u8>,
-        id: u16,
-        token: Token,
-        body: &[u8],
-        at: Block,
-    ) {
+    /// Appends the block of a body that is in progress; nothing of it before all of it is known.
+    pub(super) fn put_block(&self, out: &mut Vec<u8>, id: u16, token: Token, blocks: &Blocks) {
         codec::put_head(out, self.kind, self.code, id, token);
         out.extend_from_slice(&self.head);
         let mut writer = OptionWriter::after(self.head_last);
+        let at = blocks.at();
         writer.put_unsigned(out, number::BLOCK1, at.number());
         if at.index == 0 {
-            writer.put_unsigned(out, number::SIZE1, body.len() as u32);
+            writer.put_unsigned(out, number::SIZE1, blocks.whole() as u32);
         }
-        let from = at.index as usize * at.bytes();
-        let to = body.len().min(from + at.bytes());
-        put_payload(out, body.get(from..to).unwrap_or_default());
+        put_payload(out, blocks.block().unwrap_or_default());
     }
 
     /// Appends a consumer's registration for notifications, or with `observe` 1 its end.
@@ -175,6 +172,32 @@ impl Plan {
         writer.put_unsigned(out, number::OBSERVE, observe);
         self.place.put_path(out, &mut writer);
         self.place.put_query(out, &mut writer);
+    }
+
+    /// Appends a request for the readings from a cursor on, at most as many as the limit; of a
+    /// large answer one block is requested.
+    pub(super) fn put_poll(
+        &self,
+        out: &mut Vec<u8>,
+        id: u16,
+        token: Token,
+        (cursor, limit): (Option<&str>, u32),
+        block: Block,
+    ) {
+        codec::put_head(out, Kind::Confirmable, code::GET, id, token);
+        let mut writer = OptionWriter::default();
+        self.place.put(out, &mut writer);
+        self.place.put_query(out, &mut writer);
+        if let Some(cursor) = cursor {
+            writer.put(out, number::URI_QUERY, format!("since={cursor}").as_bytes());
+        }
+        writer.put(out, number::URI_QUERY, format!("limit={limit}").as_bytes());
+        // The first request leaves the size of blocks to the server, unless it is to be smaller
+        // (RFC 7959, section 2.4).
+        if block.index > 0 || block.szx < BLOCK_SZX_MAX {
+            let block = Block { has_more: false, ..block };
+            writer.put_unsigned(out, number::BLOCK2, block.number());
+        }
     }
 
     /// The size of blocks, as its exponent.
@@ -218,4 +241,4 @@ fn szx(block_bytes: u64) -> Result<u8, Invalid> {
 const NOTHING_WANTED: u32 = 26;
 
 /// Blocks of one body: half of the message IDs, so that one body always fits.
-const BLOCKS_MAX: u32 = IDS / 2;
+pub(super) const BLOCKS_MAX: u32 = IDS / 2;

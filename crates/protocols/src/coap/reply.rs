@@ -10,6 +10,8 @@ pub(super) struct Reply<'p> {
     /// Number of a notification (RFC 7641, section 2).
     observe: Option<u32>,
     format: Option<u16>,
+    /// Names the representation of which this is a block.
+    etag: Option<u32>,
     block2: Option<Block>,
     /// Block1 of the request, as it was.
     block1: Option<&'p [u8]>,
@@ -25,6 +27,7 @@ impl<'p> Reply<'p> {
             code,
             observe: None,
             format: None,
+            etag: None,
             block2: None,
             block1: None,
             payload: b"",
@@ -61,14 +64,31 @@ impl<'p> Reply<'p> {
         Reply { observe, ..self }
     }
 
+    /// A response with `words` for people (section 5.5.2).
+    pub(super) fn said(code: Code, words: &'static str) -> Reply<'p> {
+        Reply { made: words.as_bytes().to_vec(), ..Reply::of(code) }
+    }
+
+    /// A page of readings, or the block of it that was asked for; blocks have its ETag, since the
+    /// list may have changed before the next one is requested (RFC 7959, section 2.4).
+    pub(super) fn page(body: &'p [u8], etag: u32, asked: Option<Block>) -> Reply<'p> {
+        let reply = Reply::content(body, asked);
+        let etag = reply.block2.map(|_| etag);
+        Reply { etag, format: Some(JSON), ..reply }
+    }
+
     /// The list of resources (RFC 6690).
     pub(super) fn core(store: &Store) -> Reply<'p> {
-        let mut made = b"<".to_vec();
-        for segment in &store.0 {
-            made.push(b'/');
-            made.extend_from_slice(segment);
+        let mut made = Vec::new();
+        let resources = [(&store.state, &b">;obs,"[..]), (&store.readings, b">")];
+        for (path, attributes) in resources {
+            made.push(b'<');
+            for segment in path {
+                made.push(b'/');
+                made.extend_from_slice(segment);
+            }
+            made.extend_from_slice(attributes);
         }
-        made.extend_from_slice(b">;obs");
         Reply { format: Some(LINK_FORMAT), made, ..Reply::of(code::CONTENT) }
     }
 
@@ -76,6 +96,9 @@ impl<'p> Reply<'p> {
     pub(super) fn put(&self, out: &mut Vec<u8>, kind: Kind, id: u16, token: Token) {
         codec::put_head(out, kind, self.code, id, token);
         let mut writer = OptionWriter::default();
+        if let Some(etag) = self.etag {
+            writer.put(out, number::ETAG, &etag.to_be_bytes());
+        }
         if let Some(sequence) = self.observe {
             writer.put_unsigned(out, number::OBSERVE, sequence);
         }
@@ -95,3 +118,6 @@ impl<'p> Reply<'p> {
 
 /// Content-Format of lists of resources (RFC 6690, section 7.4).
 const LINK_FORMAT: u16 = 40;
+
+/// Content-Format of pages of readings.
+const JSON: u16 = 50;

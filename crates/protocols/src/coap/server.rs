@@ -12,7 +12,7 @@ use weigh_model::trial::Settings;
 use super::codec::{self, Code, Kind, Message, Token, code, number};
 use super::hub::{self, Hub, Mailbox};
 use super::incoming::{Incoming, Taken};
-use super::intake::{self, Route, Store};
+use super::intake::{self, Route, Store, Target};
 use super::observers::{Observer, Observers};
 use super::parameters::Parameters;
 use super::path;
@@ -20,6 +20,7 @@ use super::repeats::{Due, Key, Repeats};
 use super::reply::Reply;
 use super::seen::Seen;
 use crate::chance::Chance;
+use crate::readings::{Found, Query, Readings};
 use crate::server_counts::ServerCounts;
 
 /// Rules of all shards of one server.
@@ -33,6 +34,8 @@ pub(super) struct Rules {
     notifies_confirmable: bool,
     /// States that wait for an observer's acknowledgement.
     notify_queue: usize,
+    /// The readings of all shards: one may arrive at a shard and be requested from another.
+    readings: Readings,
     hub: Hub,
 }
 
@@ -46,6 +49,8 @@ pub(super) struct CoapServer {
     repeats: Repeats,
     /// The newest message of each list.
     newest: HashMap<u32, Vec<u8>>,
+    /// The ETag of the last page of readings.
+    etag: u32,
     census: ServerCounts,
 }
 
@@ -56,6 +61,17 @@ struct Peer {
     /// The next message ID towards it.
     next_id: u16,
     incoming: Option<Box<Incoming>>,
+    /// The last page of readings that it requested, for its further blocks and for duplicates.
+    page: Option<Box<Sent>>,
+}
+
+/// A page of readings.
+struct Sent {
+    query: Query,
+    /// The request for its first block.
+    request: (u16, Token),
+    etag: u32,
+    body: Vec<u8>,
 }
 
 impl Rules {
@@ -64,15 +80,21 @@ impl Rules {
     /// # Errors
     /// A value that the server does not accept.
     pub(super) fn read(settings: &Settings) -> Result<Rules, Invalid> {
-        let path = settings.text("path");
-        let path = if path.is_empty() { "/messages" } else { path };
-        let (segments, _) = path::read(path).ok_or_else(|| {
-            let problem = format!("{path:?} is not a path");
-            Invalid::new("coap.path", problem, "type one that starts with /")
-        })?;
+        let segments = |place: &'static str, key, default: &'static str| {
+            let path = settings.text(key);
+            let path = if path.is_empty() { default } else { path };
+            path::read(path).map(|(segments, _)| segments).ok_or_else(|| {
+                let problem = format!("{path:?} is not a path");
+                Invalid::new(place, problem, "type one that starts with /")
+            })
+        };
         Ok(Rules {
             parameters: Parameters::read(settings)?,
-            store: Store(segments),
+            store: Store {
+                state: segments("coap.path", "path", "/messages")?,
+                readings: segments("coap.poll_path", "poll_path", "/readings")?,
+            },
+            readings: Readings::new(settings.integer("readings").max(1) as usize),
             is_separate: settings.text("response") == "separate",
             body_bytes_max: settings.integer("body_bytes_max") as usize,
             notifies_confirmable: settings.text("type") != "non",
@@ -90,6 +112,7 @@ impl CoapServer {
             observers: Observers::default(),
             repeats: Repeats::new(rules.parameters, Chance::new(SERVER_SEED, shard.into())),
             newest: HashMap::new(),
+            etag: 0,
             census: ServerCounts::default(),
             rules,
         }
@@ -150,13 +173,15 @@ impl CoapServer {
             return self.answer_again(from, request, answer, out);
         }
         let reply = match self.rules.store.route(request) {
-            Route::Store(list) => self.store(from, request, list, now, out),
+            Route::Store(target) => self.store(from, request, target, now, out),
+            Route::Poll(query) => return self.page(from, request, query, now, out),
             Route::Show(list, observe) => {
                 // Asking twice changes nothing, so duplicates are handled again (section 4.5).
                 return self.show(from, request, list, observe, now, out);
             }
             Route::Discover => Reply::core(&self.rules.store),
             Route::Refused(code) => Reply::of(code),
+            Route::BadQuery(why) => Reply::said(code::BAD_REQUEST, why),
         };
         self.peer(from).seen.note(id, token, reply.code, now, lifetime);
         self.respond(from, request, &reply, now, out);
@@ -189,7 +214,7 @@ impl CoapServer {
         &mut self,
         from: ConnectionId,
         request: &Message<'r>,
-        list: u32,
+        target: Target,
         now: Nanos,
         out: &mut dyn Outboxes,
     ) -> Reply<'r> {
@@ -204,26 +229,39 @@ impl CoapServer {
             if request.payload.len() > body_bytes_max {
                 return Reply::of(code::TOO_LARGE);
             }
-            self.keep(request.kind, list, request.payload, now, out);
+            self.keep(request.kind, target, request.payload, now, out);
             return Reply::of(code::CHANGED);
         };
         let incoming = &mut self.peer(from).incoming;
-        match Incoming::take(incoming, list, block, request.payload, body_bytes_max) {
+        match Incoming::take(incoming, target, block, request.payload, body_bytes_max) {
             Taken::More => answered(code::CONTINUE),
             Taken::Whole(body) => {
-                self.keep(request.kind, list, &body, now, out);
+                self.keep(request.kind, target, &body, now, out);
                 answered(code::CHANGED)
             }
             Taken::Refused(code) => answered(code),
         }
     }
 
-    fn keep(&mut self, kind: Kind, list: u32, body: &[u8], now: Nanos, out: &mut dyn Outboxes) {
+    fn keep(
+        &mut self,
+        kind: Kind,
+        target: Target,
+        body: &[u8],
+        now: Nanos,
+        out: &mut dyn Outboxes,
+    ) {
+        let (Target::State(list) | Target::Readings(list)) = target;
         // What is not confirmed need not be stored.
         if kind == Kind::Confirmable {
             out.store(Record::Message { name: &list.to_le_bytes(), body });
         }
         self.census.note(body);
+        if target == Target::Readings(list) {
+            // No request waits for readings.
+            self.rules.readings.put(list, body);
+            return;
+        }
         let newest = self.newest.entry(list).or_default();
         newest.clear();
         newest.extend_from_slice(body);
@@ -271,6 +309,50 @@ impl CoapServer {
         };
         self.respond(from, request, &reply, now, out);
         self.newest.insert(list, newest);
+    }
+
+    /// Answers with readings. Further blocks and duplicates get the page as it was.
+    fn page(
+        &mut self,
+        from: ConnectionId,
+        request: &Message<'_>,
+        query: Query,
+        now: Nanos,
+        out: &mut dyn Outboxes,
+    ) {
+        let asked = match intake::block(request, number::BLOCK2) {
+            Ok(asked) => asked,
+            Err(code) => return self.respond(from, request, &Reply::of(code), now, out),
+        };
+        let page = self.peer(from).page.take().filter(|page| page.query == query);
+        let is_later = asked.is_some_and(|block| block.index > 0);
+        let is_known = |page: &Sent| is_later || page.request == (request.id, request.token);
+        let page = match page.filter(|page| is_known(page)) {
+            Some(page) => page,
+            None if is_later => {
+                let why = "the first block comes first";
+                let reply = Reply::said(code::REQUEST_INCOMPLETE, why);
+                return self.respond(from, request, &reply, now, out);
+            }
+            None => {
+                let mut body = Vec::new();
+                match self.rules.readings.page(&query, None, &mut body) {
+                    Found::Ahead => {
+                        let reply = Reply::said(code::BAD_REQUEST, "since is beyond the end");
+                        return self.respond(from, request, &reply, now, out);
+                    }
+                    Found::Readings { count, missed } => {
+                        self.census.note_forwarded(count);
+                        self.census.note_dropped_many(OVERFLOW, missed);
+                    }
+                }
+                self.etag = self.etag.wrapping_add(1);
+                let request = (request.id, request.token);
+                Box::new(Sent { query, request, etag: self.etag, body })
+            }
+        };
+        self.respond(from, request, &Reply::page(&page.body, page.etag, asked), now, out);
+        self.peer(from).page = Some(page);
     }
 
     /// Sends a response in the way that the request demands (section 5.2).
@@ -460,6 +542,9 @@ const SEQUENCE_MAX: u32 = (1 << 24) - 1;
 
 /// Cause of states that an observer did not get because a newer one replaced them.
 const SUPERSEDED: &str = "superseded";
+
+/// Why consumers missed readings that they asked for: there were newer ones than the list holds.
+const OVERFLOW: &str = "readings_overflow";
 
 /// Cause of datagrams that are not messages of CoAP.
 const MALFORMED: &str = "malformed";

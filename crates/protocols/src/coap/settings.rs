@@ -1,9 +1,14 @@
 //! The keys of the table `coap` in a plan.
 
 use weigh_model::protocol::{Setting, SettingKind};
+use weigh_model::tls;
 
-/// All keys. Parameters of RFC 7252, section 4.8, apply to both ends.
-pub(super) static SETTINGS: &[Setting] = &[
+/// All keys.
+pub(super) static SETTINGS: &[Setting] =
+    &tls::over_datagrams::<{ OWN.len() + tls::DATAGRAM_KEYS }>(OWN);
+
+/// Parameters of RFC 7252, section 4.8, apply to both ends.
+const OWN: &[Setting] = &[
     Setting {
         key: "type",
         kind: SettingKind::Choice(&["con", "non"]),
@@ -20,6 +25,11 @@ pub(super) static SETTINGS: &[Setting] = &[
         "path",
         "/messages",
         "Path of every request, unless the target's URL has one; the server stores there.",
+    ),
+    Setting::text(
+        "poll_path",
+        "/readings",
+        "Path for poll: producers send there, consumers GET; in pairs /INDEX is added.",
     ),
     Setting::text(
         "content_format",
@@ -74,9 +84,15 @@ pub(super) static SETTINGS: &[Setting] = &[
         "Reference server: newest states that wait while an observer acknowledges.",
     ),
     Setting::integer(
+        "readings",
+        (1, 10_000_000),
+        "100000",
+        "Newest readings the reference server keeps in each list for poll, in 256 MiB.",
+    ),
+    Setting::integer(
         "body_bytes_max",
         (1, 1 << 30),
-        "1048576",
+        "33554432",
         "Reference server: largest body it takes; beyond it answers 4.13.",
     ),
 ];

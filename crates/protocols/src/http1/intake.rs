@@ -3,10 +3,10 @@
 use weigh_model::Nanos;
 use weigh_model::units::parse_duration;
 
-use super::readings::Query;
 use crate::http1_core::framing::decimal;
 use crate::http1_core::head::{self, Body, Refusal};
 use crate::http1_core::reply::Answer;
+use crate::readings::Query;
 
 /// A request without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

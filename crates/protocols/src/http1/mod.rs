@@ -16,10 +16,8 @@ use crate::{fields, requests, statuses};
 pub use crate::http1_core::{answer, chunked};
 
 mod client;
-mod codec;
 mod intake;
 mod poll;
-mod readings;
 mod request;
 mod server;
 mod store;

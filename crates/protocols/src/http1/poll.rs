@@ -11,10 +11,10 @@ use weigh_model::connection::{Connection, Emit, Fault, Metered, Op, Outbox, Poll
 use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::load::Polling;
 
-use super::codec::Page;
 use crate::http1_core::answer::{self, Answer, Body};
 use crate::http1_core::chunked::Chunked;
 use crate::http1_core::framing::{Memory, put_decimal};
+use crate::readings::Page;
 
 /// Common settings of all consumers of a list.
 pub(super) struct Question {

@@ -4,11 +4,10 @@ use weigh_model::protocol::Invalid;
 use weigh_model::trial::{Settings, Trial};
 use weigh_model::{Endpoint, Pattern};
 
-use super::codec;
 use crate::http1_core::template::{Method, Template, add_field};
 use crate::name_pattern::NamePattern;
 use crate::statuses::Statuses;
-use crate::{fields, requests};
+use crate::{fields, readings, requests};
 
 /// Renders the request of `trial` to `path`.
 pub(super) fn template(trial: &Trial, path: &str, is_kept: bool) -> Result<Template, Invalid> {
@@ -48,7 +47,7 @@ pub(super) fn template(trial: &Trial, path: &str, is_kept: bool) -> Result<Templ
         expects,
         is_chunked,
         pipeline,
-        put_batch: Some(codec::put_batch),
+        put_batch: Some(readings::put_batch),
     })
 }
 

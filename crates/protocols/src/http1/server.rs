@@ -11,9 +11,7 @@ use weigh_model::protocol::Invalid;
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_model::trial::Settings;
 
-use super::codec;
 use super::intake::{self, Intake, Paths, Route};
-use super::readings::{Found, Query, Readings};
 use super::store::Store;
 use super::waiting::Held;
 use crate::http1_core::chunked::Chunked;
@@ -21,6 +19,7 @@ use crate::http1_core::framing::{Memory, put_decimal};
 use crate::http1_core::head::{Body, Refusal};
 use crate::http1_core::reply::Answer;
 use crate::pass_through::UNHEARD_BYTES_MAX;
+use crate::readings::{self, Found, Query, Readings};
 use crate::requests;
 use crate::server_counts::ServerCounts;
 
@@ -267,7 +266,7 @@ impl HttpServer {
             }
             (Route::Batch, Content::Whole(batch)) => {
                 let (census, store) = (&mut self.census, &mut self.store);
-                let read = codec::each_of_batch(batch, |body| {
+                let read = readings::each_of_batch(batch, |body| {
                     out.store(Record::Message { name: b"", body });
                     census.note(body);
                     store.put(body);

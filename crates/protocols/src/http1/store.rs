@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::http1_core::framing::put_decimal;
+use crate::readings::put_json_string;
 
 /// A ring of bodies, each with its number.
 pub(super) struct Store {
@@ -79,22 +80,6 @@ impl Store {
         put_decimal(out, count);
         out.push(b'}');
     }
-}
-
-/// RFC 8259, section 7.
-pub(super) fn put_json_string(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'"');
-    for letter in String::from_utf8_lossy(text).chars() {
-        match letter {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\0'..='\x1f' => {
-                out.extend_from_slice(format!("\\u{:04x}", u32::from(letter)).as_bytes());
-            }
-            _ => out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
-    out.push(b'"');
 }
 
 const HELD_BYTES_MAX: usize = 64 << 20;

@@ -7,7 +7,7 @@ use weigh_model::Nanos;
 use weigh_model::server::ConnectionId;
 
 use super::intake::Intake;
-use super::readings::Query;
+use crate::readings::Query;
 
 /// The requests that one shard holds.
 #[derive(Default)]

@@ -71,7 +71,8 @@ impl Offers {
     ) -> Result<(), Stop> {
         let transport = lane.protocol.host(&lane.settings)?.transport;
         let is_datagram = transport == Transport::Datagram;
-        let has_tls = lane.protocol.has_setting("tls") && HAS_TLS;
+        // Nothing is known of what DTLS costs.
+        let has_tls = lane.protocol.has_setting("tls") && HAS_TLS && !is_datagram;
         let wish = situation.network.tls;
         let mut secured = vec![false];
         if has_tls {

@@ -582,7 +582,7 @@ impl Lane {
 /// True for a setting (without the protocol's name) that is never recorded or shown.
 pub fn is_secret(key: &str, value: &str) -> bool {
     match key {
-        BROKER_PASSWORD => true,
+        BROKER_PASSWORD | tls::PSK => true,
         own if own == fields::SECRET_HEADERS.key => true,
         own if own == fields::HEADERS.key => fields::has_secret(value),
         _ => false,

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use weigh_model::Endpoint;
 use weigh_model::refusal::without_number;
+use weigh_model::{Endpoint, tls};
 use weigh_protocols::urls;
 
 use crate::case::Case;
@@ -16,7 +16,7 @@ use crate::targets::addresses;
 
 /// Opens one TCP connection to every URL of these cases and closes it without a byte: with TLS
 /// too, because only the port is checked. Over datagrams it sends the one that every server
-/// answers.
+/// answers; inside DTLS none is, and only a closed port is noticed.
 ///
 /// # Errors
 /// An unknown host, and an address that does not accept the connection, or does not answer, within
@@ -30,6 +30,7 @@ pub fn check(cases: &[Case]) -> Result<(), Stop> {
             let found = urls::find(&endpoint.scheme);
             let reached = match found.map(|(own, _)| own.properties().greeting_datagram) {
                 None | Some([]) => connect(address),
+                Some(_) if tls::is_on(&case.lane.settings) => knock(address),
                 Some(greeting) => greet(address, greeting),
             };
             reached.map_err(|error| unreached(endpoint, &error))?;
@@ -42,11 +43,27 @@ fn connect(address: SocketAddr) -> io::Result<()> {
     TcpStream::connect_timeout(&address, ANSWERS_WITHIN).map(drop)
 }
 
-/// Sends `greeting` until something comes back; a refusal arrives as an error of the socket.
-fn greet(address: SocketAddr, greeting: &[u8]) -> io::Result<()> {
+/// Sends a datagram that DTLS ignores: a closed port refuses it, and an open one is silent.
+fn knock(address: SocketAddr) -> io::Result<()> {
+    let socket = bound_to(address)?;
+    socket.set_read_timeout(Some(REFUSED_WITHIN))?;
+    socket.send(b"\0")?;
+    match socket.recv(&mut [0; 64]) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn bound_to(address: SocketAddr) -> io::Result<UdpSocket> {
     let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any)?;
     socket.connect(address)?;
+    Ok(socket)
+}
+
+/// Sends `greeting` until something comes back; a refusal arrives as an error of the socket.
+fn greet(address: SocketAddr, greeting: &[u8]) -> io::Result<()> {
+    let socket = bound_to(address)?;
     socket.set_read_timeout(Some(ANSWERS_WITHIN / GREETINGS))?;
     for _ in 0..GREETINGS {
         socket.send(greeting)?;
@@ -76,6 +93,9 @@ fn unreached(endpoint: &Endpoint, error: &io::Error) -> Stop {
 /// Time limit for one connection: two repetitions of the first packet (RFC 6298), and a round trip
 /// over a satellite.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Wait for the refusal of a closed port.
+const REFUSED_WITHIN: Duration = Duration::from_millis(200);
 
 /// Datagrams that are sent within that time: any of them may be lost.
 const GREETINGS: u32 = 5;

@@ -16,5 +16,8 @@ pub mod observers;
 pub mod pool;
 pub mod relay;
 pub mod running;
+#[cfg(feature = "tls")]
+#[cfg_attr(not(feature = "dtls"), path = "dtls_unbuilt.rs")]
+mod dtls;
 #[cfg_attr(not(feature = "tls"), path = "tls_unbuilt.rs")]
 pub mod tls;

@@ -11,13 +11,14 @@ use weigh_engine::layer::tls::{
 };
 use weigh_model::endpoint::Endpoint;
 use weigh_model::event::TrialFinished;
-use weigh_model::protocol::{Dial, Host, Invalid};
+use weigh_model::protocol::{Dial, Host, Invalid, Transport};
 use weigh_model::trial::Settings;
 use weigh_model::{Warning, tls, websocket};
 use weigh_testbed::managed::TlsFiles;
 
 use crate::case::lanes::{Against, Lane};
 use crate::exit::{Exit, Stop};
+use crate::targets::dtls;
 use crate::targets::handshakes::Handshakes;
 
 /// Counts of the TLS of a trial; `None` without TLS.
@@ -41,7 +42,8 @@ impl CertificateFiles {
     /// # Errors
     /// Certificates that cannot be made or written.
     pub fn serve_arguments(&self, lane: &Lane) -> Result<Vec<OsString>, Stop> {
-        if !tls::is_on(&lane.settings) || !lane.settings.text("tls_cert").is_empty() {
+        let has_own = !lane.settings.text("tls_cert").is_empty() || tls::has_psk(&lane.settings);
+        if !tls::is_on(&lane.settings) || has_own {
             return Ok(Vec::new());
         }
         let (made, key) = self.made()?;
@@ -102,12 +104,20 @@ pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
     let given = |key: &str| !settings.text(key).is_empty();
     let place = |key: &str| format!("{}.{key}", lane.protocol.name());
     if !tls::is_on(settings) {
-        return match tls::FILES.into_iter().find(|key| given(key)) {
+        let mut keys = tls::FILES.into_iter().chain([tls::PSK_IDENTITY, tls::PSK]);
+        return match keys.find(|key| given(key)) {
             Some(key) => {
                 Err(Invalid::new(place(key), "there is no TLS", "leave it out, or type --tls on"))
             }
             None => Ok(()),
         };
+    }
+    let is_datagram = dtls::is_over_datagrams(lane.protocol);
+    if is_datagram && !dtls::IS_BUILT {
+        return Err(dtls::refused(place("tls")));
+    }
+    if tls::has_psk(settings) {
+        return dtls::check_psk(lane.protocol.name(), settings);
     }
     if given("tls_cert") != given("tls_key") {
         let key = if given("tls_cert") { "tls_key" } else { "tls_cert" };
@@ -161,7 +171,9 @@ pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
         let (problem, fix) = said.split_once("; ").unwrap_or((&said, "check these settings"));
         Invalid::new(place(key), problem, fix.replacen("give ", "type ", 1))
     };
-    client(settings, endpoint, lane.is_foreign(), None).check().map_err(wrong)
+    let choice = client(settings, endpoint, lane.is_foreign(), None);
+    let checked = if is_datagram { dtls::check(choice) } else { choice.check() };
+    checked.map_err(wrong)
 }
 
 /// Adds TLS to a client, if the lane asks for it.
@@ -181,19 +193,25 @@ pub fn dial(
     let choice = client(&lane.settings, endpoint, lane.is_foreign(), made);
     check_key_log()?;
     let tally = Arc::default();
-    let secured = match lane.protocol.properties().upgrades_to_tls {
-        true => upgrade_dial(dial, &choice, &tally),
-        false => secure_dial(dial, &choice, &tally),
+    let dial = match dial.transport {
+        Transport::Datagram => dtls::dial(dial, &lane.settings, choice.clone(), &tally)?,
+        _ if lane.protocol.properties().upgrades_to_tls => {
+            upgrade_dial(dial, &choice, &tally).map_err(Stop::usage)?
+        }
+        _ => secure_dial(dial, &choice, &tally).map_err(Stop::usage)?,
     };
-    let dial = secured.map_err(Stop::usage)?;
-    Ok((dial, Some((tally, choice.verifies))))
+    let is_checked = choice.verifies || tls::has_psk(&lane.settings);
+    Ok((dial, Some((tally, is_checked))))
 }
 
 /// Clients of a server that Weighbridge started with certificates of the run.
 pub fn dial_to_made(dial: Dial, settings: &Settings, vault: &CertificateFiles) -> Option<Dial> {
     let endpoint = Endpoint::parse("made://localhost").ok()?;
     let choice = client(settings, &endpoint, false, Some(vault.known()?));
-    secure_dial(dial, &choice, &Arc::default()).ok()
+    match dial.transport {
+        Transport::Datagram => dtls::dial(dial, settings, choice, &Arc::default()).ok(),
+        Transport::Stream => secure_dial(dial, &choice, &Arc::default()).ok(),
+    }
 }
 
 /// Adds TLS to the reference server, if these settings ask for it. Certificates that were not given
@@ -210,6 +228,9 @@ pub fn host(
 ) -> Result<Host, Stop> {
     if !tls::is_on(settings) {
         return Ok(host);
+    }
+    if tls::has_psk(settings) {
+        return dtls::host_with_psk(host, settings);
     }
     let made = match folder {
         Some(folder) if !Certificates::at(folder).authority().exists() => {
@@ -242,9 +263,10 @@ pub fn host(
         alpn: alpn(settings),
         resumes: settings.flag("tls_resume"),
     };
-    let secured = match upgrades {
-        true => upgrade_host(host, &choice, &Arc::default()),
-        false => secure_host(host, &choice, &Arc::default()),
+    let secured = match host.transport {
+        Transport::Datagram => return dtls::host(host, choice),
+        _ if upgrades => upgrade_host(host, &choice, &Arc::default()),
+        _ => secure_host(host, &choice, &Arc::default()),
     };
     secured.map_err(Stop::usage)
 }

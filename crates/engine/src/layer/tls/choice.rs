@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::Resumption;
+#[cfg(feature = "dtls")]
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+#[cfg(feature = "dtls")]
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{
     ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion,
@@ -86,11 +90,11 @@ impl TlsError {
         TlsError { place: format!("{}: ", path.display()), problem: problem.to_owned(), fix }
     }
 
-    pub(super) fn making(error: rcgen::Error) -> TlsError {
+    pub(in crate::layer) fn making(error: rcgen::Error) -> TlsError {
         TlsError::plain(format!("certificates could not be made: {error}"), "")
     }
 
-    fn plain(problem: String, fix: &str) -> TlsError {
+    pub(in crate::layer) fn plain(problem: String, fix: &str) -> TlsError {
         TlsError { place: String::new(), problem, fix: fix.to_owned() }
     }
 }
@@ -105,10 +109,7 @@ impl ClientChoice {
         &self,
         tally: &Arc<Tally>,
     ) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsError> {
-        let name = ServerName::try_from(self.name.clone()).map_err(|_| {
-            let fix = "; give the name in the server's certificate (tls_name)";
-            TlsError::plain(format!("{:?} is not a host name for TLS", self.name), fix)
-        })?;
+        let name = self.server_name()?;
         let roots = Arc::new(roots(self.authority.as_deref(), self.verifies)?);
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(versions(self.versions))
@@ -142,6 +143,34 @@ impl ClientChoice {
         Ok((Arc::new(config), name))
     }
 
+    /// Returns what checks the certificates of servers, and the name that they must have. What is
+    /// accepted without a check is recorded in `tally`.
+    #[cfg(feature = "dtls")]
+    pub(in crate::layer) fn verifier(
+        &self,
+        tally: &Arc<Tally>,
+    ) -> Result<(Arc<dyn ServerCertVerifier>, ServerName<'static>), TlsError> {
+        let name = self.server_name()?;
+        let roots = Arc::new(roots(self.authority.as_deref(), self.verifies)?);
+        let usual = WebPkiServerVerifier::builder_with_provider(roots, provider()).build();
+        let verifier: Arc<dyn ServerCertVerifier> = match (self.verifies, &self.authority, usual) {
+            (false, _, usual) => {
+                Arc::new(Unchecked::new(usual.ok(), provider(), Arc::clone(tally)))
+            }
+            (true, Some(path), Ok(usual)) => Arc::new(Named::new(usual, chain(path)?)),
+            (true, None, Ok(usual)) => usual,
+            (true, _, Err(error)) => return Err(TlsError::plain(error.to_string(), "")),
+        };
+        Ok((verifier, name))
+    }
+
+    fn server_name(&self) -> Result<ServerName<'static>, TlsError> {
+        ServerName::try_from(self.name.clone()).map_err(|_| {
+            let fix = "; give the name in the server's certificate (tls_name)";
+            TlsError::plain(format!("{:?} is not a host name for TLS", self.name), fix)
+        })
+    }
+
     /// Reports what would be wrong, without connecting.
     ///
     /// # Errors
@@ -152,6 +181,19 @@ impl ClientChoice {
 }
 
 impl ServerChoice {
+    /// Returns what checks the certificates of clients; `None` if none is asked for.
+    #[cfg(feature = "dtls")]
+    pub(in crate::layer) fn verifier(
+        &self,
+    ) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsError> {
+        let Some(path) = &self.clients else { return Ok(None) };
+        let roots = Arc::new(roots(Some(path), true)?);
+        WebPkiClientVerifier::builder_with_provider(roots, provider())
+            .build()
+            .map(Some)
+            .map_err(|error| TlsError::file(path, &error.to_string(), ""))
+    }
+
     pub(super) fn config(&self) -> Result<Arc<ServerConfig>, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(versions(self.versions))
@@ -189,6 +231,16 @@ impl Identity {
             TlsError::file(&self.key, &pem_problem(&error, "private key"), fix)
         })?;
         Ok((chain(&self.certificate)?, key))
+    }
+
+    /// Returns the own certificate and its key in DER, after a check that they belong together.
+    #[cfg(feature = "dtls")]
+    pub(in crate::layer) fn der(&self) -> Result<(Vec<u8>, Vec<u8>), TlsError> {
+        let (chain, key) = self.read()?;
+        let (own, secret) = (chain[0].to_vec(), key.secret_der().to_vec());
+        rustls::sign::CertifiedKey::from_der(chain, key, &provider())
+            .map_err(|error| self.refused(&error))?;
+        Ok((own, secret))
     }
 
     fn refused(&self, error: &rustls::Error) -> TlsError {

@@ -32,6 +32,12 @@ pub use certificates::{Certificates, MadeFor};
 pub use choice::{ClientChoice, Identity, ServerChoice, TlsError, Versions};
 pub use tally::{Figures, Tally};
 
+#[cfg(feature = "dtls")]
+pub(in crate::layer) use {
+    reasons::{of_client as fault_of_client, of_server as fault_of_server},
+    tally::Finished,
+};
+
 /// Puts these clients inside TLS. All of them share the state that resumes sessions.
 ///
 /// # Errors

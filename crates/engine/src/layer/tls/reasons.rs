@@ -4,12 +4,12 @@ use rustls::{AlertDescription, CertificateError, Error};
 use weigh_model::connection::Fault;
 
 /// The fault of a client's connection.
-pub(super) fn of_client(error: &Error) -> Fault {
+pub(in crate::layer) fn of_client(error: &Error) -> Fault {
     Fault::Untrusted(format!("{}{}", problem(error), fix(error)))
 }
 
 /// The fault of a server's connection.
-pub(super) fn of_server(error: &Error) -> Fault {
+pub(in crate::layer) fn of_server(error: &Error) -> Fault {
     let text = match error {
         Error::InvalidMessage(_) => "a client sent bytes that are not TLS".to_owned(),
         Error::NoCertificatesPresented => "a client sent no certificate".to_owned(),

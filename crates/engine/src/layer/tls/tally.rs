@@ -38,13 +38,13 @@ struct Bytes {
 }
 
 /// A handshake that was finished.
-pub(super) struct Finished {
-    pub(super) resumed: bool,
-    pub(super) time: Nanos,
-    pub(super) now: Nanos,
-    pub(super) sent_bytes: u64,
-    pub(super) received_bytes: u64,
-    pub(super) negotiated: String,
+pub(in crate::layer) struct Finished {
+    pub(in crate::layer) resumed: bool,
+    pub(in crate::layer) time: Nanos,
+    pub(in crate::layer) now: Nanos,
+    pub(in crate::layer) sent_bytes: u64,
+    pub(in crate::layer) received_bytes: u64,
+    pub(in crate::layer) negotiated: String,
 }
 
 /// Counts.
@@ -100,7 +100,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn finished(&self, finished: Finished) {
+    pub(in crate::layer) fn finished(&self, finished: Finished) {
         let Ok(mut shakes) = self.handshakes.lock() else { return };
         shakes.full += u64::from(!finished.resumed);
         shakes.resumed += u64::from(finished.resumed);
@@ -119,7 +119,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn moved(&self, sent: (u64, u64), received: (u64, u64)) {
+    pub(in crate::layer) fn moved(&self, sent: (u64, u64), received: (u64, u64)) {
         for (bytes, (wire, plain)) in [(&self.sent, sent), (&self.received, received)] {
             bytes.wire.fetch_add(wire, Ordering::Relaxed);
             bytes.plain.fetch_add(plain, Ordering::Relaxed);

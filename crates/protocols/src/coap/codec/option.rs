@@ -16,6 +16,8 @@ pub struct CoapOption<'m> {
 pub mod number {
     /// Name of the host (section 5.10.1).
     pub const URI_HOST: u16 = 3;
+    /// Names the representation that a response carries (section 5.10.6).
+    pub const ETAG: u16 = 4;
     /// Registers for notifications, or numbers them (RFC 7641, section 2).
     pub const OBSERVE: u16 = 6;
     /// Port of the host.

@@ -8,11 +8,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::store::put_json_string;
-
 /// Content of an answer to a consumer.
 #[derive(Deserialize)]
-pub(super) struct Page<'a> {
+pub(crate) struct Page<'a> {
     /// The new readings.
     #[serde(borrow)]
     readings: Vec<&'a RawValue>,
@@ -23,25 +21,25 @@ pub(super) struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// Reads the body of an answer.
-    pub(super) fn read(body: &'a [u8]) -> Result<Page<'a>, String> {
+    pub(crate) fn read(body: &'a [u8]) -> Result<Page<'a>, String> {
         serde_json::from_slice(body).map_err(|error| {
             format!("an answer that is not {{\"readings\": [...], \"next\": \"...\"}}: {error}")
         })
     }
 
     /// Number of messages in it.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.readings.len()
     }
 
     /// The next cursor: the text of a string, or a number as written.
-    pub(super) fn next(&self) -> String {
+    pub(crate) fn next(&self) -> String {
         let text = self.next.get();
         serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())
     }
 
     /// Passes on every body and returns their total number of bytes.
-    pub(super) fn each(&self, mut take: impl FnMut(&[u8])) -> usize {
+    pub(crate) fn each(&self, mut take: impl FnMut(&[u8])) -> usize {
         let mut bytes = 0;
         for element in &self.readings {
             with_body(element, |body| {
@@ -54,7 +52,7 @@ impl<'a> Page<'a> {
 }
 
 /// Reads the bodies of a batch.
-pub(super) fn each_of_batch(
+pub(crate) fn each_of_batch(
     batch: &[u8],
     mut take: impl FnMut(&[u8]),
 ) -> Result<(), serde_json::Error> {
@@ -64,7 +62,7 @@ pub(super) fn each_of_batch(
 }
 
 /// Appends a batch of these bodies.
-pub(super) fn put_batch(out: &mut Vec<u8>, bodies: &mut dyn Iterator<Item = &[u8]>) {
+pub(crate) fn put_batch(out: &mut Vec<u8>, bodies: &mut dyn Iterator<Item = &[u8]>) {
     out.push(b'[');
     for (place, body) in bodies.enumerate() {
         if place > 0 {
@@ -76,7 +74,7 @@ pub(super) fn put_batch(out: &mut Vec<u8>, bodies: &mut dyn Iterator<Item = &[u8
 }
 
 /// Appends one body as an element of a list.
-pub(super) fn put_element(out: &mut Vec<u8>, body: &[u8]) {
+pub(crate) fn put_element(out: &mut Vec<u8>, body: &[u8]) {
     let is_bracketed =
         matches!((body.first(), body.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')));
     let text = std::str::from_utf8(body).ok();
@@ -111,6 +109,22 @@ fn with_body(element: &RawValue, take: impl FnOnce(&[u8])) {
         return take(&body);
     }
     take(text.as_bytes());
+}
+
+/// Appends a JSON string (RFC 8259, section 7); invalid UTF-8 in it is replaced.
+pub(crate) fn put_json_string(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    for letter in String::from_utf8_lossy(text).chars() {
+        match letter {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\0'..='\x1f' => {
+                out.extend_from_slice(format!("\\u{:04x}", u32::from(letter)).as_bytes());
+            }
+            _ => out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    out.push(b'"');
 }
 
 const BASE64: &[u8] = b"{\"base64\":\"";

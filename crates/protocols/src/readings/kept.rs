@@ -2,13 +2,14 @@
 //! them, since a reading may arrive at one and be requested from another.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-use super::codec::put_element;
+use super::list::put_element;
 use crate::http1_core::framing::put_decimal;
 
 /// The lists of one server.
-pub(super) struct Readings {
+pub(crate) struct Readings {
     readings_max: usize,
     inner: Mutex<Inner>,
 }
@@ -31,19 +32,19 @@ struct List {
 
 /// A query of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Query {
+pub(crate) struct Query {
     /// Index of the list.
-    pub(super) list: u32,
+    pub(crate) list: u32,
     /// Cursor from which to read; `None` from the oldest reading on, or with a limit of 0 from the
     /// end.
-    pub(super) since: Option<u64>,
+    pub(crate) since: Option<u64>,
     /// Most readings in the answer.
-    pub(super) limit: u64,
+    pub(crate) limit: u64,
 }
 
 /// Result of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// Number of readings in the answer, and of requested ones that were discarded before.
     Readings { count: u64, missed: u64 },
     /// The list never returned this cursor.
@@ -51,13 +52,13 @@ pub(super) enum Found {
 }
 
 impl Readings {
-    pub(super) fn new(readings_max: usize) -> Readings {
+    pub(crate) fn new(readings_max: usize) -> Readings {
         Readings { readings_max, inner: Mutex::default() }
     }
 
     /// Adds a reading and removes the oldest beyond the bounds. The shards that wait for one are
     /// removed from the list of waiting shards.
-    pub(super) fn put(&self, list: u32, body: &[u8]) -> BTreeSet<u16> {
+    pub(crate) fn put(&self, list: u32, body: &[u8]) -> BTreeSet<u16> {
         let mut inner = self.inner();
         let list = inner.lists.entry(list).or_default();
         list.next += 1;
@@ -76,7 +77,7 @@ impl Readings {
     }
 
     /// Appends the answer to `query`. If it is empty, `waits_for` is notified of the next reading.
-    pub(super) fn page(&self, query: &Query, waits_for: Option<u16>, out: &mut Vec<u8>) -> Found {
+    pub(crate) fn page(&self, query: &Query, waits_for: Option<u16>, out: &mut Vec<u8>) -> Found {
         let mut inner = self.inner();
         let list = inner.lists.entry(query.list).or_default();
         let oldest = list.next - list.elements.len() as u64;
@@ -98,7 +99,8 @@ impl Readings {
             number += 1;
         }
         out.extend_from_slice(b"],\"next\":\"");
-        put_decimal(out, number.max(after.min(since)));
+        // Nothing fails to be written to memory.
+        let _ = write!(out, "{}", number.max(after.min(since)));
         out.extend_from_slice(b"\"}");
         let count = number - first;
         if let Some(shard) = waits_for.filter(|_| count == 0) {

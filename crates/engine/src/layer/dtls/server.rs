@@ -1,0 +1,348 @@
+//! A server's end: any reference server over datagrams, inside DTLS.
+
+use std::collections::BTreeSet;
+
+use weigh_model::Nanos;
+use weigh_model::connection::{Fault, Outbox};
+use weigh_model::protocol::{Host, Transport};
+use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
+
+use super::choice::Begin;
+use super::reasons;
+use super::session::{Session, Wrong};
+
+/// Wraps this server.
+pub(super) fn secured(host: Host, begin: Begin) -> Host {
+    let make = move |shard| {
+        let server: Box<dyn Server> = Box::new(SecuredServer {
+            inner: (host.make)(shard),
+            begin: Begin::clone(&begin),
+            lines: Lines::default(),
+            now: Nanos(0),
+        });
+        server
+    };
+    Host { transport: Transport::Datagram, make: Box::new(make) }
+}
+
+struct SecuredServer {
+    inner: Box<dyn Server>,
+    begin: Begin,
+    lines: Lines,
+    /// Time of the last call.
+    now: Nanos,
+}
+
+/// All peers, by their number.
+#[derive(Default)]
+struct Lines {
+    lines: Vec<Option<Box<Line>>>,
+    /// Those with something to seal, or an end to make.
+    dirty: Vec<ConnectionId>,
+    /// When sessions are to be woken.
+    timers: BTreeSet<(Nanos, ConnectionId)>,
+    /// Takes what is staged for peers that are gone.
+    nowhere: Vec<u8>,
+}
+
+struct Line {
+    session: Session,
+    /// Datagrams that the inner server wants to send.
+    staged: Outbox,
+    /// The time of it in `timers`.
+    timer: Option<Nanos>,
+    is_accepted: bool,
+    is_closing: bool,
+    is_dirty: bool,
+}
+
+impl SecuredServer {
+    /// Lets a session hear or speak, hands what it took to the inner server, and sends what
+    /// follows.
+    fn with_session(
+        &mut self,
+        of: ConnectionId,
+        out: &mut dyn Outboxes,
+        call: impl FnOnce(&mut Session, &mut Outbox, &mut Outbox) -> Result<bool, Wrong>,
+    ) -> Result<(), Fault> {
+        let Some(line) = self.lines.line(of) else { return Ok(()) };
+        let (mut heard, mut wire) = (Outbox::default(), Outbox::default());
+        let called = call(&mut line.session, &mut heard, &mut wire);
+        stage(out, of, &mut wire);
+        self.lines.set_timer(of);
+        let has_begun = called.map_err(fault)?;
+        let now = self.now;
+        if has_begun {
+            if let Some(line) = self.lines.line(of) {
+                line.is_accepted = true;
+            }
+            self.inner.accepted(of, now, &mut self.lines.outboxes(out));
+        }
+        let mut inner = Ok(());
+        for datagram in heard.frames().after(0) {
+            let taken = self.inner.receive(of, datagram, now, &mut self.lines.outboxes(out));
+            inner = inner.and(taken.map(|_| ()));
+        }
+        self.lines.settle(now, out);
+        let has_ended = self.lines.line(of).is_some_and(|line| line.session.has_peer_closed());
+        if inner.is_err() || has_ended {
+            self.lines.goodbye(of, now, out);
+        }
+        if has_ended {
+            out.close(of);
+        }
+        inner
+    }
+}
+
+fn fault(wrong: Wrong) -> Fault {
+    match wrong {
+        Wrong::Library(error) => reasons::of_server(&error),
+        Wrong::Peer(fault) => fault,
+    }
+}
+
+/// Stages datagrams for a peer, and clears them.
+fn stage(out: &mut dyn Outboxes, to: ConnectionId, wire: &mut Outbox) {
+    for datagram in wire.frames().after(0) {
+        out.stage(to).extend_from_slice(datagram);
+        out.frame(to);
+    }
+    wire.clear();
+}
+
+impl Server for SecuredServer {
+    fn accepted(&mut self, connection: ConnectionId, now: Nanos, _out: &mut dyn Outboxes) {
+        self.now = now;
+        self.lines.put(connection, Line::new((self.begin)(now)));
+    }
+
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        input: &[u8],
+        now: Nanos,
+        out: &mut dyn Outboxes,
+    ) -> Result<usize, Fault> {
+        self.now = now;
+        let feed = |session: &mut Session, plain: &mut Outbox, wire: &mut Outbox| {
+            session.feed(input, now, plain, wire)
+        };
+        self.with_session(connection, out, feed).map(|()| input.len())
+    }
+
+    fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
+        self.now = now;
+        self.inner.drained(connection, now, &mut self.lines.outboxes(out));
+        self.lines.settle(now, out);
+    }
+
+    fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
+        self.now = now;
+        let Some(line) = self.lines.remove(connection) else { return };
+        if line.is_accepted {
+            self.inner.closed(connection, now, &mut self.lines.outboxes(out));
+            self.lines.settle(now, out);
+        }
+    }
+
+    fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
+        self.now = now;
+        while let Some((_, of)) = self.lines.timers.first().copied().filter(|(at, _)| *at <= now) {
+            let wake = |session: &mut Session, plain: &mut Outbox, wire: &mut Outbox| {
+                session.wake(now, plain, wire)
+            };
+            // A client that did not finish its handshake is forgotten.
+            if self.with_session(of, out, wake).is_err() {
+                out.close(of);
+            }
+        }
+        if self.inner.next_wake().is_some_and(|at| at <= now) {
+            self.inner.wake(now, &mut self.lines.outboxes(out));
+            self.lines.settle(now, out);
+        }
+        self.next_wake()
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        let own = self.lines.timers.first().map(|(at, _)| *at);
+        own.into_iter().chain(self.inner.next_wake()).min()
+    }
+
+    fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
+        self.now = now;
+        self.inner.notified(now, &mut self.lines.outboxes(out));
+        self.lines.settle(now, out);
+    }
+
+    fn report(&self) -> ServerReport {
+        self.inner.report()
+    }
+}
+
+impl Line {
+    fn new(session: Session) -> Box<Line> {
+        Box::new(Line {
+            session,
+            staged: Outbox::default(),
+            timer: None,
+            is_accepted: false,
+            is_closing: false,
+            is_dirty: false,
+        })
+    }
+}
+
+impl Lines {
+    fn put(&mut self, of: ConnectionId, line: Box<Line>) {
+        let index = of.0 as usize;
+        if self.lines.len() <= index {
+            self.lines.resize_with(index + 1, || None);
+        }
+        self.remove(of);
+        self.lines[index] = Some(line);
+    }
+
+    fn line(&mut self, of: ConnectionId) -> Option<&mut Line> {
+        self.lines.get_mut(of.0 as usize)?.as_deref_mut()
+    }
+
+    fn remove(&mut self, of: ConnectionId) -> Option<Box<Line>> {
+        let line = self.lines.get_mut(of.0 as usize)?.take()?;
+        if let Some(at) = line.timer {
+            self.timers.remove(&(at, of));
+        }
+        Some(line)
+    }
+
+    /// Notes when the session of a peer is to be woken.
+    fn set_timer(&mut self, of: ConnectionId) {
+        let Some(line) = self.lines.get_mut(of.0 as usize).and_then(Option::as_deref_mut) else {
+            return;
+        };
+        let next = line.session.next_wake();
+        if line.timer == next {
+            return;
+        }
+        if let Some(at) = line.timer.take() {
+            self.timers.remove(&(at, of));
+        }
+        if let Some(at) = next {
+            self.timers.insert((at, of));
+            line.timer = Some(at);
+        }
+    }
+
+    fn outboxes<'l>(&'l mut self, out: &'l mut dyn Outboxes) -> SecuredOutboxes<'l> {
+        SecuredOutboxes { lines: self, out }
+    }
+
+    /// Seals what was staged, and closes what was to be closed.
+    fn settle(&mut self, now: Nanos, out: &mut dyn Outboxes) {
+        while let Some(of) = self.dirty.pop() {
+            let Some(line) = self.line(of) else { continue };
+            line.is_dirty = false;
+            let (mut wire, mut is_broken) = (Outbox::default(), false);
+            for datagram in line.staged.frames().after(0) {
+                is_broken |= line.session.say(datagram, now, &mut wire).is_err();
+            }
+            line.staged.clear();
+            let is_closing = line.is_closing;
+            stage(out, of, &mut wire);
+            self.set_timer(of);
+            if is_broken {
+                out.abort(of);
+            } else if is_closing {
+                self.goodbye(of, now, out);
+                out.close(of);
+            }
+        }
+    }
+
+    fn goodbye(&mut self, of: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
+        if let Some(line) = self.line(of) {
+            line.is_closing = true;
+            let mut wire = Outbox::default();
+            line.session.goodbye(now, &mut wire);
+            stage(out, of, &mut wire);
+            self.set_timer(of);
+        }
+    }
+}
+
+/// The engine's side as the inner server sees it.
+struct SecuredOutboxes<'l> {
+    lines: &'l mut Lines,
+    out: &'l mut dyn Outboxes,
+}
+
+impl SecuredOutboxes<'_> {
+    fn mark(&mut self, which: ConnectionId) {
+        if let Some(line) = self.lines.line(which)
+            && !line.is_dirty
+        {
+            line.is_dirty = true;
+            self.lines.dirty.push(which);
+        }
+    }
+}
+
+impl Outboxes for SecuredOutboxes<'_> {
+    fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
+        self.mark(to);
+        let Lines { lines, nowhere, .. } = &mut *self.lines;
+        match lines.get_mut(to.0 as usize).and_then(Option::as_deref_mut) {
+            Some(line) if !line.is_closing => line.staged.buffer(),
+            _ => {
+                nowhere.clear();
+                nowhere
+            }
+        }
+    }
+
+    fn frame(&mut self, to: ConnectionId) {
+        if let Some(line) = self.lines.line(to) {
+            line.staged.frame();
+        }
+    }
+
+    fn pending_bytes(&self, of: ConnectionId) -> usize {
+        let line = self.lines.lines.get(of.0 as usize).and_then(Option::as_deref);
+        self.out.pending_bytes(of) + line.map_or(0, |line| line.staged.len())
+    }
+
+    fn notify_drained(&mut self, of: ConnectionId) {
+        self.out.notify_drained(of);
+    }
+
+    fn hold(&mut self, which: ConnectionId) {
+        self.out.hold(which);
+    }
+
+    fn release(&mut self, which: ConnectionId) {
+        self.out.release(which);
+    }
+
+    fn close(&mut self, which: ConnectionId) {
+        self.mark(which);
+        if let Some(line) = self.lines.line(which) {
+            line.is_closing = true;
+        }
+    }
+
+    fn abort(&mut self, which: ConnectionId) {
+        self.out.abort(which);
+    }
+
+    fn notify_shard(&mut self, shard: u16) {
+        self.out.notify_shard(shard);
+    }
+
+    fn store(&mut self, record: Record<'_>) {
+        self.out.store(record);
+    }
+
+    fn stores(&self) -> bool {
+        self.out.stores()
+    }
+}
