@@ -112,6 +112,9 @@ impl BadServer {
             }
             if let Some(piece) = flood.next(self.transport) {
                 out.stage(to).extend_from_slice(&piece);
+                if self.transport == Transport::Datagram {
+                    out.frame(to);
+                }
                 return out.notify_drained(to);
             }
             talk.flood = None;

@@ -1,4 +1,4 @@
-//! One way to misbehave: a place in the bytes that an honest peer would send, and what is done there.
+//! One way to misbehave: a place in the bytes of an honest peer, and what is done there.
 
 /// A kind of bad peer.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,5 @@
-//! A target that accepts and never sends a byte ends the trial after 10 s, or after the time limit of
-//! a message, with an error that says what was awaited. One byte on one session is enough to go on.
+//! A target that accepts and never sends a byte ends the trial after 10 s, or after the time limit
+//! of a message, with an error that says what was awaited. One byte on one session prevents that.
 
 use weigh_engine::io::sim::World;
 use weigh_engine::job::Failure;

@@ -1,9 +1,9 @@
 //! The kinds of bad peer. The tables are text, one line a kind: the place, a bar, the name, a bar,
 //! and what is done there.
 //!
-//! Places and acts are those of [`crate::kind`], in small letters; bytes are in quotation marks with
-//! the escapes of Rust. `[both]`, `[clients]` and `[servers]` say whose kinds follow, perhaps with a
-//! version.
+//! Places and acts are those of [`crate::kind`], in small letters; bytes are in quotation marks
+//! with the escapes of Rust. `[both]`, `[clients]` and `[servers]` say whose kinds follow, perhaps
+//! with a version.
 
 mod reader;
 
