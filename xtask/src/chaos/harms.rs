@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::harm::{Harm, Harmed};
 use super::journals::below;
-use super::kept::Kept;
 use super::place::Place;
+use crate::kept::Kept;
 
 /// Carries out harms until there are `count`; what each did is in target/chaos/harms.jsonl.
 pub(super) fn run(root: &Path, binary: &Path, count: u64, seed: u64) -> anyhow::Result<()> {

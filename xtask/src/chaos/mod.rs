@@ -7,7 +7,6 @@ mod episode;
 mod harm;
 mod harms;
 mod journals;
-mod kept;
 mod kind;
 mod left;
 mod place;
@@ -17,8 +16,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
+use crate::kept::Kept;
 use episode::{Episode, SIGNALS};
-use kept::Kept;
 use kind::Kind;
 
 /// Options of `cargo xtask chaos`.

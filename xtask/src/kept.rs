@@ -7,15 +7,15 @@ use anyhow::Context;
 use serde_json::Value;
 
 /// The lines of a file, and what decides the next ones.
-pub(super) struct Kept {
+pub(crate) struct Kept {
     path: PathBuf,
-    pub(super) seed: u64,
-    pub(super) done: Vec<Value>,
+    pub(crate) seed: u64,
+    pub(crate) done: Vec<Value>,
 }
 
 impl Kept {
     /// Reads them; `seed` counts if there are none.
-    pub(super) fn open(path: &Path, seed: u64) -> anyhow::Result<Kept> {
+    pub(crate) fn open(path: &Path, seed: u64) -> anyhow::Result<Kept> {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let done: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
         let done = done.with_context(|| format!("{}: type --seed N", path.display()))?;
@@ -24,7 +24,7 @@ impl Kept {
     }
 
     /// Adds one, and prints it.
-    pub(super) fn note(&mut self, said: Value) -> anyhow::Result<()> {
+    pub(crate) fn note(&mut self, said: Value) -> anyhow::Result<()> {
         println!("{said}");
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&self.path)?;
         file.write_all(format!("{said}\n").as_bytes())?;
