@@ -180,7 +180,7 @@ impl Talk {
     /// Sends messages as long as the protocol lets it.
     fn speak(&mut self, now: Nanos, transport: Transport) {
         let has_room = |own: &Talk| own.is_ready && own.connection.room() > 0;
-        while has_room(self) && self.messages_sent < MESSAGES && !self.tamper.is_muted() {
+        while has_room(&*self) && self.messages_sent < MESSAGES && !self.tamper.is_muted() {
             let ticket = Ticket(self.messages_sent);
             self.messages_sent += 1;
             let op = Op { ticket, body: &[b'h'; 64] };

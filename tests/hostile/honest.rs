@@ -30,8 +30,8 @@ impl Guest {
     pub fn outcome(self) -> Result<Outcome, Failure> {
         let (ended, bytes) = (Nanos(0), self.io.bytes());
         let shard = ShardOutcome { ended, bytes, ..self.shard.outcome() };
-        if let Some(failure) = shard.failure {
-            return Err(failure);
+        if let Some(failure) = &shard.failure {
+            return Err(failure.clone());
         }
         let marked = self.job.composer.is_marked();
         Ok(Outcome::merge(vec![shard], self.job.load(), self.job.dial.confirms, marked))

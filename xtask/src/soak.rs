@@ -44,7 +44,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let mut servers = Vec::new();
     while seconds(&kept.done) < all {
         if servers.is_empty() {
-            servers = LANES.iter().map(|lane| Server::start(&binary, lane)).collect::<Result<_, _>>()?;
+            let started = LANES.iter().map(|lane| Server::start(&binary, lane));
+            servers = started.collect::<anyhow::Result<Vec<Server>>>()?;
         }
         let length = options.slice.min(all - seconds(&kept.done)).max(SLICE_MIN);
         let number = kept.done.len();
@@ -73,7 +74,7 @@ struct Lane {
     words: &'static [&'static str],
 }
 
-const LANES: [Lane; 3] = [
+static LANES: [Lane; 3] = [
     Lane { protocol: "mqtt", rate: 1_667, words: &["-q", "1", "--pattern", "deliver"] },
     Lane { protocol: "http", rate: 1_667, words: &[] },
     Lane { protocol: "tcp", rate: 1_666, words: &[] },

@@ -119,7 +119,7 @@ impl Words {
 
 #[test]
 fn a_line_is_a_kind() {
-    let table = "# a comment\n\n[both]\nat 3        | a name | body \"\\0a\\\"\" \"\\xff\\r\" 5 deaf\n\
+    let table = "# a comment\n\n[both]\nat 3   | a name | body \"\\0a\\\"\" \"\\xff\\r\" 5 deaf\n\
                  [servers 5]\nfirst | b | set 255\n";
     let read: Vec<Kind> = read(table, |section| section == "both");
     let [Kind { name, place, act }] = read[..] else { panic!("{read:?}") };

@@ -65,7 +65,7 @@ impl Episode {
         self.kind.prepare(&place)?;
         let mut company = Company::before(self.kind, &place)?;
         let own: Vec<&str> = company.words.iter().map(String::as_str).collect();
-        let mut program = place.weigh(&[self.kind.words(), &own].concat()).spawn()?;
+        let mut program = place.weigh(&[self.kind.words(), &own[..]].concat()).spawn()?;
         company.after(self.kind, &place, &mut program)?;
         std::thread::sleep(self.after);
         let was_hit = self.hit(&place, &mut program)?;
@@ -77,7 +77,7 @@ impl Episode {
         if let Some(words) = self.kind.resume().filter(|_| self.has_begun(folder, &journals)) {
             let company = Company::before(self.kind, &place)?;
             let own: Vec<&str> = company.words.iter().map(String::as_str).collect();
-            let resumed = place.weigh(&[words, &own].concat()).status()?;
+            let resumed = place.weigh(&[words, &own[..]].concat()).status()?;
             let after = Journals::read(folder)?;
             let wrong = after.faults_since(&kept, self.kind.trials()).into_iter();
             faults.extend(wrong.map(|fault| format!("{fault} (exit code {:?})", resumed.code())));

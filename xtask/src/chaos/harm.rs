@@ -65,7 +65,10 @@ impl Harm {
         let program = match self {
             Harm::FileLimit | Harm::Descriptors => "prlimit --version",
             Harm::FullDisk | Harm::ReadOnly => "unshare -rm mount -t tmpfs tmpfs /mnt",
-            Harm::Memory => return group("weigh-chaos-probe", 1 << 30).err().map(|e| format!("{e:#}")),
+            Harm::Memory => {
+                let made = group("weigh-chaos-probe", 1 << 30);
+                return made.err().map(|error| format!("{error:#}"));
+            }
         };
         let mut shell = std::process::Command::new("sh");
         let shell = shell.args(["-c", program]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -109,15 +112,16 @@ impl Harmed {
         }
         let earlier = Journals::read(folder)?;
         let group = match self.harm {
-            Harm::Memory => Some(group(&format!("weigh-chaos-{}", std::process::id()), self.limit)?),
+            Harm::Memory => Some(group("weigh-chaos", self.limit)?),
             _ => None,
         };
         let (shell, words) = self.command(group.as_ref());
-        let mut program = place.through(&shell, words).spawn()?;
+        let mut program = place.through(&shell, words).stderr(Stdio::piped()).spawn()?;
+        let log = place.log(&mut program)?;
         outcome.faults.extend(place.await_end("weigh", &mut program)?);
         outcome.code = program.try_wait()?.and_then(|status| status.code());
         outcome.faults.extend(place.leftovers());
-        drop(group);
+        drop((log.join(), group));
         let journals = Journals::read(folder)?;
         outcome.faults.extend(journals.faults_since(&earlier.finished(), 0));
         outcome.faults.extend(self.wrong_code(outcome.code));
@@ -233,9 +237,24 @@ impl Drop for Group {
 }
 
 /// As for signals, but short.
-const COMPARE: [&str; 17] = [
-    "compare", "tcp", "mqtt", "-q", "1", "--pattern", "publish", "-R", "500/s", "-d", "100ms", "-c",
-    "4", "--reps", "3", "--warmup", "0s",
+pub(super) const COMPARE: [&str; 17] = [
+    "compare",
+    "tcp",
+    "mqtt",
+    "-q",
+    "1",
+    "--pattern",
+    "publish",
+    "-R",
+    "500/s",
+    "-d",
+    "100ms",
+    "-c",
+    "4",
+    "--reps",
+    "3",
+    "--warmup",
+    "0s",
 ];
 
 const RESUME: [&str; 3] = ["run", "--resume", "latest"];

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::harm::{Harm, Harmed};
+use super::harm::{COMPARE, Harm, Harmed};
 use super::journals::below;
 use super::place::Place;
 use crate::kept::Kept;
@@ -39,9 +39,7 @@ pub(super) fn run(root: &Path, binary: &Path, count: u64, seed: u64) -> anyhow::
 /// Bytes of the journal of a comparison without a harm.
 fn journal_bytes(binary: &Path, folder: &Path) -> anyhow::Result<u64> {
     let place = Place::empty(binary, folder, format!("whole-{}", std::process::id()))?;
-    let words = ["compare", "tcp", "mqtt", "-q", "1", "--pattern", "publish", "-R", "500/s"];
-    let short = ["-d", "100ms", "-c", "4", "--reps", "3", "--warmup", "0s"];
-    let status = place.weigh(&[&words[..], &short].concat()).status()?;
+    let status = place.weigh(&COMPARE).status()?;
     ensure!(status.success(), "a comparison without a harm ended with {status}");
     let journal = below(&folder.join("runs"), "journal.jsonl").pop().context("no journal")?;
     let bytes = std::fs::metadata(journal)?.len();

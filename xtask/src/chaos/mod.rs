@@ -1,5 +1,6 @@
 //! Random signals to `weigh` and its targets, at random moments of a run, and other harms: nothing
-//! measured may be lost, no trial be counted twice, nothing be left behind. A second call continues.
+//! measured may be lost, no trial be counted twice, nothing be left behind. A second call
+//! continues.
 
 mod chance;
 mod company;

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use anyhow::Context;
 
 use super::left::{self, MARK};
 
@@ -50,6 +53,14 @@ impl Place {
             .stdout(Stdio::null())
             .stderr(stderr.map_or_else(|_| Stdio::null(), Into::into));
         command
+    }
+
+    /// Copies what a program prints to its stderr, which is a pipe: where files may not grow, it
+    /// would end by its own messages.
+    pub(super) fn log(&self, child: &mut Child) -> anyhow::Result<JoinHandle<()>> {
+        let mut stderr = child.stderr.take().context("its stderr")?;
+        let mut file = std::fs::File::create(self.folder.join("stderr"))?;
+        Ok(std::thread::spawn(move || _ = std::io::copy(&mut stderr, &mut file)))
     }
 
     /// Waits for a program; what is wrong if it has to be killed.
