@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use weigh_model::connection::end_frame;
 use weigh_model::server::{ConnectionId, Outboxes, Record};
 
-/// Outboxes that keep what is staged for each connection, in frames; everything else goes on to the
-/// real ones.
+/// Outboxes that keep what is staged for each connection, in frames; everything else is passed to
+/// the real ones.
 pub struct Desk<'o> {
     pub real: &'o mut dyn Outboxes,
     staged: BTreeMap<u32, Staged>,

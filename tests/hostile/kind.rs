@@ -11,7 +11,7 @@ pub struct Kind {
 /// A place in what the honest peer would send over one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// As soon as the connection stands, whoever speaks first in the protocol.
+    /// As soon as the connection stands, whichever side speaks first in the protocol.
     First,
     /// At this byte.
     At(u64),

@@ -256,7 +256,7 @@ const SLICE_MIN: u64 = 10;
 /// Time for the baseline before a slice and the report after it.
 const GRACE: Duration = Duration::from_secs(120);
 
-/// Growth that is no leak, besides a twentieth: the allocator's own.
+/// Growth beyond a twentieth that does not count as a leak: that of the allocator.
 const GROWTH_MAX: u64 = 2 << 20;
 
 /// A journal has at most 120 intervals a trial, however long that is.
