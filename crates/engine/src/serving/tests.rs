@@ -403,7 +403,7 @@ impl Party for Deaf {
             true => self.io.hold(self.token),
             false => self.io.release(self.token),
         }
-        let line = [b"a line of sixteen\n".as_slice(); 64].concat();
+        let line = [b"fifteen letters\n".as_slice(); 64].concat();
         while self.sent < DEAF_BYTES {
             // Lines may be cut anywhere: the rest is sent next.
             let from = self.sent % line.len();
