@@ -140,4 +140,4 @@ const HONEST_MESSAGES: u64 = 30;
 
 /// Bytes that may be held for bad clients, whatever they say: their own buffers and those of the
 /// simulated links, 256 KiB in each direction, included.
-const HELD_MAX: i64 = 4 << 20;
+const HELD_MAX: i64 = 8 << 20;
