@@ -199,9 +199,8 @@ impl Running<'_> {
 /// Means of the second and of the last quarter: in the first one, buffers grow to their sizes.
 fn quarters(memory: &[[u64; 2]], side: usize) -> (u64, u64) {
     let quarter = (memory.len() / 4).max(1);
-    let mean = |of: &[[u64; 2]]| {
-        of.iter().map(|own| own[side]).sum::<u64>() / (of.len() as u64).max(1)
-    };
+    let mean =
+        |of: &[[u64; 2]]| of.iter().map(|own| own[side]).sum::<u64>() / (of.len() as u64).max(1);
     let second = memory.iter().skip(quarter).take(quarter).copied().collect::<Vec<_>>();
     (mean(&second), mean(&memory[memory.len().saturating_sub(quarter)..]))
 }

@@ -75,8 +75,7 @@ impl Journals {
             let term = |name: &str| event["ledger"][name].as_u64().unwrap_or(0);
             let is_counted = event["ledger"]["delivered"].is_u64();
             let adds_up = term("scheduled") == term("not_sent") + term("sent")
-                && (!is_counted
-                    || term("sent") == term("delivered") + term("late") + term("lost"));
+                && (!is_counted || term("sent") == term("delivered") + term("late") + term("lost"));
             if !adds_up {
                 faults.push(format!("the ledger of trial {} does not add up", event["trial"]));
             }

@@ -48,9 +48,7 @@ impl Kind {
             Kind::Compare | Kind::Watch | Kind::Fleet => &COMPARE,
             Kind::Run => &["run", "plan.toml"],
             Kind::Limit => &["limit", "tcp", "--preset", "quick", "--budget", "8s"],
-            Kind::Study => {
-                &["study", "run", "tiny", "--data", "data", "--only", "E1", "--quiet"]
-            }
+            Kind::Study => &["study", "run", "tiny", "--data", "data", "--only", "E1", "--quiet"],
         }
     }
 
