@@ -69,6 +69,18 @@ fn whoever_never_answers_was_never_ready() {
     place.nobody_is_left();
 }
 
+/// A load of a minute is not measured to its end against a server that never sends a byte.
+#[test]
+fn a_server_that_sends_no_byte_ends_the_trial() {
+    let place = Place::new("mute");
+    let url = format!("http://127.0.0.1:{}", stranger(silent));
+    let words = [&*url, "-d", "60s", "--warmup", "0s", "-c", "2", "--reps", "2"];
+    let ended = place.compare(&words).with(3);
+    let said = "accepted http1 connections and sent no byte for 10 s; awaited: the first answer";
+    ended.saying(&[said, "may not speak http1", "check protocol, port"]);
+    place.nobody_is_left();
+}
+
 #[test]
 fn the_right_server_under_the_wrong_scheme() {
     let place = Place::new("schemes");

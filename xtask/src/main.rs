@@ -11,8 +11,10 @@ mod dist;
 mod fleet_cost;
 mod fuzz;
 mod journal;
+mod kept;
 mod outputs;
 mod recording;
+mod soak;
 mod watchers;
 
 use std::path::{Path, PathBuf};
@@ -46,6 +48,8 @@ enum Chore {
     Cross(cross::Options),
     /// Send random signals to weigh and its targets, and check what is kept and left behind.
     Chaos(chaos::Options),
+    /// Load three protocols for hours: flat memory, exact ledgers, bounded journals.
+    Soak(soak::Options),
     /// Fuzz every target for some hours in all; a second call continues.
     Fuzz(fuzz::Options),
     /// Build and package what a release consists of: archive, Debian package, container image.
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Chore::Cross(options) => cross::run(&root, &options),
         Chore::Dist(options) => dist::run(&root, &options),
         Chore::Chaos(options) => chaos::run(&root, &options),
+        Chore::Soak(options) => soak::run(&root, &options),
         Chore::Fuzz(options) => fuzz::run(&root, &options),
         Chore::Outputs(options) => outputs::run(&root, &options),
         Chore::Recording(options) => recording::run(&root, &options),

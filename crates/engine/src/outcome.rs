@@ -21,6 +21,9 @@ pub type Words<'w> = &'w dyn Fn(u16) -> ErrorWords;
 /// Reason for giving up a connection without an answer for longer than Tmax.
 pub const SILENCE: &str = "no answer within the time limit";
 
+/// Part of the reason for ending a trial whose target never sends a byte; a time follows.
+pub const NO_BYTE: &str = "sent no byte for";
+
 /// Results of one shard.
 #[derive(Debug, Default, PartialEq)]
 pub struct ShardOutcome {

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use serde_json::Value;
 
 /// Variable of the environment that marks all processes of an episode.
 pub(super) const MARK: &str = "WEIGH_CHAOS";
@@ -88,17 +87,6 @@ pub(super) fn marked(mark: &str) -> Vec<(u32, String)> {
         (pid, String::from_utf8_lossy(&words).replace('\0', " "))
     };
     pids.filter(is_own).map(words).collect()
-}
-
-/// The events of the only run; empty if the program had not begun one.
-pub(super) fn journal(folder: &Path) -> anyhow::Result<Vec<Value>> {
-    let runs = std::fs::read_dir(folder.join("runs")).into_iter().flatten().flatten();
-    let journals = runs.map(|run| run.path().join("journal.jsonl")).find(|path| path.is_file());
-    let Some(path) = journals else { return Ok(Vec::new()) };
-    let text = std::fs::read_to_string(path)?;
-    // A crash may cut the last line.
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).context("a line of the journal")).collect()
 }
 
 /// Files that only a program in progress has; `may_keep_live` leaves out its live file.

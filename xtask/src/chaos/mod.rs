@@ -1,15 +1,25 @@
-//! Random signals to `weigh` and its targets, at random moments of a run: nothing measured may be
-//! lost, no trial be counted twice, nothing be left behind. A second call continues.
+//! Random signals to `weigh` and its targets, at random moments of a run, and other harms: nothing
+//! measured may be lost, no trial be counted twice, nothing be left behind. A second call
+//! continues.
 
+mod chance;
+mod company;
 mod episode;
+mod harm;
+mod harms;
+mod journals;
+mod kind;
 mod left;
+mod place;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use episode::{Episode, Kind, SIGNALS};
+use crate::kept::Kept;
+use episode::{Episode, SIGNALS};
+use kind::Kind;
 
 /// Options of `cargo xtask chaos`.
 #[derive(clap::Args)]
@@ -17,6 +27,10 @@ pub(crate) struct Options {
     /// Signals in all, those of earlier calls included.
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
+    /// Harms in all, those of earlier calls included: full disks, a read-only folder, no
+    /// descriptors, no memory.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    harms: u64,
     /// The program; by default the debug build, which must be there.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -28,43 +42,34 @@ pub(crate) struct Options {
 /// Carries out one episode after the other; what each did is in target/chaos/episodes.jsonl.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let place = root.join("target/chaos");
-    let kept = place.join("episodes.jsonl");
     if options.seed.is_some() && place.exists() {
         std::fs::remove_dir_all(&place)?;
     }
     std::fs::create_dir_all(&place)?;
-    let text = std::fs::read_to_string(&kept).unwrap_or_default();
-    let mut done: Vec<Value> = text
-        .lines()
-        .map(serde_json::from_str)
-        .collect::<Result<_, _>>()
-        .context("episodes.jsonl")?;
-    let seed = done.first().and_then(|own| own["seed"].as_u64()).or(options.seed).unwrap_or(1);
+    let seed = options.seed.unwrap_or(1);
     let binary = options.binary.clone().unwrap_or_else(|| root.join("target/debug/weigh"));
     let binary = binary.canonicalize().with_context(|| format!("{}", binary.display()))?;
-    while (done.len() as u64) < options.kills {
-        let number = done.len() as u64;
-        let episode = Episode::chosen(seed, number);
+    let mut kept = Kept::open(&place.join("episodes.jsonl"), seed)?;
+    while (kept.done.len() as u64) < options.kills {
+        let number = kept.done.len() as u64;
+        let episode = Episode::chosen(kept.seed, number);
         let folder = place.join(format!("episode-{number}"));
         let outcome = episode.carry_out(&binary, &folder)?;
-        let said = json!({
-            "seed": seed, "number": number, "kind": episode.kind.name(),
-            "victim": episode.victim(), "signal": episode.signal_name(),
-            "after_ms": episode.after.as_millis() as u64, "finished_before": outcome.kept,
-            "hit": outcome.was_hit, "faults": outcome.faults,
-        });
-        println!("{said}");
-        let line = format!("{said}\n");
-        std::io::Write::write_all(
-            &mut std::fs::OpenOptions::new().create(true).append(true).open(&kept)?,
-            line.as_bytes(),
-        )?;
         if outcome.faults.is_empty() {
             std::fs::remove_dir_all(&folder)?;
         }
-        done.push(said);
+        kept.note(json!({
+            "seed": kept.seed, "number": number, "kind": episode.kind.name(),
+            "victim": episode.victim(), "signal": episode.signal_name(),
+            "after_ms": episode.after.as_millis() as u64, "finished_before": outcome.kept,
+            "hit": outcome.was_hit, "faults": outcome.faults,
+        }))?;
     }
-    report(&done)
+    report(&kept.done)?;
+    if options.harms > 0 {
+        harms::run(root, &binary, options.harms, seed)?;
+    }
+    Ok(())
 }
 
 /// Prints the table for docs/benchmarks/endurance.md; fails if an episode had a fault.

@@ -69,6 +69,11 @@ pub trait Rendezvous: Send + Sync {
 
     /// True once all shards of the trial have called [`Rendezvous::note_complete`].
     fn is_complete(&self) -> bool;
+
+    /// True if all shards of the trial are in this process, so that it sees all that comes in.
+    fn is_in_one_process(&self) -> bool {
+        false
+    }
 }
 
 /// Numbers of all shards of a trial, after the last of them has sent its last message.

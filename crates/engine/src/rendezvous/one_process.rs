@@ -92,6 +92,10 @@ impl Rendezvous for OneProcess {
     fn is_complete(&self) -> bool {
         self.complete.load(Ordering::SeqCst) >= self.shards
     }
+
+    fn is_in_one_process(&self) -> bool {
+        true
+    }
 }
 
 /// Time from the last opened connection to the start of the load: long enough for all shards to

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 pub struct Orders {
     stop: AtomicU8,
     has_failed: AtomicBool,
+    is_heard: AtomicBool,
     is_held_here: AtomicBool,
     is_held_elsewhere: AtomicBool,
 }
@@ -43,6 +44,16 @@ impl Orders {
     /// True once the trial has failed.
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the target has sent a byte to a session of this process.
+    pub fn note_heard(&self) {
+        self.is_heard.store(true, Ordering::Relaxed);
+    }
+
+    /// True once the target has sent a byte to a session of this process.
+    pub fn is_heard(&self) -> bool {
+        self.is_heard.load(Ordering::Relaxed)
     }
 
     /// Sets whether an observer of this process reads what connections cost: while one does, they

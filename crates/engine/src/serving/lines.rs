@@ -62,10 +62,10 @@ impl Lines {
     pub(super) fn open_line(&mut self, token: Token) {
         let index = token.0 as usize;
         if self.lines.len() <= index {
-            self.lines.resize(index + 1, Line { buffers: NONE, state: 0 });
+            self.lines.resize(index + 1, Line { buffers: NONE, state: 0, held: 0 });
         }
         let state = OPEN | self.lines[index].state & DIRTY;
-        self.lines[index] = Line { buffers: NONE, state };
+        self.lines[index] = Line { buffers: NONE, state, held: 0 };
         self.open += 1;
     }
 
@@ -182,6 +182,7 @@ impl Lines {
                 }
             }
         }
+        self.note_backlog(token);
         if self.pending(token) > 0 {
             return Flushed::Kept;
         }
@@ -203,6 +204,29 @@ impl Lines {
             return Flushed::Drained;
         }
         Flushed::Kept
+    }
+
+    /// Reads nothing more from a peer that sends and does not read, until it has read half of what
+    /// waits for it: its answers would fill the memory.
+    fn note_backlog(&mut self, token: Token) {
+        let pending = self.pending(token);
+        let line = &mut self.lines[token.0 as usize];
+        let was_behind = line.held & BEHIND != 0;
+        if pending > BACKLOG_BYTES_MAX && !was_behind {
+            self.set_held(token, BEHIND, true);
+        } else if pending <= BACKLOG_BYTES_MAX / 2 && was_behind {
+            self.set_held(token, BEHIND, false);
+        }
+    }
+
+    /// Notes one of the reasons for reading nothing from a line; it is read if there is none.
+    fn set_held(&mut self, token: Token, reason: u8, is_held: bool) {
+        let line = &mut self.lines[token.0 as usize];
+        let before = line.held;
+        line.held = if is_held { before | reason } else { before & !reason };
+        if (before == 0) != (line.held == 0) {
+            self.holds.push((token, is_held));
+        }
     }
 
     /// The line is gone; its number may be used again.
@@ -304,13 +328,13 @@ impl Outboxes for Lines {
 
     fn hold(&mut self, which: ConnectionId) {
         if self.reads(Token(which.0)) {
-            self.holds.push((Token(which.0), true));
+            self.set_held(Token(which.0), BY_SERVER, true);
         }
     }
 
     fn release(&mut self, which: ConnectionId) {
         if self.state(Token(which.0)) & OPEN != 0 {
-            self.holds.push((Token(which.0), false));
+            self.set_held(Token(which.0), BY_SERVER, false);
         }
     }
 
@@ -344,6 +368,8 @@ struct Line {
     /// Index of the buffers lent to it, or [`NONE`].
     buffers: u32,
     state: u8,
+    /// Reasons for reading nothing from it.
+    held: u8,
 }
 
 const _: () = assert!(size_of::<Line>() == 8);
@@ -403,6 +429,15 @@ const NOTIFY: u8 = 32;
 const ENDED: u8 = 64;
 /// Everything is out, our side is closed, the peer's end is awaited.
 const LINGERS: u8 = 128;
+
+/// The server asked for it.
+const BY_SERVER: u8 = 1;
+/// Too many bytes wait for the peer.
+const BEHIND: u8 = 2;
+
+/// Bytes that may wait for a peer before nothing more is read from it. The bodies that are passed on
+/// in pieces have the same limit.
+const BACKLOG_BYTES_MAX: usize = 1 << 20;
 
 /// Number of unused buffers that keep their memory, and the size of it.
 const WARM_BUFFERS: usize = 256;

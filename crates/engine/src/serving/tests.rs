@@ -355,3 +355,64 @@ impl Party for Stubborn {
         self.gone.is_none()
     }
 }
+
+/// What a peer has to read is bounded: one that only sends is not read from, and gets all answers
+/// once it reads.
+#[test]
+fn a_peer_that_does_not_read_has_to_wait() {
+    let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let mut world = World::new(5);
+    let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
+    let mut server = SimulatedServing::start(
+        &Host { transport: Transport::Stream, make: Box::new(make) },
+        on,
+        world.party(),
+    )
+    .unwrap();
+    let mut io = world.party();
+    let token = io.connect(on, None).unwrap();
+    let mut deaf = Deaf { io, token, sent: 0, got: 0, reads_from: Nanos::from_secs(5) };
+    world.run(&mut [&mut server, &mut deaf], Nanos::from_secs(4));
+    // Buffers of both directions, and the backlog with what was read in one turn.
+    assert!(deaf.sent < 4 << 20, "{} bytes were taken", deaf.sent);
+    assert_eq!(deaf.got, 0);
+    world.run(&mut [&mut server, &mut deaf], Nanos::from_secs(60));
+    assert_eq!((deaf.sent, deaf.got), (DEAF_BYTES, DEAF_BYTES));
+}
+
+const DEAF_BYTES: usize = 32 << 20;
+
+/// Sends lines as fast as they are taken, and reads from a moment on.
+struct Deaf {
+    io: SimIo,
+    token: Token,
+    sent: usize,
+    got: usize,
+    reads_from: Nanos,
+}
+
+impl Party for Deaf {
+    fn step(&mut self) -> bool {
+        let (until, got) = (self.io.now() + Nanos::from_millis(10), &mut self.got);
+        self.io.turn(until, &mut |_, event| {
+            if let IoEvent::Received(_, bytes) = event {
+                *got += bytes.len();
+            }
+        });
+        match self.io.now() < self.reads_from {
+            true => self.io.hold(self.token),
+            false => self.io.release(self.token),
+        }
+        let line = [b"fifteen letters\n".as_slice(); 64].concat();
+        while self.sent < DEAF_BYTES {
+            // Lines may be cut anywhere: the rest is sent next.
+            let from = self.sent % line.len();
+            let rest = &line[from..line.len().min(from + DEAF_BYTES - self.sent)];
+            match self.io.write(self.token, rest) {
+                Ok(0) | Err(_) => break,
+                Ok(taken) => self.sent += taken,
+            }
+        }
+        self.got < DEAF_BYTES
+    }
+}

@@ -40,6 +40,7 @@ mod releasing;
 mod repeating;
 mod rules;
 mod sending;
+mod silence;
 mod source;
 mod stalling;
 mod streaming;
@@ -65,6 +66,7 @@ pub use parts::Phase;
 use parts::Stall;
 use parts::{Awaited, Clock, Connecting, Output, Pending, Reported, Request};
 use rules::Rules;
+use silence::Silence;
 use source::Source;
 use waking::Waking;
 
@@ -88,6 +90,8 @@ pub struct Shard {
     reported: Reported,
     /// State of consumers: reading or stalled.
     stall: Stall,
+    /// Whether the target has ever sent a byte.
+    silence: Silence,
     out: Output,
     awaited: Awaited,
     /// Counts of codecs, if packets are captured.
@@ -132,6 +136,7 @@ impl Shard {
             waking: Waking::new(consumers + producers),
             reported: Reported::to(progress),
             stall: Stall::of(load),
+            silence: Silence::default(),
             out: Output { body: Vec::with_capacity(body_room(&job)), ..Output::default() },
             awaited: Awaited::default(),
             metered: job.is_metered.then(Box::default),
@@ -167,6 +172,7 @@ impl Shard {
         if now >= self.clock.next_sweep {
             self.clock.next_sweep = now + SWEEP;
             self.sweep(now);
+            self.check_silence(io, now);
         }
         self.reopen(io, now);
         self.stall_consumers(io, now);

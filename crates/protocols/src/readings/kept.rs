@@ -6,7 +6,6 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use super::list::put_element;
-use crate::http1_core::framing::put_decimal;
 
 /// The lists of one server.
 pub(crate) struct Readings {

@@ -1,7 +1,7 @@
 //! Errors of trials without an answer of the target, and what to type.
 
 use weigh_engine::job::{Failure, Job};
-use weigh_engine::outcome::{Outcome, SILENCE};
+use weigh_engine::outcome::{NO_BYTE, Outcome, SILENCE};
 use weigh_model::connection::{Outbox, Signal};
 use weigh_model::ledger::Cause;
 use weigh_model::numbers::count;
@@ -45,7 +45,9 @@ pub fn failure(failure: Failure, lane: &Lane) -> Stop {
     };
     // The server may wait for a greeting of another protocol.
     let why = match &failure {
-        Failure::Session { reason, .. } if reason.contains("within the time limit") => {
+        Failure::Session { reason, .. }
+            if reason.contains("within the time limit") || reason.contains(NO_BYTE) =>
+        {
             format!(": the server does not answer and may not speak {}", lane.protocol.name())
         }
         _ => String::new(),
