@@ -247,20 +247,23 @@ fn intervals_have_no_times_between_two_hosts() {
     }
 }
 
-/// The script makes four networks and four clocks, hours apart, and measures Mosquitto and the
-/// reference broker in one run.
 #[test]
 fn four_agents_with_networks_and_clocks_of_their_own_give_one_exact_result() {
-    if ["nats-server", "mosquitto", "ip", "nsenter"].iter().any(|program| !has(program)) {
-        return;
+    if has("nats-server") && has("mosquitto") && has("ip") && has("nsenter") {
+        four_agents_apart("fleet-four", "", "-Urnpf");
     }
-    let place = Place::new("fleet-four");
+}
+
+/// Runs the script that makes four networks and four clocks, hours apart, and measures Mosquitto
+/// and the reference broker in one run. `apart` are the namespaces around all of it.
+pub fn four_agents_apart(name: &str, option: &str, apart: &str) {
+    let place = Place::new(name);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fleet/four-agents.sh");
-    let line = format!("'{script}' '{}'", env!("CARGO_BIN_EXE_weigh"));
+    let line = format!("'{script}' {option} '{}'", env!("CARGO_BIN_EXE_weigh"));
     let load = "--pattern deliver --qos 1 -c 8 -R 200/s -n 400 --reps 1";
     // Time namespaces are newer than network namespaces.
-    let apart = ["-Urnpf", "-T", "--monotonic=9", "--mount-proc"];
-    let ended = place.script_after("fleet-four", &apart, "true", "true").map(|_| {
+    let apart = [apart, "-T", "--monotonic=9", "--mount-proc"];
+    let ended = place.script_after(name, &apart, "true", "true").map(|_| {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{line} {load}")]).current_dir(place.folder());
         Ended::from(shell.output().expect("a shell"))

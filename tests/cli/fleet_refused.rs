@@ -62,6 +62,26 @@ fn a_full_object_store_is_named() {
     assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
 }
 
+/// The size of the file decides; this one has no contents on the disk.
+#[test]
+fn a_file_that_agents_cannot_hold_is_refused_before_anything_starts() {
+    let place = Place::new("fleet-large");
+    let file = std::fs::File::create(place.folder().join("large.bin")).expect("a file");
+    let words = ["http", "--pattern", "transfer", "--body", "file:large.bin", "-n", "2"];
+    let words = [&words[..], &["--fleet", "nats://127.0.0.1:1", "--agents", "2"]].concat();
+    file.set_len((1 << 30) + 1).expect("a length");
+    place.compare(&words).with(2).saying(&[
+        "--fleet: http1",
+        "a file of more than 1 GiB is not sent to the agents of a fleet: each holds it in memory",
+        "help: name a smaller file, or leave --body out: every agent makes the object (--size)",
+    ]);
+    assert!(place.runs().is_empty());
+    // The largest that is not refused: the next step is the bus, which is not there.
+    file.set_len(1 << 30).expect("a length");
+    place.compare(&words).with(5).saying(&["nats://127.0.0.1:1", "help: "]);
+    assert!(place.runs().is_empty());
+}
+
 #[test]
 fn missing_agents_are_named_and_nothing_is_started() {
     let place = Place::new("fleet-missing");
