@@ -85,9 +85,14 @@ pub struct Agent {
 
 impl Agent {
     pub fn start(place: &Place, bus: &Bus, rank: u32, may_load: &str) -> Agent {
+        Agent::with(place, bus, rank, may_load, &[])
+    }
+
+    /// With more options.
+    pub fn with(place: &Place, bus: &Bus, rank: u32, may_load: &str, more: &[&str]) -> Agent {
         let rank = rank.to_string();
         let words = ["agent", "--bus", &bus.url, "--may-load", may_load, "--rank", &rank];
-        let mut child = place.spawn(&words);
+        let mut child = place.spawn(&[&words[..], more].concat());
         let stderr = BufReader::new(child.stderr.take().expect("its stderr"));
         let said = Arc::new(Mutex::new(String::new()));
         let heard = Arc::clone(&said);

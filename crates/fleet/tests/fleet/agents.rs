@@ -30,7 +30,9 @@ impl Thread {
         let agent = Agent::new(options, Arc::new(Shop))?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || agent.run(&stopped, &|_| {}).unwrap());
+        let thread = thread::spawn(move || {
+            agent.run(&stopped, &|_| {}).unwrap();
+        });
         Ok(Thread { stop, thread: Some(thread) })
     }
 
