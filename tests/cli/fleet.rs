@@ -217,6 +217,47 @@ fn one_run_over_several_agents_has_one_exact_ledger_and_names_its_hosts() {
     }
 }
 
+#[test]
+fn plans_and_searches_run_over_several_agents() {
+    let place = Place::new("fleet-plan");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let hosts = ["--fleet", &bus.url, "--agents", "2"];
+    place.write("plan.toml", PLAN);
+    place.weigh(&[&["run", "plan.toml"], &hosts[..]].concat()).with(0);
+    let summary = place.summary();
+    assert_eq!(summary["run"]["hosts"].as_array().map(Vec::len), Some(2));
+    let sent: Vec<&Value> = cells(&summary).iter().map(|cell| &cell["ledger"]["sent"]).collect();
+    assert_eq!(sent, [200, 200]);
+
+    let place = Place::new("fleet-search");
+    let goal = ["--goal", "loss <= 1%", "--width", "50%", "--trial", "300ms", "--sum", "600ms"];
+    let words = ["limit", "tcp", "--from", "200/s", "--to", "400/s", "--warmup", "0s", "-Q"];
+    let ended = place.weigh(&[&words[..], &goal, &hosts].concat());
+    // 98: on a busy machine the search may end without proof.
+    assert!(matches!(ended.code, Some(0 | 98)), "{}", ended.stderr);
+    let (ran, told) = (of_kind(&place, "fleet_ran"), of_kind(&place, "search_told"));
+    assert!(!told.is_empty() && ran.len() == told.len(), "{} of {}", ran.len(), told.len());
+    for host in ran.iter().flat_map(|own| own["hosts"].as_array().expect("hosts")) {
+        assert!(host["sent"].as_u64() > Some(0), "{host}");
+    }
+}
+
+const PLAN: &str = "\
+[load]
+pattern = \"publish\"
+connections = 4
+messages = 200
+rate = \"400/s\"
+warmup = \"0s\"
+[[case]]
+protocol = \"tcp\"
+[[case]]
+protocol = \"mqtt\"
+mqtt.qos = 1
+[repeat]
+at_least = 1
+";
+
 /// All publishers to one subscriber: half of the messages begin on another host than they end.
 #[test]
 fn a_time_between_two_hosts_carries_the_bound_of_their_clocks() {
