@@ -81,12 +81,12 @@ KillWait=5
 JobCompType=jobcomp/none
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
     for node in 0 1 2 3; do
         mkdir "$place/c$node"
         echo "NodeName=c$node NodeHostname=$host NodeAddr=10.77.0.$((node + 10)) CPUs=2" >>"$SLURM_CONF"
     done
+    echo "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP" >>"$SLURM_CONF"
     printf %064d 21 >"$place/munge.key"
     chmod 400 "$place/munge.key"
     munged --foreground --force --key-file="$place/munge.key" --socket="$place/munge.socket" \
