@@ -58,23 +58,24 @@ impl Agent {
         Err(Stop::unbuilt("fleet (weigh agent)"))
     }
 
-    /// Obeys coordinators until SIGINT or SIGTERM.
+    /// Obeys coordinators until SIGINT or SIGTERM, or until the first run is over.
     ///
     /// # Errors
     /// An option that is wrong, and a bus that cannot be used.
     #[cfg(feature = "fleet")]
     pub fn run(self) -> Result<Exit, Stop> {
         use std::sync::Arc;
-        use std::sync::atomic::AtomicBool;
+        use std::sync::atomic::{AtomicBool, Ordering};
 
         use signal_hook::consts::{SIGINT, SIGTERM};
-        use weigh_runner::fleet::agent::{self, AgentRequest};
+        use weigh_runner::fleet::agent::{self, AgentEnd, AgentRequest};
         use weigh_runner::fleet::request::BusChoice;
 
         use crate::help;
         use crate::planning::fleet_options::bus_token;
 
-        let stopped = Arc::new(AtomicBool::new(false));
+        let (stopped, terminated) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        signal_hook::flag::register(SIGTERM, Arc::clone(&terminated))?;
         for signal in [SIGINT, SIGTERM] {
             // The second signal ends the process at once.
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stopped))?;
@@ -95,8 +96,13 @@ impl Agent {
         let (rank, may_load, once) = (self.rank, self.may_load, self.once);
         let request = AgentRequest { bus, rank, may_load, once };
         let version = weigh_runner::fleet::version(help::commit().as_deref());
-        agent::run(request, version, &stopped, &|text| eprintln!("weigh: {text}"))?;
-        Ok(Exit::Done)
+        let end = agent::run(request, version, &stopped, &|text| eprintln!("weigh: {text}"))?;
+        Ok(match end {
+            // A scheduler must not take it for one that did what it was started for.
+            AgentEnd::Stopped if once && terminated.load(Ordering::SeqCst) => Exit::Terminated,
+            AgentEnd::Stopped if once => Exit::Interrupted,
+            AgentEnd::Stopped | AgentEnd::RunOver => Exit::Done,
+        })
     }
 }
 

@@ -85,9 +85,14 @@ pub struct Agent {
 
 impl Agent {
     pub fn start(place: &Place, bus: &Bus, rank: u32, may_load: &str) -> Agent {
+        Agent::with(place, bus, rank, may_load, &[])
+    }
+
+    /// With more options.
+    pub fn with(place: &Place, bus: &Bus, rank: u32, may_load: &str, more: &[&str]) -> Agent {
         let rank = rank.to_string();
         let words = ["agent", "--bus", &bus.url, "--may-load", may_load, "--rank", &rank];
-        let mut child = place.spawn(&words);
+        let mut child = place.spawn(&[&words[..], more].concat());
         let stderr = BufReader::new(child.stderr.take().expect("its stderr"));
         let said = Arc::new(Mutex::new(String::new()));
         let heard = Arc::clone(&said);
@@ -212,6 +217,47 @@ fn one_run_over_several_agents_has_one_exact_ledger_and_names_its_hosts() {
     }
 }
 
+#[test]
+fn plans_and_searches_run_over_several_agents() {
+    let place = Place::new("fleet-plan");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let hosts = ["--fleet", &bus.url, "--agents", "2"];
+    place.write("plan.toml", PLAN);
+    place.weigh(&[&["run", "plan.toml"], &hosts[..]].concat()).with(0);
+    let summary = place.summary();
+    assert_eq!(summary["run"]["hosts"].as_array().map(Vec::len), Some(2));
+    let sent: Vec<&Value> = cells(&summary).iter().map(|cell| &cell["ledger"]["sent"]).collect();
+    assert_eq!(sent, [200, 200]);
+
+    let place = Place::new("fleet-search");
+    let goal = ["--goal", "loss <= 1%", "--width", "50%", "--trial", "300ms", "--sum", "600ms"];
+    let words = ["limit", "tcp", "--from", "200/s", "--to", "400/s", "--warmup", "0s", "-Q"];
+    let ended = place.weigh(&[&words[..], &goal, &hosts].concat());
+    // 98: on a busy machine the search may end without proof.
+    assert!(matches!(ended.code, Some(0 | 98)), "{}", ended.stderr);
+    let (ran, told) = (of_kind(&place, "fleet_ran"), of_kind(&place, "search_told"));
+    assert!(!told.is_empty() && ran.len() == told.len(), "{} of {}", ran.len(), told.len());
+    for host in ran.iter().flat_map(|own| own["hosts"].as_array().expect("hosts")) {
+        assert!(host["sent"].as_u64() > Some(0), "{host}");
+    }
+}
+
+const PLAN: &str = "\
+[load]
+pattern = \"publish\"
+connections = 4
+messages = 200
+rate = \"400/s\"
+warmup = \"0s\"
+[[case]]
+protocol = \"tcp\"
+[[case]]
+protocol = \"mqtt\"
+mqtt.qos = 1
+[repeat]
+at_least = 1
+";
+
 /// All publishers to one subscriber: half of the messages begin on another host than they end.
 #[test]
 fn a_time_between_two_hosts_carries_the_bound_of_their_clocks() {
@@ -247,20 +293,23 @@ fn intervals_have_no_times_between_two_hosts() {
     }
 }
 
-/// The script makes four networks and four clocks, hours apart, and measures Mosquitto and the
-/// reference broker in one run.
 #[test]
 fn four_agents_with_networks_and_clocks_of_their_own_give_one_exact_result() {
-    if ["nats-server", "mosquitto", "ip", "nsenter"].iter().any(|program| !has(program)) {
-        return;
+    if has("nats-server") && has("mosquitto") && has("ip") && has("nsenter") {
+        four_agents_apart("fleet-four", "", "-Urnpf");
     }
-    let place = Place::new("fleet-four");
+}
+
+/// Runs the script that makes four networks and four clocks, hours apart, and measures Mosquitto
+/// and the reference broker in one run. `apart` are the namespaces around all of it.
+pub fn four_agents_apart(name: &str, option: &str, apart: &str) {
+    let place = Place::new(name);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fleet/four-agents.sh");
-    let line = format!("'{script}' '{}'", env!("CARGO_BIN_EXE_weigh"));
+    let line = format!("'{script}' {option} '{}'", env!("CARGO_BIN_EXE_weigh"));
     let load = "--pattern deliver --qos 1 -c 8 -R 200/s -n 400 --reps 1";
     // Time namespaces are newer than network namespaces.
-    let apart = ["-Urnpf", "-T", "--monotonic=9", "--mount-proc"];
-    let ended = place.script_after("fleet-four", &apart, "true", "true").map(|_| {
+    let apart = [apart, "-T", "--monotonic=9", "--mount-proc"];
+    let ended = place.script_after(name, &apart, "true", "true").map(|_| {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{line} {load}")]).current_dir(place.folder());
         Ended::from(shell.output().expect("a shell"))

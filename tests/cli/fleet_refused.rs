@@ -62,6 +62,26 @@ fn a_full_object_store_is_named() {
     assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
 }
 
+/// The size of the file decides; this one has no contents on the disk.
+#[test]
+fn a_file_that_agents_cannot_hold_is_refused_before_anything_starts() {
+    let place = Place::new("fleet-large");
+    let file = std::fs::File::create(place.folder().join("large.bin")).expect("a file");
+    let words = ["http", "--pattern", "transfer", "--body", "file:large.bin", "-n", "2"];
+    let words = [&words[..], &["--fleet", "nats://127.0.0.1:1", "--agents", "2"]].concat();
+    file.set_len((1 << 30) + 1).expect("a length");
+    place.compare(&words).with(2).saying(&[
+        "--fleet: http1",
+        "a file of more than 1 GiB is not sent to the agents of a fleet: each holds it in memory",
+        "help: name a smaller file, or leave --body out: every agent makes the object (--size)",
+    ]);
+    assert!(place.runs().is_empty());
+    // The largest that is not refused: the next step is the bus, which is not there.
+    file.set_len(1 << 30).expect("a length");
+    place.compare(&words).with(5).saying(&["nats://127.0.0.1:1", "help: "]);
+    assert!(place.runs().is_empty());
+}
+
 #[test]
 fn missing_agents_are_named_and_nothing_is_started() {
     let place = Place::new("fleet-missing");
@@ -135,6 +155,46 @@ impl Raw {
             }
         }
     }
+}
+
+/// Kubernetes ends a pod by SIGTERM when it evicts it, and must not take the agent for one whose
+/// run is over.
+#[test]
+fn an_agent_for_one_run_that_is_ended_before_it_has_failed() {
+    let place = Place::new("fleet-once");
+    let Some(bus) = Bus::start(&place) else { return };
+    for (signal, once, code) in [("TERM", true, 143), ("INT", true, 130), ("TERM", false, 0)] {
+        let more: &[&str] = if once { &["--once"] } else { &[] };
+        let agent = Agent::with(&place, &bus, 0, "127.0.0.1:*", more);
+        agent.has_said("registered as");
+        assert_eq!(agent.end(signal).0, Some(code), "{signal} {once}");
+    }
+}
+
+/// The baseline and the doctor's findings are said by the agent, seen on the bus, and recorded.
+#[test]
+fn an_agent_registers_with_what_its_host_reaches() {
+    let place = Place::new("fleet-registered");
+    let Some((bus, agents)) = fleet(&place, 1) else { return };
+    agents[0].has_said("baseline: ");
+    agents[0].has_said("registered as");
+    let mut asking = Raw::connect(&bus, "SUB seen 1\r\nPUB $SRV.INFO.weigh seen 0\r\n\r\n");
+    let (_, info) = asking.heard().expect("an answer");
+    let info: Value = serde_json::from_str(&info).expect("JSON");
+    let known = |key: &str| info["metadata"][key].as_str().expect(key).to_owned();
+    for key in ["baseline_per_s", "cores", "memory_bytes", "descriptors", "ports"] {
+        assert!(known(key).parse::<u64>().is_ok_and(|own| own > 0), "{key}: {info}");
+    }
+    assert_eq!((&*known("rank"), &*known("may_load")), ("0", "127.0.0.1:*"));
+    place.compare(&["tcp", "--fleet", &bus.url, "--agents", "1", "-n", "10"]).with(0);
+    let [placed] = &of_kind(&place, "fleet_placed")[..] else { panic!("one line on its hosts") };
+    let baseline = placed["hosts"][0]["baseline_per_s"].as_f64().expect("a baseline");
+    assert_eq!(format!("{baseline:.0}"), known("baseline_per_s"));
+    let found = placed["hosts"][0]["findings"].as_array().expect("findings");
+    let found: Vec<&str> = found.iter().filter_map(Value::as_str).collect();
+    assert_eq!(found.join("; "), known("findings"));
+    let summary = place.summary();
+    assert_eq!(summary["run"]["hosts"][0]["baseline_per_s"].as_f64(), Some(baseline));
 }
 
 /// An agent of another build says what this one says, with another version.

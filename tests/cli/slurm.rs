@@ -200,6 +200,17 @@ fn agents_of_a_job_make_one_result() {
     place.nobody_is_left();
 }
 
+/// Each node has a network and a clock of its own. A user namespace of one user cannot start jobs,
+/// so there is none around it: without root this is skipped.
+#[cfg(feature = "fleet")]
+#[test]
+fn four_agents_of_a_job_with_networks_and_clocks_of_their_own_give_one_exact_result() {
+    let more = ["nats-server", "mosquitto", "ip", "nsenter"];
+    if is_installed() && more.map(has).iter().all(|own| *own) {
+        crate::fleet::four_agents_apart("fleet-four-slurm", "--slurm", "-npf");
+    }
+}
+
 fn is_installed() -> bool {
     ["munged", "slurmctld", "slurmd", "sbatch", "srun"].map(has).iter().all(|own| *own)
 }

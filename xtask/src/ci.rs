@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only these steps (format, lint, test, tour, examples, servers, exports, page, python, cross,
-    /// fuzz, dist, oldest); without any, all but the last four.
+    /// fuzz, fleet, kubernetes, dist, oldest); without any, all but the last six.
     #[arg(value_parser = STEPS)]
     steps: Vec<String>,
 }
@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-const STEPS: [&str; 14] = [
+const STEPS: [&str; 15] = [
     "format", "lint", "test", "tour", "examples", "servers", "exports", "page", "python", "cross",
-    "fuzz", "fleet", "dist", "oldest",
+    "fuzz", "fleet", "kubernetes", "dist", "oldest",
 ];

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weigh_model::event::HostFacts;
 
 /// Facts about the host of an agent that decide what it can carry.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentFacts {
     /// Name of the host.
     pub name: String,
@@ -16,12 +16,15 @@ pub struct AgentFacts {
     pub descriptors: u64,
     /// Local ports for outgoing connections to one address.
     pub ports: u32,
+    /// Rate that it reaches against the built-in server on it, messages per second; `None` if that
+    /// was not measured.
+    pub baseline_per_s: Option<f64>,
     /// Findings of the host's own check, one sentence each.
     pub findings: Vec<String>,
 }
 
 impl AgentFacts {
-    /// The facts of this host, without findings.
+    /// The facts of this host, without baseline and findings.
     pub fn of_this_host() -> AgentFacts {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
@@ -31,6 +34,7 @@ impl AgentFacts {
             host: weigh_observe::host::facts(),
             descriptors: limit.maximum.unwrap_or(u64::MAX),
             ports: local_ports(),
+            baseline_per_s: None,
             findings: Vec::new(),
         }
     }

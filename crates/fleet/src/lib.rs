@@ -41,7 +41,7 @@ mod sums;
 #[cfg(test)]
 mod simulation;
 
-pub use agent::{Agent, AgentOptions, Material, Workshop};
+pub use agent::{Agent, AgentEnd, AgentOptions, Material, Workshop};
 pub use allow::AllowList;
 pub use bus::{Bus, BusOptions};
 pub use coordinator::{Fleet, FleetOptions, FleetOutcome, HostPart, Member, Placed};

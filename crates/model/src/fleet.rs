@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(placed.hosts[0].name, "load-1");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FleetPlaced {
     /// Name of the fleet on its bus.
     pub fleet: String,
@@ -28,7 +28,7 @@ pub struct FleetPlaced {
 }
 
 /// A host that generates a part of the load.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FleetHost {
     /// Its number in the fleet.
     pub rank: u32,
@@ -48,6 +48,13 @@ pub struct FleetHost {
     pub clock_source: String,
     /// The version of Weighbridge on it.
     pub version: String,
+    /// Its baseline: requests per second over TCP to the built-in server on it; absent if it could
+    /// not be measured, and in records before this key.
+    #[serde(default)]
+    pub baseline_per_s: Option<f64>,
+    /// What disturbs load on it, as `weigh doctor` found when its agent started, one sentence each.
+    #[serde(default)]
+    pub findings: Vec<String>,
 }
 
 /// Record of the hosts during one trial.

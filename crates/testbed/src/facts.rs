@@ -74,8 +74,14 @@ pub struct TargetFact {
 }
 
 impl Facts {
-    /// Reads the facts of this machine. `host` was read by the caller.
+    /// Reads the facts of this machine and its targets. `host` was read by the caller.
     pub fn gather(host: HostFacts, catalogue: &Catalogue) -> Facts {
+        let targets = catalogue.targets().iter().map(target_fact).collect();
+        Facts { targets, ..Facts::of_machine(host) }
+    }
+
+    /// Reads the facts of this machine without those of any target.
+    pub fn of_machine(host: HostFacts) -> Facts {
         let port_range = port_range(&net_setting("ip_local_port_range"));
         let reserved = net_setting("ip_local_reserved_ports");
         Facts {
@@ -95,7 +101,7 @@ impl Facts {
             load: load(&text("/proc/loadavg")),
             precise_waiting: waits_precisely(),
             timer_slack_ns: least_timer_slack_ns(),
-            targets: catalogue.targets().iter().map(target_fact).collect(),
+            targets: Vec::new(),
         }
     }
 

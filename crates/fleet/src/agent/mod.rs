@@ -30,6 +30,15 @@ pub struct Agent {
     workshop: Arc<dyn Workshop>,
 }
 
+/// Why an agent ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentEnd {
+    /// It was asked to stop.
+    Stopped,
+    /// It was to take part in one run, which is over.
+    RunOver,
+}
+
 impl Agent {
     /// Connects to the bus.
     ///
@@ -46,12 +55,16 @@ impl Agent {
     }
 
     /// Registers, and runs parts of trials until `stop` is set, or until the first run is over if
-    /// that was asked for. `say` gets a sentence about everything that happens. A part that runs
-    /// when `stop` is set fails.
+    /// that was asked for; returns which of the two it was. `say` gets a sentence about everything
+    /// that happens. A part that runs when `stop` is set fails.
     ///
     /// # Errors
     /// If the bus does not accept the registration.
-    pub fn run(&self, stop: &AtomicBool, say: &(dyn Fn(&str) + Sync)) -> Result<(), FleetError> {
+    pub fn run(
+        &self,
+        stop: &AtomicBool,
+        say: &(dyn Fn(&str) + Sync),
+    ) -> Result<AgentEnd, FleetError> {
         let (news, heard) = channel();
         let (parts, mut taken) = unbounded_channel();
         let AgentOptions { facts, version, .. } = &*self.options;
@@ -61,7 +74,7 @@ impl Agent {
         say(&format!("registered as {id} with fleet {}; free", self.bus.fleet()));
         let mut running: Vec<JoinHandle<()>> = Vec::new();
         let mut closing = None;
-        loop {
+        let end = loop {
             while let Ok(part) = taken.try_recv() {
                 running.extend(self.start(part));
             }
@@ -72,20 +85,20 @@ impl Agent {
                 let since = *closing.get_or_insert_with(Instant::now);
                 // The coordinator is to hear of it.
                 if desk.close() || since.elapsed() > CLOSE_PATIENCE {
-                    break;
+                    break AgentEnd::Stopped;
                 }
             } else if self.options.once && desk.has_served() {
-                break;
+                break AgentEnd::RunOver;
             }
             thread::sleep(LOOK_EVERY);
-        }
+        };
         // State of the part that failed, and the goodbye, leave before the connection ends.
         self.bus.wait(async {
             tokio::time::sleep(CLOSE_DELAY).await;
             let _ = service.stop().await;
         });
         heard.try_iter().for_each(|text| say(&text));
-        Ok(())
+        Ok(end)
     }
 
     /// Starts a part in a thread of its own.
@@ -120,10 +133,17 @@ impl Agent {
             ("memory_bytes", facts.host.memory_bytes.to_string()),
             ("descriptors", facts.descriptors.to_string()),
             ("ports", facts.ports.to_string()),
+            ("baseline_per_s", facts.baseline_per_s.map_or_else(String::new, whole)),
+            ("findings", facts.findings.join("; ")),
             ("may_load", allow.to_string()),
         ];
         known.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
+}
+
+/// A rate without decimal places.
+fn whole(rate: f64) -> String {
+    format!("{rate:.0}")
 }
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -30,7 +30,9 @@ impl Thread {
         let agent = Agent::new(options, Arc::new(Shop))?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || agent.run(&stopped, &|_| {}).unwrap());
+        let thread = thread::spawn(move || {
+            agent.run(&stopped, &|_| {}).unwrap();
+        });
         Ok(Thread { stop, thread: Some(thread) })
     }
 
@@ -123,7 +125,7 @@ impl Process {
     }
 
     /// Starts this test once more as a process: `test` of it, which reads `variable`.
-    fn of(mut command: Command, test: &str, variable: (&str, String), log: PathBuf) -> Process {
+    pub fn of(mut command: Command, test: &str, variable: (&str, String), log: PathBuf) -> Process {
         let child = command
             .args([test, "--exact", "--nocapture", "--test-threads=1"])
             .env(variable.0, variable.1)

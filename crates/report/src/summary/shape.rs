@@ -51,6 +51,12 @@ pub(crate) struct FleetHostShape {
     clock_source: String,
     /// The version of Weighbridge on it.
     version: String,
+    /// Its baseline: requests per second over TCP to the built-in server on it; absent if it could
+    /// not be measured, and in records before this key.
+    baseline_per_s: Option<f64>,
+    /// What disturbs load on it, as `weigh doctor` found when its agent started, one sentence each.
+    #[schemars(default)]
+    findings: Vec<String>,
 }
 
 /// The energy meter of a run.

@@ -125,6 +125,8 @@ impl Hosts {
                 cpu: facts.host.cpu,
                 clock_source: facts.host.clock_source,
                 version: self.version.clone(),
+                baseline_per_s: facts.baseline_per_s,
+                findings: facts.findings,
             }
         };
         let hosts = placed.into_iter().map(host).collect();

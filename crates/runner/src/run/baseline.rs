@@ -56,6 +56,13 @@ impl Kind {
         Kind::new(&case.lane, case.load.pattern)
     }
 
+    /// The kind that compares hosts with each other: requests over TCP without a protocol that costs
+    /// more.
+    pub fn of_hosts() -> Option<Kind> {
+        let protocol = weigh_protocols::find("tcp").ok()?;
+        Kind::plain(&Lane::new(protocol, Against::Reference, BTreeMap::new()).ok()?)
+    }
+
     /// The kind of a lane with its protocol's own pattern.
     pub fn plain(lane: &Lane) -> Option<Kind> {
         Kind::new(lane, lane.patterns()[0])
@@ -128,6 +135,22 @@ impl Bench<'_> {
             known.save(&place);
         }
         found
+    }
+
+    /// The baseline of a kind, from one attempt if it is unknown or was disturbed. `None` if it cannot
+    /// be measured.
+    pub fn glance(&self, kind: &Kind) -> Option<Calibration> {
+        let place = place();
+        let mut known = Known::load(place.as_deref(), Identity::ours(self.shards));
+        if let Some(own) = known.kinds.get(&kind.name()).filter(|own| !own.is_disturbed()) {
+            return Some(own.clone());
+        }
+        let found = self.attempt(kind)?;
+        known.kinds.insert(kind.name(), found.clone());
+        if let Some(place) = place {
+            known.save(&place);
+        }
+        Some(found)
     }
 
     /// Measures a kind that a trial exceeded again, and keeps the higher rate.
