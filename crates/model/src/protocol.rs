@@ -133,7 +133,7 @@ pub trait Protocol: Sync {
     fn host(&self, settings: &Settings) -> Result<Host, Invalid>;
 }
 
-impl dyn Protocol {
+impl dyn Protocol + '_ {
     /// The scheme of its URLs without layers: `mqtt`.
     pub fn scheme(&self) -> &'static str {
         self.scheme_in(false, false)
