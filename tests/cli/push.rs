@@ -453,7 +453,7 @@ fn node_and_curl_read_the_events() {
                     line\n\n\nretry: 2000\n\nid: 2\nevent: reading\ndata: two\n\n";
     assert_eq!(said, expected);
     let status = ["-s", "-o", "out", "-w", "%{http_code}", "-d", "\r", "-H", "Expect:"];
-    let output = place.program("curl", &[&status[..], &[&base]].concat()).output();
+    let output = place.program("curl", &[&status[..], &[&*base]].concat()).output();
     assert_eq!(String::from_utf8_lossy(&output.expect("it runs").stdout), "400");
     let (code, last) = server.end("TERM");
     assert_eq!(code, Some(0), "{last}");

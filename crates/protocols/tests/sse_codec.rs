@@ -104,7 +104,8 @@ proptest! {
         }
         let expected: Vec<String> = bodies.iter().map(|body| format!("{kind}|{body}")).collect();
         prop_assert_eq!(events, expected);
-        prop_assert_eq!(parser.last_id(), bodies.len().to_string().as_bytes());
+        let last = bodies.len().to_string();
+        prop_assert_eq!(parser.last_id(), last.as_bytes());
         prop_assert!(parser.is_between_events());
     }
 
