@@ -13,7 +13,7 @@ use crate::exit::Stop;
 pub const IS_BUILT: bool = false;
 
 /// True if the protocol has the keys of DTLS.
-pub fn is_over_datagrams(protocol: &dyn Protocol) -> bool {
+pub fn is_over_datagrams(protocol: &'static dyn Protocol) -> bool {
     protocol.has_setting(tls::PSK)
 }
 
