@@ -181,13 +181,7 @@ impl Answers {
 }
 
 /// Carries one direction in a thread of its own.
-fn carry(
-    from: &TcpStream,
-    to: &TcpStream,
-    way: Way,
-    counts: &Arc<Counts>,
-    answers: &Arc<Answers>,
-) {
+fn carry(from: &TcpStream, to: &TcpStream, way: Way, counts: &Arc<Counts>, answers: &Arc<Answers>) {
     let _ = to.set_nodelay(true);
     let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
     let (counts, answers) = (Arc::clone(counts), Arc::clone(answers));

@@ -202,11 +202,8 @@ fn many_messages_have_one_ledger_through_a_proxy_with_faults() {
     assert_eq!((one.duplicates, one.corrupt), (there.doubled + back.doubled, damaged), "{one:?}");
     assert_eq!(one.acknowledged, messages - there.lost, "{one:?}");
     assert_eq!(one.acked_not_delivered, back.lost + damaged, "{one:?}");
-    let causes = [
-        (Cause::Corrupt, damaged),
-        (Cause::Timeout, there.lost),
-        (Cause::Unknown, back.lost),
-    ];
+    let causes =
+        [(Cause::Corrupt, damaged), (Cause::Timeout, there.lost), (Cause::Unknown, back.lost)];
     assert_eq!(one.causes, BTreeMap::from(causes), "{one:?}");
     println!("mqtt: {messages} messages through a proxy, {done:?}: ledgers are equal");
 }
