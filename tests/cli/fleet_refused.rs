@@ -78,7 +78,7 @@ fn a_file_that_agents_cannot_hold_is_refused_before_anything_starts() {
     assert!(place.runs().is_empty());
     // The largest that is not refused: the next step is the bus, which is not there.
     file.set_len(1 << 30).expect("a length");
-    place.compare(&words).with(5).saying(&["nats://127.0.0.1:1", "help: "]);
+    place.compare(&words).with(5).saying(&["the bus at 127.0.0.1:1 cannot be reached", "\nhelp: "]);
     assert!(place.runs().is_empty());
 }
 

@@ -29,6 +29,19 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
 }
 
 const STEPS: [&str; 15] = [
-    "format", "lint", "test", "tour", "examples", "servers", "exports", "page", "python", "cross",
-    "fuzz", "fleet", "kubernetes", "dist", "oldest",
+    "format",
+    "lint",
+    "test",
+    "tour",
+    "examples",
+    "servers",
+    "exports",
+    "page",
+    "python",
+    "cross",
+    "fuzz",
+    "fleet",
+    "kubernetes",
+    "dist",
+    "oldest",
 ];

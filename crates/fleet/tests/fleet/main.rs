@@ -4,7 +4,6 @@
 mod agents;
 mod clocks;
 mod cut;
-mod fault_proxy;
 mod killed;
 mod nats;
 mod proxy;

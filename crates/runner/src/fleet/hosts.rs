@@ -265,7 +265,7 @@ pub(super) fn stop(error: FleetError) -> Stop {
         FleetError::Options(text) => Stop::usage(text),
         FleetError::Stopped => Stop::new(Exit::Interrupted, error),
         FleetError::Bus(text) | FleetError::Agents(text) | FleetError::Store(text) => {
-            Stop::new(Exit::Generator, text)
+            Stop::new(Exit::Generator, text.replacen("; help: ", "\nhelp: ", 1))
         }
     }
 }
