@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weigh_energy::Model;
-use weigh_model::numbers::{bytes, rough};
+use weigh_model::numbers::{bytes, count, percent, rough};
 
 use crate::account::Bounds;
-use crate::advised::Advised;
+use crate::advised::{Advised, CONFIDENCE, ZONE};
 use crate::break_even::{Axis, BreakEven, find};
 use crate::cells::{Cells, Machine, by_family};
 use crate::choice::Choice;
@@ -103,7 +103,7 @@ pub struct OptionShown {
     pub name: String,
     /// What is said of it.
     pub standing: Standing,
-    /// Why it is out or unknown; null otherwise.
+    /// Why it is out or unknown, or behind although its cost is not known; null otherwise.
     pub why: Option<String>,
     /// The run that is missing; null unless it is unknown.
     pub run: Option<String>,
@@ -151,6 +151,7 @@ pub fn advise(inputs: &Inputs<'_>) -> Advice {
     for at in &advised.set {
         judged[*at].standing = Standing::Advised;
     }
+    put_behind(&mut judged, matters[0]);
     let is_open = |own: &Judged<'_>| own.standing == Standing::Unknown;
     // Options that were not named may stay open.
     let is_named = !inputs.situation.options.is_empty();
@@ -178,12 +179,7 @@ pub fn advise(inputs: &Inputs<'_>) -> Advice {
         advised: names,
         options,
         assumptions: assumptions(inputs),
-        cells: families
-            .iter()
-            .map(|(name, own)| {
-                (name.clone(), format!("{} cells, {}", own.len(), own.origin.words()))
-            })
-            .collect(),
+        cells: families.iter().map(|(name, own)| (name.clone(), own.words())).collect(),
         situation: inputs.situation.clone(),
     }
 }
@@ -209,7 +205,7 @@ impl Advice {
 pub fn families(inputs: &Inputs<'_>) -> BTreeMap<String, Family> {
     let asked: Vec<String> = inputs.offers.iter().map(|own| own.choice.family()).collect();
     let all = by_family(inputs.cells).into_iter().filter(|(name, _)| asked.contains(name));
-    all.map(|(name, cells)| (name, Family::of(&cells, inputs.here))).collect()
+    all.filter_map(|(name, cells)| Some((name, Family::of(&cells, inputs.here)?))).collect()
 }
 
 /// What all options have in common.
@@ -251,6 +247,31 @@ fn judge<'j>(
         }
         // Behind, until it is seen that it is not.
         _ => of(Standing::Behind, None, None, Some(figures)),
+    }
+}
+
+/// Puts options behind whose cost at the highest rate that was measured is more already than what
+/// another option costs in the situation.
+fn put_behind(judged: &mut [Judged<'_>], criterion: Criterion) {
+    if criterion != Criterion::ServerCpu {
+        return;
+    }
+    let cost = |own: &Judged<'_>| own.figures.as_ref()?.get(criterion).cloned();
+    let known = |own: &&Judged<'_>| matches!(own.standing, Standing::Advised | Standing::Behind);
+    let costs: Vec<Drawn> = judged.iter().filter(known).filter_map(cost).collect();
+    for own in judged.iter_mut().filter(|own| own.standing == Standing::Unknown) {
+        let Some((least, rate)) = own.figures.as_ref().and_then(|own| own.floor.as_ref()) else {
+            continue;
+        };
+        let is_more = |other: &Drawn| least.exceeds(1.0 + ZONE, other) >= CONFIDENCE;
+        if costs.iter().any(is_more) {
+            let why = format!(
+                "it costs more: at {} messages/s, the most that was measured, already {} of a core",
+                count(rate.round() as u64),
+                percent(100.0 * least.value)
+            );
+            (own.standing, own.why, own.run) = (Standing::Behind, Some(why), None);
+        }
     }
 }
 
@@ -302,15 +323,21 @@ fn pairs(options: &mut [OptionShown], judged: &[Judged<'_>], criterion: Criterio
     }
 }
 
-/// A plan that measures every option that is not out.
+/// A plan that measures every option that is not out, and whose rate was measured.
 fn plan(judged: &[Judged<'_>], situation: &Situation) -> String {
-    let can = judged.iter().filter(|own| own.standing != Standing::Out);
+    let is_measured = |own: &&Judged<'_>| own.standing != Standing::Out && !is_behind_at_least(own);
+    let can = judged.iter().filter(is_measured);
     let choices: Vec<&Choice> = can.map(|own| &own.offer.choice).collect();
     if choices.is_empty() {
         String::new()
     } else {
         deciding::plan(&choices, situation, REPETITIONS)
     }
+}
+
+/// True if it is known only that it costs more than another.
+fn is_behind_at_least(own: &Judged<'_>) -> bool {
+    own.standing == Standing::Behind && own.why.is_some()
 }
 
 /// The answer in a sentence or two.

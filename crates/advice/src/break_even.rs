@@ -39,6 +39,9 @@ pub struct BreakEven {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// True if the costs do not cross there: one of them makes a step, as with one more keep-alive.
+    #[serde(default)]
+    pub is_jump: bool,
     /// The result in words.
     pub sentence: String,
 }
@@ -98,6 +101,7 @@ pub fn find(
     let crossings = (0..draws)
         .filter_map(|draw| crossing(&grid, |(_, a, b)| a.draws[draw] - b.draws[draw]))
         .collect::<Vec<f64>>();
+    let is_jump = jumps.iter().any(|jump| (at / jump - 1.0).abs() <= 2.0 * CLOSE);
     let is_sure = crossings.len() as f64 >= SURE * draws as f64;
     let interval = is_sure.then(|| ends(crossings));
     let is_a_first = grid.first().is_some_and(|(_, a, b)| a.value < b.value);
@@ -115,12 +119,15 @@ pub fn find(
         criterion.words(),
         axis.below(&words(at)),
     );
-    let sentence = match criterion {
+    let mut sentence = match criterion {
         Criterion::Bytes => sentence,
         _ => sentence.replacen("takes fewer", "takes less", 1),
     };
+    if is_jump {
+        sentence += " From there on a silence needs one more keep-alive.";
+    }
     let [a, b] = [a, b].map(str::to_owned);
-    Some(BreakEven { a, b, criterion, axis, at, low, high, sentence })
+    Some(BreakEven { a, b, criterion, axis, at, low, high, is_jump, sentence })
 }
 
 /// The first place at which the difference changes its sign, interpolated on a logarithmic scale.
@@ -156,7 +163,7 @@ mod tests {
         let axis = Axis::MessagesPerConnection;
         let costs = |n: f64| Some((line(400.0, 100.0, n), line(100.0, 200.0, n)));
         let found = find(("mqtt", "http"), Criterion::Bytes, axis, &[], costs).unwrap();
-        assert!((found.at - 3.0).abs() < 0.01, "{found:?}");
+        assert!((found.at - 3.0).abs() < 0.01 && !found.is_jump, "{found:?}");
         assert_eq!((found.low.is_some(), found.high.is_some()), (true, true));
         assert!(
             found.sentence.starts_with("http takes fewer bytes than mqtt below 3"),
@@ -174,7 +181,7 @@ mod tests {
         let pings = |every: f64| if every > 300.0 { 160.0 } else { 0.0 };
         let costs = |every: f64| Some((Drawn::exact(300.0 + pings(every)), Drawn::exact(400.0)));
         let found = find(("mqtt", "http"), Criterion::Bytes, Axis::Every, &[300.0], costs).unwrap();
-        assert!((found.at / 300.0 - 1.0).abs() < 1e-5, "{found:?}");
+        assert!((found.at / 300.0 - 1.0).abs() < 1e-5 && found.is_jump, "{found:?}");
         assert!(found.sentence.contains("less than 5 min"), "{}", found.sentence);
     }
 

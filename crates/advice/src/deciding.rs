@@ -8,6 +8,7 @@ use crate::advised::ZONE;
 use crate::choice::{Choice, REFERENCE};
 use crate::criterion::Criterion;
 use crate::drawn::Drawn;
+use crate::figures::rounded;
 use crate::situation::Situation;
 
 /// What one more minute would decide.
@@ -67,31 +68,64 @@ pub fn deciding(
 }
 
 /// A plan in TOML that measures the first criterion of these options at the load of the situation.
-/// For the server's costs the path is left out: it does not change what a server pays.
+/// For the server's costs the path is left out: it does not change what a server pays. What one
+/// device pays does not depend on the number of devices, so few of them send often enough to be
+/// measured in seconds.
 pub fn plan(choices: &[&Choice], situation: &Situation, repetitions: u32) -> String {
     let traffic = &situation.traffic;
+    let sending = Sending::of(situation);
     let mut text = format!(
         "question = \"Which option costs least here?\"\n\
          repeat = {{ at_least = {repetitions}, at_most = {repetitions} }}\n\
          load.size = \"{}\"\nload.arrival = \"periodic\"\n\
          load.duration = \"{}s\"\nload.warmup = \"300ms\"\n",
         traffic.size.typed(),
-        trial_s(situation)
+        sending.trial_s
     );
-    let path = situation.network.path.iter();
-    text += &match situation.matters.first() {
-        Some(Criterion::Latency) => path.map(|path| format!("path = \"{path}\"\n")).collect(),
-        Some(Criterion::Bytes | Criterion::Energy) => "observe.wire = true\n".to_owned(),
-        _ => String::new(),
-    };
+    if is_of_devices(situation) {
+        text += "observe.wire = true\n";
+    }
+    if let Some(path) = sending.path {
+        text += &format!("path = \"{path}\"\nload.timeout = \"60s\"\n");
+    }
     for choice in choices {
-        text += &case(choice, situation);
+        text += &case(choice, situation, &sending);
     }
     text
 }
 
+/// Who sends in a trial, and how often.
+struct Sending<'s> {
+    devices: u64,
+    rate_per_s: f64,
+    trial_s: f64,
+    path: Option<&'s String>,
+}
+
+impl Sending<'_> {
+    fn of(situation: &Situation) -> Sending<'_> {
+        let path = situation.network.path.as_ref();
+        let traffic = &situation.traffic;
+        if !is_of_devices(situation) {
+            let path = path.filter(|_| situation.matters.first() == Some(&Criterion::Latency));
+            let (devices, rate_per_s) = (traffic.devices, situation.rate_per_s());
+            return Sending { devices, rate_per_s, trial_s: trial_s(situation), path };
+        }
+        let devices = traffic.devices.min(DEVICES_ON_WIRE);
+        // On a slow path a device opens a connection, sends and closes before it is its turn again.
+        let (longest_s, trial_s) = if path.is_some() { (8.0, 10.0) } else { (1.0, 3.0) };
+        let pause_s = traffic.every.as_secs_f64().min(longest_s);
+        Sending { devices, rate_per_s: devices as f64 / pause_s, trial_s, path }
+    }
+}
+
+/// True if the first criterion is what a device pays: bytes and joules.
+fn is_of_devices(situation: &Situation) -> bool {
+    matches!(situation.matters.first(), Some(Criterion::Bytes | Criterion::Energy))
+}
+
 /// One case of a plan.
-fn case(choice: &Choice, situation: &Situation) -> String {
+fn case(choice: &Choice, situation: &Situation, sending: &Sending<'_>) -> String {
     let protocol = &choice.protocol;
     let is_each = !choice.is_kept && !choice.is_datagram;
     let pattern = match (situation.traffic.subscribers, is_each) {
@@ -100,10 +134,9 @@ fn case(choice: &Choice, situation: &Situation) -> String {
         (0, false) => "publish",
     };
     let connections = match is_each {
-        true => situation.traffic.devices.min(TURNS),
-        false => situation.traffic.devices,
+        true => sending.devices.min(TURNS),
+        false => sending.devices,
     };
-    let rate = weigh_model::units::Rate { per_second: situation.rate_per_s(), per_client: false };
     let mut text = format!("\n[[case]]\nprotocol = \"{protocol}\"\n");
     if choice.target != REFERENCE {
         text += &format!("target = \"{}\"\n", choice.target);
@@ -121,7 +154,7 @@ fn case(choice: &Choice, situation: &Situation) -> String {
     if situation.traffic.subscribers > 0 {
         text += &format!("load.subscribers = {}\n", situation.traffic.subscribers);
     }
-    text + &format!("load.rate = \"{}\"\n", rate.typed())
+    text + &format!("load.rate = \"{}\"\n", rounded(sending.rate_per_s).typed())
 }
 
 /// Seconds of a trial: long enough for a few hundred messages, and at most ten.
@@ -131,6 +164,9 @@ fn trial_s(situation: &Situation) -> f64 {
 
 /// Messages that a trial should have.
 const MESSAGES: f64 = 500.0;
+
+/// Devices whose packets are captured.
+const DEVICES_ON_WIRE: u64 = 8;
 
 /// Devices that take turns where each message has a connection of its own.
 const TURNS: u64 = 100;

@@ -112,7 +112,7 @@ pub fn uniform(name: &str) -> Vec<f64> {
 /// this name.
 pub fn factors(name: &str, factor: f64) -> Vec<f64> {
     let mut random = Random::new(seed(name));
-    let deviation = factor.max(1.0).ln() / DEVIATIONS;
+    let deviation = factor.max(1.0).ln() / NORMAL;
     (0..DRAWS).map(|_| (deviation * random.normal()).exp()).collect()
 }
 
@@ -124,7 +124,7 @@ fn seed(name: &str) -> u64 {
 }
 
 /// Standard deviations of a normal distribution to either end of its 95 %.
-const DEVIATIONS: f64 = 1.959_963_984_540_054;
+pub const NORMAL: f64 = 1.959_963_984_540_054;
 
 #[cfg(test)]
 mod tests {

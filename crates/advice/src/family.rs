@@ -1,35 +1,37 @@
 //! Costs of a family of cells: fitted, checked against cells that were held out, and with the range
-//! that was measured. Outside of it there is no prediction, but the run that is missing.
+//! that was measured. Outside of it there is no prediction, but the run that is missing. Cells of
+//! this machine are a family of their own; cells of other machines stand behind it, for loads
+//! beyond it.
 
 use weigh_model::numbers::{exact, percent, size};
 use weigh_stats::bootstrap::Bootstrap;
 use weigh_stats::cost_model::{Coefficients, CostModel, Row};
-use weigh_stats::quantile::interpolated;
 use weigh_stats::random::Random;
 
 use crate::cells::{Cell, Cells, Machine, Repetition};
 use crate::choice::Choice;
 use crate::cost::{FLOOR_CORES, Fitted, Load, Measured, error, held_out};
-use crate::drawn::{DRAWS, Drawn, factors};
+use crate::drawn::{DRAWS, Drawn, NORMAL, factors};
+use crate::residuals::{Kind, Residual, Residuals};
 
 /// The costs of a protocol on a server.
 #[derive(Clone, Debug)]
 pub struct Family {
     fitted: Result<Fitted, String>,
     memory: Option<Memory>,
-    /// Measured over predicted cores, of every cell when it was held out.
-    pub ratios: Vec<f64>,
-    /// Root mean square error of these predictions; `None` if there were too few cells.
-    pub held_out_error: Option<f64>,
-    /// Where the cells are from.
-    pub origin: Origin,
+    residuals: Residuals,
+    /// Root mean square error of cells that were held out; `None` if there were too few.
+    held_out_error: Option<f64>,
+    origin: Origin,
     /// True if sizes were varied, so that bytes have a cost of their own.
-    pub has_bytes: bool,
-    cells: Vec<(Origin, Cell)>,
+    has_bytes: bool,
+    cells: Vec<Cell>,
+    /// The same family on machines that are farther.
+    beyond: Option<Box<Family>>,
 }
 
 /// How far the cells' machine is from the server that is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// Measured on this machine, by this version.
     Here,
@@ -61,10 +63,11 @@ impl Origin {
 
     /// The factor within which all costs of these cells are off together, and the one by which each
     /// option is off for itself (chosen: one family of processors differs by up to 2 in the time of
-    /// a system call, and protocols by less, because they make the same calls).
+    /// a system call, and protocols by less, because they make the same calls; one machine differs
+    /// by a tenth from day to day).
     fn factors(self) -> [f64; 2] {
         match self {
-            Origin::Here => [1.0, 1.0],
+            Origin::Here => [1.1, 1.0],
             Origin::Elsewhere => [2.0, 1.15],
             Origin::OtherArchitecture => [4.0, 1.4],
         }
@@ -81,71 +84,131 @@ impl Origin {
 }
 
 impl Family {
-    /// Fits the cells of a family; the farthest origin counts for all.
-    pub fn of(cells: &[(&Cells, &Cell)], here: &Machine) -> Family {
-        let origins = cells.iter().map(|(document, _)| Origin::of(document, here));
-        let origin = origins.max_by_key(|own| *own as u8).unwrap_or(Origin::Elsewhere);
-        let cells: Vec<(Origin, Cell)> = cells
-            .iter()
-            .map(|(document, cell)| (Origin::of(document, here), (*cell).clone()))
-            .collect();
-        let alone: Vec<Cell> = cells.iter().map(|(_, cell)| cell.clone()).collect();
-        let has_bytes = varies_sizes(&alone);
+    /// Fits the cells of a family, those of each origin for themselves; the nearest comes first.
+    /// `None` without cells.
+    pub fn of(cells: &[(&Cells, &Cell)], here: &Machine) -> Option<Family> {
+        let origins = [Origin::OtherArchitecture, Origin::Elsewhere, Origin::Here];
+        origins.into_iter().fold(None, |beyond: Option<Family>, origin| {
+            let is_own = |(document, _): &&(&Cells, &Cell)| Origin::of(document, here) == origin;
+            let own: Vec<Cell> =
+                cells.iter().filter(is_own).map(|(_, cell)| (*cell).clone()).collect();
+            match own.is_empty() {
+                true => beyond,
+                false => Some(Family::fit(own, origin, beyond.map(Box::new))),
+            }
+        })
+    }
+
+    fn fit(cells: Vec<Cell>, origin: Origin, beyond: Option<Box<Family>>) -> Family {
+        let has_bytes = varies_sizes(&cells);
         let evidence: Vec<Vec<Measured>> =
-            alone.iter().map(|cell| cell.measured(has_bytes)).collect();
-        let fitted = match evidence.len() < CELLS_OF_CACHES {
-            true => Fitted::without_caches(&evidence),
-            false => Fitted::of(&evidence),
+            cells.iter().map(|cell| cell.measured(has_bytes)).collect();
+        let fitted = match evidence.len() {
+            few @ ..CELLS_MIN => Err(format!("{few} cells are too few")),
+            ..CELLS_OF_CACHES => Fitted::without_caches(&evidence),
+            _ => Fitted::of(&evidence),
         };
         let mut family = Family {
-            memory: memory(&alone),
-            ratios: Vec::new(),
+            memory: memory(&cells, has_bytes),
+            residuals: Residuals::default(),
             held_out_error: None,
             fitted,
             origin,
             has_bytes,
             cells,
+            beyond,
         };
         if let Ok(fitted) = &family.fitted {
             let held = held_out(&evidence, &fitted.drivers);
-            let pairs: Vec<(f64, f64)> =
-                held.iter().filter_map(|own| Some((own.measured, own.predicted?))).collect();
-            let is_told =
-                |(measured, predicted): &&(f64, f64)| *measured > FLOOR_CORES && *predicted > 0.0;
-            family.ratios = pairs.iter().filter(is_told).map(|(m, p)| m / p).collect();
-            family.held_out_error = error(pairs.into_iter());
+            let pairs: Vec<(usize, f64, f64)> = held
+                .iter()
+                .filter_map(|own| Some((own.group, own.measured, own.predicted?)))
+                .collect();
+            let residual = |(group, measured, predicted): &(usize, f64, f64)| {
+                let is_told = *measured > FLOOR_CORES && *predicted > 0.0;
+                is_told.then(|| Residual::of(&family.cells[*group], measured / predicted))
+            };
+            family.residuals = Residuals::new(pairs.iter().filter_map(residual).collect());
+            family.held_out_error = error(pairs.into_iter().map(|(_, m, p)| (m, p)));
         }
         family
     }
 
-    /// Cores that this load takes on a server for the option `name`; `None` without a fit.
-    pub fn cores(&self, load: &Load, name: &str) -> Option<Drawn> {
-        let is_finite = |own: &Drawn| own.draws.iter().all(|draw| draw.is_finite());
-        self.modelled(load, name).filter(is_finite)
+    /// The nearest cells that hold this load of this option.
+    ///
+    /// # Errors
+    /// Why there are none; the reason of the nearest cells that could be fitted.
+    pub fn at(&self, choice: &Choice, load: &Load, size_bytes: f64) -> Result<&Family, String> {
+        let Some(why) = self.outside_own(choice, load, size_bytes) else { return Ok(self) };
+        let Some(beyond) = &self.beyond else { return Err(why) };
+        let found = beyond.at(choice, load, size_bytes);
+        found.map_err(|farther| if self.fitted.is_ok() { why } else { farther })
     }
 
-    fn modelled(&self, load: &Load, name: &str) -> Option<Drawn> {
+    /// The nearest cells from which an option with this load can be sized: those that hold it, else
+    /// those that show all of its costs.
+    pub fn sizing(&self, choice: &Choice, load: &Load, size_bytes: f64) -> Option<&Family> {
+        let shows =
+            |own: &&Family| own.fitted.as_ref().is_ok_and(|fitted| fitted.unknown(load).is_none());
+        let all = || std::iter::successors(Some(self), |own| own.beyond.as_deref());
+        self.at(choice, load, size_bytes).ok().or_else(|| all().find(shows))
+    }
+
+    /// What an option costs at least, where only its rate is beyond the measured cells: its cost at
+    /// the highest rate that was measured, which is returned too. Costs do not fall with the rate.
+    pub fn floor(&self, choice: &Choice, load: &Load, size_bytes: f64) -> Option<(Drawn, f64)> {
+        let rate = self.like(choice).map(Cell::rate_per_s).fold(0.0, f64::max);
+        let own = (rate > 0.0 && load.messages > rate).then(|| load.at_rate(rate));
+        let own = own.filter(|own| self.outside_own(choice, own, size_bytes).is_none());
+        let found = own.and_then(|own| Some((self.cores(&own, choice)?, rate)));
+        found.or_else(|| self.beyond.as_ref()?.floor(choice, load, size_bytes))
+    }
+
+    /// Cores that this load takes on a server for an option; `None` without a fit.
+    pub fn cores(&self, load: &Load, choice: &Choice) -> Option<Drawn> {
+        let is_finite = |own: &Drawn| own.draws.iter().all(|draw| draw.is_finite());
+        self.modelled(load, choice).filter(is_finite)
+    }
+
+    fn modelled(&self, load: &Load, choice: &Choice) -> Option<Drawn> {
         let fitted = self.fitted.as_ref().ok()?;
-        let draws = self.draws(name);
+        let draws = self.draws(choice);
         let of = |(found, factor): &(&Coefficients, f64)| fitted.cores(load, found) * factor;
-        let value = fitted.cores(load, &fitted.model.best) * self.correction();
+        let value = fitted.cores(load, &fitted.model.best) * self.correction(choice);
         Some(Drawn { value, draws: draws.iter().map(of).collect() })
     }
 
     /// For every draw its coefficients, and by what factor their costs are off: by a cell that was
     /// held out, by the machine, and by the option on that machine. Empty without a fit.
-    pub fn draws(&self, name: &str) -> Vec<(&Coefficients, f64)> {
+    pub fn draws(&self, choice: &Choice) -> Vec<(&Coefficients, f64)> {
         let Ok(fitted) = &self.fitted else { return Vec::new() };
         let [shared, own] = self.origin.factors();
-        let (shared, own) = (factors("machine", shared), factors(name, own));
-        let ratios = self.drawn_ratios(name);
+        let (shared, own) = (factors("machine", shared), factors(&choice.name(), own));
+        let ratios = self.residuals.drawn(&Kind::of_choice(choice));
         let draws = &fitted.model.draws;
         let one = |at: usize| (&draws[at % draws.len()], ratios[at] * shared[at] * own[at]);
         (0..DRAWS).map(one).collect()
     }
 
-    /// Memory of a server with this number of connections: its process, and the kernel's part.
-    pub fn memory(&self, connections: f64, is_tls: bool) -> Option<Drawn> {
+    /// Memory of a server with this number of connections and bodies of this size: its process, and
+    /// the kernel's part.
+    pub fn memory(&self, connections: f64, is_tls: bool, size_bytes: f64) -> Option<Drawn> {
+        let is_beyond = connections > self.held(is_tls) * EDGE;
+        let reaches = |own: &&Family| connections <= own.held(is_tls) * EDGE;
+        if let Some(farther) = self.beyond.as_deref().filter(|own| is_beyond && reaches(own)) {
+            return farther.memory(connections, is_tls, size_bytes);
+        }
+        let own = self.memory_own(connections, is_tls, size_bytes);
+        own.or_else(|| self.beyond.as_ref()?.memory(connections, is_tls, size_bytes))
+    }
+
+    /// The most connections that were measured.
+    fn held(&self, is_tls: bool) -> f64 {
+        let of_kind = self.cells.iter().filter(|cell| cell.is_tls == is_tls);
+        of_kind.map(|cell| cell.connections).fold(0.0, f64::max)
+    }
+
+    fn memory_own(&self, connections: f64, is_tls: bool, size_bytes: f64) -> Option<Drawn> {
         let memory = self.memory.as_ref()?;
         let at = usize::from(is_tls);
         if connections > 0.0 && !memory.has[at] {
@@ -154,7 +217,9 @@ impl Family {
         let place = 1 + memory.has[..at].iter().filter(|has| **has).count();
         let of = |each: &[f64]| {
             let held = if connections > 0.0 { each[place] } else { 0.0 };
-            each[0] + connections * (held + KERNEL_BYTES_PER_CONNECTION)
+            // Servers may keep buffers for bodies, whatever the number of connections.
+            let bodies = if self.has_bytes { each[each.len() - 1] * size_bytes } else { 0.0 };
+            each[0] + bodies + connections * (held + KERNEL_BYTES_PER_CONNECTION)
         };
         let draws = &memory.model.draws;
         let one = |at: usize| of(&draws[at % draws.len()].each);
@@ -181,8 +246,10 @@ impl Family {
                 && near(cell.size_bytes, size_bytes)
                 && near(cell.mean(|own| own.deliveries), load.deliveries)
         };
-        let here = self.cells.iter().filter(|(origin, _)| *origin == Origin::Here);
-        let cell = here.map(|(_, cell)| cell).rfind(is_same)?;
+        if self.origin != Origin::Here {
+            return None;
+        }
+        let cell = self.cells.iter().rfind(is_same)?;
         let values: Option<Vec<f64>> = cell.repetitions.iter().map(of).collect();
         let values = values.filter(|values| values.len() >= REPETITIONS_MIN)?;
         let n = values.len() as f64;
@@ -199,14 +266,15 @@ impl Family {
     /// Times to a confirmation of cells like this option, seconds: the least and the largest p99.
     pub fn service_s(&self, choice: &Choice) -> Option<[f64; 2]> {
         let of_kind = self.like(choice).filter_map(|cell| cell.p99_s);
-        of_kind.fold(None, |range: Option<[f64; 2]>, own| {
+        let range = of_kind.fold(None, |range: Option<[f64; 2]>, own| {
             let [low, high] = range.unwrap_or([own, own]);
             Some([low.min(own), high.max(own)])
-        })
+        });
+        range.or_else(|| self.beyond.as_ref()?.service_s(choice))
     }
 
-    /// Why this load cannot be predicted for this option; `None` if it can.
-    pub fn outside(&self, choice: &Choice, load: &Load, size_bytes: f64) -> Option<String> {
+    /// Why these cells alone cannot predict this load of this option; `None` if they can.
+    fn outside_own(&self, choice: &Choice, load: &Load, size_bytes: f64) -> Option<String> {
         let fitted = match &self.fitted {
             Ok(fitted) => fitted,
             Err(why) => return Some(format!("its costs could not be fitted: {why}")),
@@ -229,9 +297,7 @@ impl Family {
                 digits(rate)
             ));
         }
-        let all = self.cells.iter().map(|(_, cell)| cell);
-        let of_kind = all.filter(|cell| cell.is_tls == choice.is_tls);
-        let held = of_kind.map(|cell| cell.connections).fold(0.0, f64::max);
+        let held = self.held(choice.is_tls);
         if load.connections > held * EDGE {
             return Some(format!(
                 "{} connections are more than the {} that were measured",
@@ -243,7 +309,7 @@ impl Family {
     }
 
     fn outside_sizes(&self, size_bytes: f64) -> Option<String> {
-        let sizes = self.cells.iter().map(|(_, cell)| cell.size_bytes).filter(|own| *own > 0.0);
+        let sizes = self.cells.iter().map(|cell| cell.size_bytes).filter(|own| *own > 0.0);
         let (low, high) =
             sizes.fold((f64::INFINITY, 0.0_f64), |(low, high), own| (low.min(own), high.max(own)));
         // A small body costs little besides its message; a large one is not known where none was.
@@ -260,47 +326,34 @@ impl Family {
     /// Cells with messages of this lane, connections kept or not, TLS or not.
     fn like<'f>(&'f self, choice: &Choice) -> impl Iterator<Item = &'f Cell> + use<'f> {
         let (variant, is_tls, is_kept) = (choice.variant(), choice.is_tls, choice.is_kept);
-        self.cells.iter().map(|(_, cell)| cell).filter(move |cell| {
+        self.cells.iter().filter(move |cell| {
             // What a connection costs is the same for all lanes.
             let is_own = cell.variant == variant || cell.is_per_connection;
             is_own && cell.is_tls == is_tls && cell.is_per_connection != is_kept
         })
     }
 
-    /// What the best fit is multiplied by, so that half of the cells that were held out cost more.
-    pub fn correction(&self) -> f64 {
-        let mut ratios = self.ratios.clone();
-        ratios.sort_unstable_by(f64::total_cmp);
-        if ratios.is_empty() { 1.0 } else { interpolated(&ratios, 0.5) }
+    /// What the best fit is multiplied by for an option, so that half of its cells that were held
+    /// out cost more.
+    pub fn correction(&self, choice: &Choice) -> f64 {
+        self.residuals.median(&Kind::of_choice(choice))
     }
 
-    /// Number of cells.
-    pub fn len(&self) -> usize {
-        self.cells.len()
+    /// Where the cells are from, in words.
+    pub fn words(&self) -> String {
+        let own = format!("{} cells, {}", self.cells.len(), self.origin.words());
+        match &self.beyond {
+            None => own,
+            Some(beyond) => format!("{own}; beyond them {}", beyond.words()),
+        }
     }
 
-    /// True without cells.
-    pub fn is_empty(&self) -> bool {
-        self.cells.is_empty()
-    }
-
-    /// The fit, or why there is none.
+    /// The fit of these cells, or why there is none.
     ///
     /// # Errors
     /// Why the drivers could not be fitted.
     pub fn fitted(&self) -> Result<&Fitted, &str> {
         self.fitted.as_ref().map_err(String::as_str)
-    }
-
-    /// For every draw, by how much a cell that was held out was off.
-    fn drawn_ratios(&self, name: &str) -> Vec<f64> {
-        let seed = name.bytes().fold(SEED, |sum, byte| sum.rotate_left(5) ^ u64::from(byte));
-        let mut random = Random::new(seed);
-        let mut ratio = || match self.ratios.len() {
-            0 => 1.0,
-            n => self.ratios[random.index(n)],
-        };
-        (0..DRAWS).map(|_| ratio()).collect()
     }
 }
 
@@ -313,15 +366,17 @@ fn varies_sizes(cells: &[Cell]) -> bool {
     high >= SIZES_ALIKE * low
 }
 
-/// Memory against connections held; `None` if nothing separates them.
-fn memory(cells: &[Cell]) -> Option<Memory> {
+/// Memory against connections held, and against sizes if they were varied; `None` if nothing
+/// separates them.
+fn memory(cells: &[Cell], has_bytes: bool) -> Option<Memory> {
     let held =
         |is_tls: bool| cells.iter().any(|cell| cell.is_tls == is_tls && cell.connections > 0.0);
     let has = [held(false), held(true)];
     let of_cell = |(group, cell): (usize, &Cell)| {
         let inside = if cell.is_tls { [0.0, cell.connections] } else { [cell.connections, 0.0] };
         let inside = inside.into_iter().zip(has).filter(|(_, has)| *has).map(|(held, _)| held);
-        let drivers: Vec<f64> = std::iter::once(1.0).chain(inside).collect();
+        let size = has_bytes.then_some(cell.size_bytes);
+        let drivers: Vec<f64> = std::iter::once(1.0).chain(inside).chain(size).collect();
         let costs = cell.repetitions.iter().filter_map(|each| each.memory_bytes);
         let row = |cost| (Row { drivers: drivers.clone(), cost }, group);
         costs.map(row).collect::<Vec<(Row, usize)>>()
@@ -344,6 +399,9 @@ pub const KERNEL_BYTES_PER_CONNECTION: f64 = 3_900.0;
 /// Root mean square error of held-out cells up to which a family predicts (study 000 allows 0.25).
 pub const HELD_OUT_ERROR_MAX: f64 = 0.35;
 
+/// Fewer cells do not separate the costs.
+const CELLS_MIN: usize = 8;
+
 /// With fewer cells the effect of caches is not fitted.
 const CELLS_OF_CACHES: usize = 24;
 
@@ -358,9 +416,6 @@ const SAME: f64 = 0.05;
 
 /// As for all intervals.
 const REPETITIONS_MIN: usize = 3;
-
-/// Standard deviations of a normal distribution to either end of its 95 %.
-const NORMAL: f64 = 1.959_963_984_540_054;
 
 /// Bodies up to here fit into the segment that carries their message.
 const SMALL_BYTES: f64 = 512.0;

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use weigh_energy::{Model, Quantity, Work};
+use weigh_model::units::Rate;
 
 use crate::account::{Bounds, Tally, Wire};
+use crate::cells::Repetition;
 use crate::choice::Choice;
 use crate::cost::Load;
 use crate::criterion::Criterion;
 use crate::drawn::{Drawn, uniform};
-use crate::family::Family;
+use crate::family::{Family, KERNEL_BYTES_PER_CONNECTION};
 use crate::link::Link;
 use crate::refusal::Missing;
 use crate::session::Session;
@@ -59,6 +61,9 @@ pub struct Figures {
     pub exchange_s: f64,
     /// The load on the server.
     pub load: Load,
+    /// Where only the rate is beyond the measured cells: cores at the highest rate that was
+    /// measured, and that rate. It costs at least that.
+    pub floor: Option<(Drawn, f64)>,
 }
 
 impl Figures {
@@ -94,7 +99,9 @@ impl Figures {
             days: None,
             exchange_s,
             load,
+            floor: None,
         };
+        figures.floor = figures.least_cores(option, situation);
         let bytes = |tally: &Tally| ground.link.with_losses(tally);
         let acks = uniform("acknowledgements");
         let data = Drawn::between(bytes(&month.low), bytes(&month.high), &acks);
@@ -116,12 +123,15 @@ impl Figures {
         if let Some(known) = family.measured(choice, &self.load, size, |own| Some(own.cores)) {
             return Ok(known);
         }
-        match family.outside(choice, &self.load, size) {
-            Some(why) => Err(missing(why)),
-            None => family
-                .cores(&self.load, &choice.name())
-                .ok_or_else(|| missing("its costs could not be fitted".to_owned())),
-        }
+        let near = family.at(choice, &self.load, size).map_err(missing)?;
+        let found = near.cores(&self.load, choice);
+        found.ok_or_else(|| missing("its costs could not be fitted".to_owned()))
+    }
+
+    fn least_cores(&self, option: &Candidate<'_>, situation: &Situation) -> Option<(Drawn, f64)> {
+        let (family, size) = (option.family?, situation.traffic.size.0 as f64);
+        let is_beyond = family.at(option.choice, &self.load, size).is_err();
+        is_beyond.then(|| family.floor(option.choice, &self.load, size))?
     }
 
     fn memory(&self, option: &Candidate<'_>, situation: &Situation) -> Result<Drawn, Missing> {
@@ -129,7 +139,10 @@ impl Figures {
         let missing = |why: &str| Missing { why: why.to_owned(), run: run(choice, situation) };
         let family = option.family.ok_or_else(|| missing(&no_cells(choice)))?;
         let size = situation.traffic.size.0 as f64;
-        if let Some(known) = family.measured(choice, &self.load, size, |own| own.memory_bytes) {
+        // The kernel's part is in no process.
+        let kernel = self.load.connections * KERNEL_BYTES_PER_CONNECTION;
+        let all = |own: &Repetition| Some(own.memory_bytes? + kernel);
+        if let Some(known) = family.measured(choice, &self.load, size, all) {
             return Ok(known);
         }
         // Connections that are opened for one message stand as long as it takes.
@@ -137,7 +150,7 @@ impl Figures {
             true => self.load.connections,
             false => self.load.messages * self.exchange_s,
         };
-        let found = family.memory(open, choice.is_tls);
+        let found = family.memory(open, choice.is_tls, size);
         found.ok_or_else(|| missing("no cell shows the memory of such a connection"))
     }
 
@@ -202,26 +215,41 @@ impl Figures {
         }
     }
 
-    /// A device's work of one message; of many on a kept connection.
     fn work(&self, option: &Candidate<'_>, ground: &Ground<'_>, acks: Acks) -> Work {
         let side = |bounds: &Bounds| if acks == Acks::Few { bounds.low } else { bounds.high };
-        let message = side(&self.message);
-        let ping = side(&self.keep_alive.0);
+        let (message, ping) = (side(&self.message), side(&self.keep_alive.0));
         let is_kept = option.choice.is_kept && !option.choice.is_datagram;
-        let number = if is_kept { MESSAGES_OF_KEPT } else { 1.0 };
-        let bytes = [message.up * number, message.down * number];
-        Work {
-            devices: 1.0,
-            connections: 1.0,
-            messages: number,
-            bytes,
-            message_bytes: bytes,
-            connected_s: if is_kept { self.exchange_s * number } else { self.exchange_s },
-            exchange_s: self.exchange_s,
-            keep_alive_s: if is_kept { silence_s(option.choice, ground.situation) } else { 0.0 },
-            keep_alive_bytes: [ping.up, ping.down],
-            ..Work::default()
-        }
+        let silence_s = if is_kept { silence_s(option.choice, ground.situation) } else { 0.0 };
+        let ping = (silence_s, [ping.up, ping.down]);
+        // A connection of its own is closed by one more round trip, in which the radio is awake.
+        let opens = !option.choice.is_kept && !option.choice.is_datagram;
+        let closing_s = if opens { ground.link.round_trip_s } else { 0.0 };
+        device_work(is_kept, [message.up, message.down], self.exchange_s + closing_s, ping)
+    }
+}
+
+/// A device's work of one message of these bytes, up and down; of many on a kept connection, so
+/// that its opening does not count. `keep_alive` has the longest silence in seconds and the bytes
+/// of what ends it.
+pub fn device_work(
+    is_kept: bool,
+    message: [f64; 2],
+    exchange_s: f64,
+    keep_alive: (f64, [f64; 2]),
+) -> Work {
+    let number = if is_kept { MESSAGES_OF_KEPT } else { 1.0 };
+    let bytes = message.map(|own| own * number);
+    Work {
+        devices: 1.0,
+        connections: 1.0,
+        messages: number,
+        bytes,
+        message_bytes: bytes,
+        connected_s: exchange_s * number,
+        exchange_s,
+        keep_alive_s: if is_kept { keep_alive.0 } else { 0.0 },
+        keep_alive_bytes: keep_alive.1,
+        ..Work::default()
     }
 }
 
@@ -280,8 +308,7 @@ fn load(option: &Candidate<'_>, situation: &Situation, keep_alives: f64) -> Load
     let messages = rate + pings;
     let is_each = !choice.is_kept && !choice.is_datagram;
     let when = |is: bool, amount: f64| if is { amount } else { 0.0 };
-    let has_bytes = option.family.is_some_and(|family| family.has_bytes);
-    let bytes = when(has_bytes, rate * situation.traffic.size.0 as f64);
+    let bytes = rate * situation.traffic.size.0 as f64;
     let devices = when(choice.is_kept, situation.traffic.devices as f64);
     let reopened = match (situation.network.reconnect, choice.is_kept && !choice.is_datagram) {
         (Some(each), true) => situation.traffic.devices as f64 / each.as_secs_f64(),
@@ -327,12 +354,22 @@ pub fn run(choice: &Choice, situation: &Situation) -> String {
     if situation.traffic.subscribers > 0 {
         words += &format!(" --subscribers {}", situation.traffic.subscribers);
     }
-    let rate = weigh_model::units::Rate { per_second: situation.rate_per_s(), per_client: false };
-    words += &format!(" -R {} -s {}", rate.typed(), situation.traffic.size.typed());
+    let rate = rounded(situation.rate_per_s()).typed();
+    words += &format!(" -R {rate} -s {}", situation.traffic.size.typed());
     if choice.is_tls {
         words += " --tls on";
     }
+    if target.contains("://") {
+        words += " --observe port:PORT";
+    }
     format!("{words} -d 10s, then weigh advise --cells latest")
+}
+
+/// A rate to type, with four digits that count: two runs differ by more.
+pub fn rounded(per_second: f64) -> Rate {
+    let text = format!("{per_second:.3e}");
+    let per_second = text.parse().unwrap_or(per_second);
+    Rate { per_second, per_client: false }
 }
 
 const REFERENCE: &str = crate::choice::REFERENCE;

@@ -31,6 +31,7 @@ pub mod page;
 pub mod questions;
 pub mod refusal;
 pub mod regions;
+pub mod residuals;
 pub mod session;
 pub mod situation;
 pub mod sizing;

@@ -74,8 +74,9 @@ fn figures(advice: &Advice) -> String {
 
 /// The options that were predicted, the advised ones first.
 fn predicted(advice: &Advice) -> Vec<&OptionShown> {
-    let is_known =
-        |own: &&OptionShown| matches!(own.standing, Standing::Advised | Standing::Behind);
+    let is_known = |own: &&OptionShown| {
+        matches!(own.standing, Standing::Advised | Standing::Behind) && own.why.is_none()
+    };
     let mut shown: Vec<&OptionShown> = advice.options.iter().filter(is_known).collect();
     let place = |own: &OptionShown| advice.advised.iter().position(|name| *name == own.name);
     let cost = |own: &OptionShown| own.ratio.map_or(f64::INFINITY, |own| own.value);

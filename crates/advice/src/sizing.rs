@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use weigh_stats::cost_model::{Coefficients, ends};
 
 use crate::choice::Choice;
-use crate::cost::Load;
 use crate::drawn::Shown;
 use crate::family::{Family, KERNEL_BYTES_PER_CONNECTION};
 use crate::figures::Figures;
@@ -33,23 +32,23 @@ pub fn carries(
     figures: &Figures,
     situation: &Situation,
 ) -> Option<Carries> {
+    let size = situation.traffic.size.0 as f64;
+    let nearest = family;
+    let family = nearest.sizing(choice, &figures.load, size)?;
     let fitted = family.fitted().ok()?;
-    if fitted.unknown(&figures.load).is_some() {
-        return None;
-    }
     let share = situation.server.headroom.0;
     let cores = situation.server.cores * share;
-    let per_device = scaled(&figures.load, 1.0 / situation.traffic.devices as f64);
+    let per_device = figures.load.times(1.0 / situation.traffic.devices as f64);
     let by_cores = |found: &Coefficients, factor: f64| {
-        let uses = |devices: f64| factor * fitted.cores(&scaled(&per_device, devices), found);
+        let uses = |devices: f64| factor * fitted.cores(&per_device.times(devices), found);
         most(uses, cores)
     };
     let free = situation.server.memory.0 as f64 * share;
-    let memory = memory_of(choice, family, free);
-    let correction = family.correction();
+    let memory = memory_of(choice, family, (free, size));
+    let correction = family.correction(choice);
     let processor = by_cores(&fitted.model.best, correction);
     let draws: Vec<f64> = family
-        .draws(&choice.name())
+        .draws(choice)
         .iter()
         .enumerate()
         .map(|(at, (found, factor))| {
@@ -75,43 +74,29 @@ pub fn carries(
     let needed = |each: f64| if each >= 1.0 { (wanted / each).ceil() } else { f64::INFINITY };
     let servers =
         devices.map(|_| Shown { value: needed(value), low: needed(high), high: needed(low) });
-    let at_end = scaled(&per_device, value.min(DEVICES_MAX));
-    let size = situation.traffic.size.0 as f64;
-    let is_beyond = family.outside(choice, &at_end, size).is_some();
+    let at_end = per_device.times(value.min(DEVICES_MAX));
+    let is_beyond = nearest.at(choice, &at_end, size).is_err();
     Some(Carries { devices, ends_at: ends_at.to_owned(), servers, is_beyond })
 }
 
 /// Devices whose connections fill this memory: the value, and every draw. `None` if connections are
 /// not kept, or their memory is not known.
-fn memory_of(choice: &Choice, family: &Family, free: f64) -> Option<(f64, Vec<f64>)> {
+fn memory_of(
+    choice: &Choice,
+    family: &Family,
+    (free, size): (f64, f64),
+) -> Option<(f64, Vec<f64>)> {
     if !choice.is_kept || choice.is_datagram {
         return None;
     }
-    let one = family.memory(1.0, choice.is_tls)?;
-    let none = family.memory(0.0, choice.is_tls)?;
+    let one = family.memory(1.0, choice.is_tls, size)?;
+    let none = family.memory(0.0, choice.is_tls, size)?;
     let of = |one: f64, none: f64| {
         let each = (one - none).max(KERNEL_BYTES_PER_CONNECTION);
         (free - none).max(0.0) / each
     };
     let both = one.draws.iter().zip(&none.draws);
     Some((of(one.value, none.value), both.map(|(one, none)| of(*one, *none)).collect()))
-}
-
-/// A load of more or fewer devices.
-fn scaled(load: &Load, by: f64) -> Load {
-    Load {
-        variant: load.variant.clone(),
-        connections: load.connections * by,
-        messages: load.messages * by,
-        arrivals: load.arrivals,
-        sealed: load.sealed * by,
-        bytes: load.bytes * by,
-        sealed_bytes: load.sealed_bytes * by,
-        deliveries: load.deliveries * by,
-        opened: load.opened * by,
-        full: load.full * by,
-        resumed: load.resumed * by,
-    }
 }
 
 /// The largest number for which `uses` stays below `most`; infinite if it always does.

@@ -17,6 +17,8 @@ pub fn advice(advice: &Advice, width: usize) -> String {
     let with_reason = advice.options.iter().filter_map(|own| Some((own, own.why.as_ref()?)));
     let (unknown, out): (Vec<_>, Vec<_>) =
         with_reason.partition(|(own, _)| own.standing == Standing::Unknown);
+    let (behind, out): (Vec<_>, Vec<_>) =
+        out.into_iter().partition(|(own, _)| own.standing == Standing::Behind);
     if !unknown.is_empty() {
         text += "\nNot predicted, and the run that is missing:\n";
         let mut reasons: Vec<(&String, Vec<&str>, Option<&String>)> = Vec::new();
@@ -31,6 +33,12 @@ pub fn advice(advice: &Advice, width: usize) -> String {
             if let Some(run) = run {
                 let _ = writeln!(text, "    {run}");
             }
+        }
+    }
+    if !behind.is_empty() {
+        text += "\nBehind, although not predicted:\n";
+        for (own, why) in behind {
+            let _ = writeln!(text, "  {}: {why}", own.name);
         }
     }
     if !out.is_empty() {
@@ -64,6 +72,7 @@ fn table(advice: &Advice, width: usize) -> String {
         .options
         .iter()
         .filter(|own| matches!(own.standing, Standing::Advised | Standing::Behind))
+        .filter(|own| own.why.is_none())
         .collect();
     let place = |own: &OptionShown| {
         let at = advice.advised.iter().position(|name| *name == own.name);

@@ -227,6 +227,85 @@ fn beyond_the_cells_it_refuses() {
     assert!(advice.options[0].why.as_deref().unwrap().contains("never measured"));
 }
 
+/// 1,000 devices every 60 ms are 16,666.67 messages/s: a command has a rate that one can type.
+#[test]
+fn commands_and_plans_have_rounded_rates() {
+    let mut situation = Situation::new(1_000, Nanos::from_millis(60), Bytes(125));
+    situation.traffic.subscribers = 1;
+    let advice = with(&situation, &[offer("mqtt", true, false, 125)], advise);
+    let run = advice.options[0].run.as_deref().unwrap();
+    assert!(run.contains(" -R 16670/s -s 125B"), "{run}");
+    assert!(advice.plan.contains("load.rate = \"16670/s\""), "{}", advice.plan);
+    let typed = |per_second: f64| weigh_advice::figures::rounded(per_second).typed();
+    let found = [1.0 / 3.0, 0.1, 2.0, 12_345.0, 1e-9 / 3.0].map(typed);
+    assert_eq!(found[..4], ["0.3333/s", "0.1/s", "2/s", "12340/s"]);
+    assert!(found[4].len() < 20, "{}", found[4]);
+}
+
+/// Bytes and joules are those of a device: few of them send often enough to be captured in seconds.
+#[test]
+fn plans_of_bytes_end_in_seconds() {
+    let mut situation = Situation::new(5_000, Nanos::from_secs(3_600), Bytes(125));
+    situation.matters = vec![Criterion::Bytes];
+    let plan = with(&situation, &all(false, 125), advise).plan;
+    for part in ["observe.wire = true", "connections = 8", "rate = \"8/s\"", "duration = \"3s\""] {
+        assert!(plan.contains(part), "{part} is not in\n{plan}");
+    }
+    situation.network.path = Some("nb-iot".to_owned());
+    let plan = with(&situation, &all(false, 125), advise).plan;
+    assert!(plan.contains("path = \"nb-iot\"") && plan.contains("rate = \"1/s\""), "{plan}");
+}
+
+/// Cells of this machine predict what they hold, and the shipped ones what is beyond them.
+#[test]
+fn near_cells_come_first_and_far_ones_beyond() {
+    let far = Cells { is_shipped: true, ..shipped() };
+    let mut near = shipped();
+    near.source = "calibration".to_owned();
+    near.cells.retain(|cell| cell.connections <= 12_000.0);
+    for cell in &mut near.cells {
+        cell.repetitions.iter_mut().for_each(|own| own.cores *= 3.0);
+    }
+    let here = near.machine.clone();
+    let cells = [far.clone(), near];
+    let cores = |devices: u64, cells: &[Cells]| {
+        let situation = Situation::new(devices, Nanos::from_secs(10), Bytes(72));
+        let advice = with_cells(&situation, &all(false, 72), (cells, &here), advise);
+        let shown = found(&advice, "http1, kept").figures[&Criterion::ServerCpu];
+        (shown.value, shown.high / shown.low, advice.cells["http1@reference"].clone())
+    };
+    let (own, width, words) = cores(10_000, &cells);
+    let (shipped_alone, far_width, _) = cores(10_000, &cells[..1]);
+    assert!((2.0..4.5).contains(&(own / shipped_alone)), "{own} {shipped_alone}");
+    assert!(far_width > 1.5 * width, "{width} {far_width}");
+    assert!(words.contains("measured on this machine; beyond them"), "{words}");
+    // 90,000 connections were measured elsewhere only.
+    let (beyond, ..) = cores(90_000, &cells);
+    let (shipped_beyond, ..) = cores(90_000, &cells[..1]);
+    assert_eq!(beyond, shipped_beyond);
+}
+
+/// 5,000 messages/s inside TLS: with a connection for each, 1,500/s were measured and cost more.
+#[test]
+fn what_costs_more_at_a_lower_rate_is_behind() {
+    let situation = Situation::new(5_000, Nanos::from_secs(1), Bytes(72));
+    let advice = with(&situation, &all(true, 72), advise);
+    for name in ["mqtt qos 1, one each, TLS", "http1, one each, TLS"] {
+        let own = found(&advice, name);
+        assert_eq!(own.standing, Standing::Behind, "{own:?}");
+        let why = own.why.as_deref().unwrap();
+        assert!(why.starts_with("it costs more: at 1,500 messages/s"), "{why}");
+        assert!(own.run.is_none() && own.beats.is_empty() && own.ratio.is_none());
+    }
+    assert!(advice.is_complete, "{}", advice.sentence);
+    assert!(!advice.plan.contains("session"), "{}", advice.plan);
+    let text = weigh_advice::text::advice(&advice, 100);
+    assert!(text.contains("Behind, although not predicted:"), "{text}");
+    // Where nothing is known at this rate, they stay unknown.
+    let alone = with(&situation, &[offer("http1", false, true, 72)], advise);
+    assert_eq!(alone.options[0].standing, Standing::Unknown);
+}
+
 /// Cells of another architecture make the answer wider, and nothing else.
 #[test]
 fn other_machines_make_the_answer_wider() {

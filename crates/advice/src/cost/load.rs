@@ -28,6 +28,32 @@ pub struct Load {
 }
 
 impl Load {
+    /// The load of more or fewer devices.
+    pub fn times(&self, by: f64) -> Load {
+        Load { connections: self.connections * by, ..self.sending(by) }
+    }
+
+    /// The same connections with this number of messages per second.
+    pub fn at_rate(&self, messages: f64) -> Load {
+        self.sending(messages / self.messages)
+    }
+
+    fn sending(&self, by: f64) -> Load {
+        Load {
+            variant: self.variant.clone(),
+            connections: self.connections,
+            messages: self.messages * by,
+            arrivals: self.arrivals,
+            sealed: self.sealed * by,
+            bytes: self.bytes * by,
+            sealed_bytes: self.sealed_bytes * by,
+            deliveries: self.deliveries * by,
+            opened: self.opened * by,
+            full: self.full * by,
+            resumed: self.resumed * by,
+        }
+    }
+
     /// Arrivals at the server: every message as often as it arrives, and every connection opened.
     pub fn arrivals_per_s(&self) -> f64 {
         self.messages * self.arrivals + self.opened + self.full + self.resumed
