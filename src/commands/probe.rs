@@ -36,8 +36,9 @@ pub struct Probe {
     /// URL, target or protocol to probe
     ///
     /// A URL (mqtt://HOST:PORT, http://HOST/PATH, h2c://..., grpc://..., also with TLS or
-    /// WebSocket, coap://HOST/PATH) is a running server. A target (mosquitto, mosquitto@no-limits) is started for the
-    /// probe. A protocol (mqtt, http, http2, grpc, coap) means its reference server.
+    /// WebSocket, coap://HOST/PATH) is a running server. A target (mosquitto, mosquitto@no-limits)
+    /// is started for the probe. A protocol (mqtt, http, http2, grpc, coap) means its reference
+    /// server.
     #[arg(value_name = "URL|TARGET|PROTOCOL")]
     word: String,
     /// Print everything as one JSON document

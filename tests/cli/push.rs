@@ -372,8 +372,8 @@ async def main():
 asyncio.run(main())
 "#;
 
-/// aiohttp sends events to all, and counts what was posted. It ends each stream after 40 events: the
-/// subscriber comes back with Last-Event-ID and misses none.
+/// aiohttp sends events to all, and counts what was posted. It ends each stream after 40 events:
+/// the subscriber comes back with Last-Event-ID and misses none.
 #[test]
 fn the_events_of_aiohttp_are_measured() {
     let Some(python) = python() else { return };

@@ -184,7 +184,8 @@ fn heads(said: &[Vec<u8>]) -> (u64, u64) {
     (bytes, count)
 }
 
-/// RFC 6455, section 5.2: two bytes of header, four of the mask of a client; close frames with codes.
+/// RFC 6455, section 5.2: two bytes of header, four of the mask of a client; close frames with
+/// codes.
 #[test]
 fn websocket_sessions_have_the_size_of_the_specification() {
     // Status line, Upgrade, Connection, Sec-WebSocket-Accept, empty line.

@@ -24,9 +24,7 @@ pub fn by_abilities(choice: &Choice, situation: &Situation) -> Option<Verdict> {
     if network.tls == TlsWish::On && !choice.is_tls || network.tls == TlsWish::Off && choice.is_tls
     {
         return out(match (network.tls, choice.is_datagram) {
-            (TlsWish::On, true) => {
-                "the cost of TLS for datagrams (DTLS) was not measured".into()
-            }
+            (TlsWish::On, true) => "the cost of TLS for datagrams (DTLS) was not measured".into(),
             (TlsWish::On, false) => "TLS is required".into(),
             _ => "TLS is not wanted".into(),
         });

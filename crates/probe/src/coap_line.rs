@@ -150,9 +150,8 @@ impl Line {
                 }
                 Err(other) => return Err(other),
             };
-            let heard = codec::parse(&datagram).map_err(|flaw| {
-                Trouble::Foreign(format!("its answer is not CoAP: {flaw}"))
-            })?;
+            let heard = codec::parse(&datagram)
+                .map_err(|flaw| Trouble::Foreign(format!("its answer is not CoAP: {flaw}")))?;
             match heard.kind {
                 Kind::Reset if heard.id == id => {
                     return Err(Trouble::Refused("it was rejected (RST)".to_owned()));

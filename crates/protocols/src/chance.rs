@@ -1,5 +1,6 @@
 //! Random numbers of one connection, from the seed of the trial: message IDs, tokens and timers of
-//! CoAP (RFC 7252, sections 4.2, 4.4 and 5.3.1), keys and masks of WebSocket (RFC 6455, section 5.3).
+//! CoAP (RFC 7252, sections 4.2, 4.4 and 5.3.1), keys and masks of WebSocket (RFC 6455, section
+//! 5.3).
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA
 /// 2014).

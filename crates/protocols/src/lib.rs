@@ -20,7 +20,7 @@ mod name_pattern;
 pub mod nats;
 pub mod pass_through;
 mod push_core;
-mod readings;
+mod readings_core;
 pub mod redis;
 mod requests;
 pub mod server_counts;

@@ -215,7 +215,8 @@ fn a_large_page_comes_block_by_block() {
             let answer = shard.datagrams(0);
             let message = codec::parse(&answer[0]).unwrap();
             let block = message.options.first(number::BLOCK2).and_then(Block::read).unwrap();
-            assert_eq!((block.index, message.options.first(number::ETAG).is_some()), (blocks, true));
+            let has_etag = message.options.first(number::ETAG).is_some();
+            assert_eq!((block.index, has_etag), (blocks, true));
             blocks += 1;
             // A copy of an answer changes nothing.
             consumer.feed(&answer[0]).unwrap();
@@ -227,9 +228,10 @@ fn a_large_page_comes_block_by_block() {
         assert_eq!(messages, 3);
         ask(&mut consumer);
         exchange(&mut consumer, &mut shard, 0);
-        let later = consumer.heard.iter().filter(|heard| {
-            matches!(heard, Heard::Message(_, body) if body == b"later")
-        });
+        let later = consumer
+            .heard
+            .iter()
+            .filter(|heard| matches!(heard, Heard::Message(_, body) if body == b"later"));
         assert_eq!(later.count() as u32, blocks);
     }
 }

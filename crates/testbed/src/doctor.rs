@@ -334,8 +334,8 @@ fn tracking(demand: &Demand, free: u64) -> Finding {
 }
 
 /// A socket that has received something keeps a page in the account of `tcp_mem`
-/// (`sk_forward_alloc`), empty or not: 652,566 sockets of idle MQTT connections had 589,424 pages on
-/// Linux 6.18, and above the limit the kernel dropped connections as fast as they were made.
+/// (`sk_forward_alloc`), empty or not: 652,566 sockets of idle MQTT connections had 589,424 pages
+/// on Linux 6.18, and above the limit the kernel dropped connections as fast as they were made.
 fn tcp_memory(demand: &Demand, (pressure, most): (u64, u64)) -> Finding {
     let ends = if demand.local { 2 } else { 1 };
     let needed = demand.standing().saturating_mul(ends);

@@ -68,7 +68,8 @@ pub fn words(code: Option<u16>, why: &str) -> String {
     }
 }
 
-/// The payload of a close frame: the code, and as much of the reason as fits (RFC 6455, section 5.5).
+/// The payload of a close frame: the code, and as much of the reason as fits (RFC 6455, section
+/// 5.5).
 pub fn payload(code: u16, why: &str) -> Vec<u8> {
     let end = (0..=why.len().min(REASON_BYTES_MAX)).rev().find(|end| why.is_char_boundary(*end));
     let mut payload = code.to_be_bytes().to_vec();

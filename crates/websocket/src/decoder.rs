@@ -1,5 +1,5 @@
-//! The stream of bytes in the binary frames of one direction, read in pieces of any size. Nothing is
-//! kept of a frame but its header and the payload of a control frame.
+//! The stream of bytes in the binary frames of one direction, read in pieces of any size. Nothing
+//! is kept of a frame but its header and the payload of a control frame.
 
 use crate::close::{self, Broken};
 use crate::frame::{self, HEADER_BYTES_MAX, Header, Opcode, apply_mask};

@@ -20,7 +20,7 @@ pub enum Opcode {
 }
 
 impl Opcode {
-    /// True for a frame that is no part of a message.
+    /// True for a frame that does not belong to a message.
     pub fn is_control(self) -> bool {
         matches!(self, Opcode::Close | Opcode::Ping | Opcode::Pong)
     }

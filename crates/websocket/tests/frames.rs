@@ -104,8 +104,8 @@ proptest! {
     }
 }
 
-/// The examples of RFC 6455, section 5.7, read: one frame, one that is masked, fragments of text with a
-/// control frame between, and a large message.
+/// The examples of RFC 6455, section 5.7, read: one frame, one that is masked, fragments of text
+/// with a control frame between, and a large message.
 #[test]
 fn headers_of_the_standard_are_read() {
     let header = |bytes: &[u8], mask| Header::read(bytes, mask).unwrap().unwrap();

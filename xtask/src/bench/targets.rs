@@ -154,9 +154,9 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// Makes a key and a certificate in `folder`, and returns the lines of nginx's server that use them.
-/// The cipher suite and the group are fixed, so that every client does the same work. Plain requests
-/// on the same port get the counter, as only `Counter::StubStatus` sends them.
+/// Makes a key and a certificate in `folder`, and returns the lines of nginx's server that use
+/// them. The cipher suite and the group are fixed, so that every client does the same work. Plain
+/// requests on the same port get the counter, as only `Counter::StubStatus` sends them.
 fn make_certificate(folder: &Path) -> anyhow::Result<String> {
     let (key, cert) = (folder.join("key.pem"), folder.join("cert.pem"));
     let made = Command::new(found("openssl")?)

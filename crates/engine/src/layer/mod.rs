@@ -4,10 +4,10 @@
 //! Layers may be put around each other: WebSocket inside TLS is `wss`.
 
 mod client;
-mod server;
-mod session;
 #[cfg(feature = "dtls")]
 pub mod dtls;
+mod server;
+mod session;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod websocket;

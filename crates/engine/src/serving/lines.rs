@@ -435,8 +435,8 @@ const BY_SERVER: u8 = 1;
 /// Too many bytes wait for the peer.
 const BEHIND: u8 = 2;
 
-/// Bytes that may wait for a peer before nothing more is read from it. The bodies that are passed on
-/// in pieces have the same limit.
+/// Bytes that may wait for a peer before nothing more is read from it. The bodies that are passed
+/// on in pieces have the same limit.
 const BACKLOG_BYTES_MAX: usize = 1 << 20;
 
 /// Number of unused buffers that keep their memory, and the size of it.

@@ -63,10 +63,10 @@ use links::Links;
 use parts::Metered;
 use parts::PIECE_BYTES;
 pub use parts::Phase;
+use parts::Silence;
 use parts::Stall;
 use parts::{Awaited, Clock, Connecting, Output, Pending, Reported, Request};
 use rules::Rules;
-use silence::Silence;
 use source::Source;
 use waking::Waking;
 

@@ -75,6 +75,18 @@ pub(super) struct Request {
     pub(super) link: LinkId,
 }
 
+/// What a shard knows of the target's first byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// Nothing is awaited yet.
+    #[default]
+    Unasked,
+    /// An answer has been awaited since then.
+    Since(Nanos),
+    /// A byte came, here or on another shard.
+    Over,
+}
+
 /// Connections that are made, lost and made again.
 #[derive(Default)]
 pub(super) struct Connecting {

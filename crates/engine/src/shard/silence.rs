@@ -1,24 +1,13 @@
-//! A target that takes connections and messages and never sends a byte. The trial ends early with an
-//! error that says what was awaited, instead of measuring silence until its load is over.
+//! A target that takes connections and messages and never sends a byte. The trial ends early with
+//! an error that says what was awaited, instead of measuring silence until its load is over.
 
 use weigh_model::Nanos;
 
+use super::parts::Silence;
 use super::{Phase, Shard};
 use crate::io::Io;
 use crate::job::Failure;
 use crate::outcome::NO_BYTE;
-
-/// What a shard knows of the target's first byte.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Silence {
-    /// Nothing is awaited yet.
-    #[default]
-    Unasked,
-    /// An answer has been awaited since then.
-    Since(Nanos),
-    /// A byte came, here or on another shard.
-    Over,
-}
 
 impl Shard {
     /// Ends the trial if something has been awaited for [`SILENCE_MIN`] and for the time limit of a

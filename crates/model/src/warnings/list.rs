@@ -219,7 +219,10 @@ warnings! {
         "give the load as many connections as there are devices (-c), or a lower rate (-R)"
         "guide/coap.md#read-this-before-you-compare";
     ErrorAnswers(errors: u64, sent: u64, first: ErrorWords) "error-answers" Warning
-        ["{} of {} messages in a repetition were answered with {}", count(*errors), count(*sent), first.name]
+        [
+            "{} of {} messages in a repetition were answered with {}",
+            count(*errors), count(*sent), first.name
+        ]
         "errors are not in response times; they have their own times (error_time_ns)"
         "check address, path, credentials and limits of the server"
         "methodology.md#2-the-ledger";

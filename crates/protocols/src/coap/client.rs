@@ -288,13 +288,8 @@ impl Connection for CoapClient {
             return Reply::None;
         }
         self.outstanding += 1;
-        let request = Request {
-            ticket: op.ticket,
-            id,
-            is_expected: true,
-            deadline: Nanos(0),
-            blocks: None,
-        };
+        let request =
+            Request { ticket: op.ticket, id, is_expected: true, deadline: Nanos(0), blocks: None };
         self.requests.insert(token, request);
         self.await_answer(id, token, &out.bytes()[before..], now);
         Reply::Awaited

@@ -1,7 +1,7 @@
 //! A request as the reference server reads it: its resource, and what it asks for.
 
 use super::codec::{Block, Code, Message, code, number};
-use crate::readings::Query;
+use crate::readings_core::Query;
 
 /// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

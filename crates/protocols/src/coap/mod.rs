@@ -45,8 +45,7 @@ impl Protocol for Coap {
     }
 
     fn schemes(&self) -> &'static [Scheme] {
-        const SCHEMES: &[Scheme] =
-            &[Scheme::plain("coap", 5683), Scheme::secure("coaps", 5684)];
+        const SCHEMES: &[Scheme] = &[Scheme::plain("coap", 5683), Scheme::secure("coaps", 5684)];
         SCHEMES
     }
 
@@ -78,7 +77,9 @@ impl Protocol for Coap {
         let code = Code::new((number / 100) as u8, (number % 100) as u8);
         let words = code.name().map_or_else(String::new, |words| format!(" {words}"));
         let advice = match (code.class(), code.detail()) {
-            (4, 1 | 3) => "the server requires credentials: type a coaps:// URL and a pre-shared key",
+            (4, 1 | 3) => {
+                "the server requires credentials: type a coaps:// URL and a pre-shared key"
+            }
             (4, 2) => "the server does not know an option: remove coap.content_format or the query",
             (4, 4) => "there is nothing at this path: type coap://HOST/PATH",
             (4, 5) => "the resource does not support this method: type --set coap.method=PUT",

@@ -125,8 +125,8 @@ const LOCAL: &str = "localhost";
 
 #[cfg(test)]
 mod tests {
-    use weigh_model::trial::Settings;
     use weigh_model::Load;
+    use weigh_model::trial::Settings;
 
     use super::*;
 

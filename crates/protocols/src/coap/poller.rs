@@ -19,7 +19,7 @@ use super::hearing::Hearing;
 use super::ids::{IDS, MessageIds};
 use super::plan::Plan;
 use super::repeats::{Due, Key, Repeats};
-use crate::readings::Page;
+use crate::readings_core::Page;
 
 /// Cursors of the clients whose connections have ended, by seat.
 pub(super) type Cursors = Arc<Mutex<HashMap<u32, String>>>;

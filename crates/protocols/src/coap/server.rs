@@ -20,7 +20,7 @@ use super::repeats::{Due, Key, Repeats};
 use super::reply::Reply;
 use super::seen::Seen;
 use crate::chance::Chance;
-use crate::readings::{Found, Query, Readings};
+use crate::readings_core::{Found, Query, Readings};
 use crate::server_counts::ServerCounts;
 
 /// Rules of all shards of one server.

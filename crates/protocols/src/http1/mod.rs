@@ -16,7 +16,7 @@ use crate::{fields, requests, statuses};
 pub use crate::http1_core::{answer, chunked};
 
 mod client;
-mod intake;
+mod codec;
 mod poll;
 mod request;
 mod server;

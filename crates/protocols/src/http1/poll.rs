@@ -14,7 +14,7 @@ use weigh_model::load::Polling;
 use crate::http1_core::answer::{self, Answer, Body};
 use crate::http1_core::chunked::Chunked;
 use crate::http1_core::framing::{Memory, put_decimal};
-use crate::readings::Page;
+use crate::readings_core::Page;
 
 /// Common settings of all consumers of a list.
 pub(super) struct Question {

@@ -6,8 +6,9 @@ use weigh_model::{Endpoint, Pattern};
 
 use crate::http1_core::template::{Method, Template, add_field};
 use crate::name_pattern::NamePattern;
+use crate::readings_core as readings;
 use crate::statuses::Statuses;
-use crate::{fields, readings, requests};
+use crate::{fields, requests};
 
 /// Renders the request of `trial` to `path`.
 pub(super) fn template(trial: &Trial, path: &str, is_kept: bool) -> Result<Template, Invalid> {

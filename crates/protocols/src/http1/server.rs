@@ -11,7 +11,7 @@ use weigh_model::protocol::Invalid;
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_model::trial::Settings;
 
-use super::intake::{self, Intake, Paths, Route};
+use super::codec::{self, Intake, Paths, Route};
 use super::store::Store;
 use super::waiting::Held;
 use crate::http1_core::chunked::Chunked;
@@ -19,7 +19,7 @@ use crate::http1_core::framing::{Memory, put_decimal};
 use crate::http1_core::head::{Body, Refusal};
 use crate::http1_core::reply::Answer;
 use crate::pass_through::UNHEARD_BYTES_MAX;
-use crate::readings::{self, Found, Query, Readings};
+use crate::readings_core::{self as readings, Found, Query, Readings};
 use crate::requests;
 use crate::server_counts::ServerCounts;
 
@@ -139,7 +139,7 @@ impl HttpServer {
             self.set_phase(connection, awaited(intake));
             return head_bytes;
         }
-        let read = intake::read(input, &self.rules.paths);
+        let read = codec::read(input, &self.rules.paths);
         let (intake, head_bytes) = match read {
             Ok(Some(read)) => read,
             Ok(None) => return 0,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::http1_core::framing::put_decimal;
-use crate::readings::put_json_string;
+use crate::readings_core::put_json_string;
 
 /// A ring of bodies, each with its number.
 pub(super) struct Store {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use weigh_model::Nanos;
 use weigh_model::server::ConnectionId;
 
-use super::intake::Intake;
-use crate::readings::Query;
+use super::codec::Intake;
+use crate::readings_core::Query;
 
 /// The requests that one shard holds.
 #[derive(Default)]

@@ -11,11 +11,11 @@ use super::channel::{Channel, Event};
 pub(crate) struct Hub {
     /// Events that each channel keeps for subscribers that come back; 0 for none.
     history: usize,
-    common: Mutex<Common>,
+    shared: Mutex<Shared>,
 }
 
 #[derive(Debug, Default)]
-struct Common {
+struct Shared {
     channels: HashMap<u32, Channel>,
     /// Events for each shard.
     mail: Vec<Mailbox>,
@@ -42,7 +42,7 @@ pub(crate) struct Published {
 
 impl Hub {
     pub(crate) fn new(history: usize) -> Hub {
-        Hub { history, common: Mutex::default() }
+        Hub { history, shared: Mutex::default() }
     }
 
     /// True if channels keep events for subscribers that come back.
@@ -51,8 +51,8 @@ impl Hub {
     }
 
     /// A shard that panicked has been reported; the others continue with the existing state.
-    fn common(&self) -> MutexGuard<'_, Common> {
-        self.common.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the next event of a channel, keeps it, and leaves it for the other shards. `encode`
@@ -63,8 +63,8 @@ impl Hub {
         shard: u16,
         encode: impl FnOnce(u64, &mut Vec<u8>),
     ) -> Published {
-        let mut common = self.common();
-        let Common { channels, mail } = &mut *common;
+        let mut shared = self.shared();
+        let Shared { channels, mail } = &mut *shared;
         if self.history == 0 && !channels.contains_key(&channel) {
             return Published::default();
         }
@@ -105,8 +105,8 @@ impl Hub {
         shard: u16,
         after: Option<u64>,
     ) -> (u64, Vec<Arc<Event>>, u64) {
-        let mut common = self.common();
-        let own = common.channels.entry(channel).or_default();
+        let mut shared = self.shared();
+        let own = shared.channels.entry(channel).or_default();
         own.count(shard, true);
         let (events, missed) = after.map_or_else(Default::default, |after| own.since(after));
         (own.last, events, missed)
@@ -114,20 +114,20 @@ impl Hub {
 
     /// Counts a subscriber out.
     pub(crate) fn leave(&self, channel: u32, shard: u16) {
-        let mut common = self.common();
-        if let Some(own) = common.channels.get_mut(&channel) {
+        let mut shared = self.shared();
+        if let Some(own) = shared.channels.get_mut(&channel) {
             own.count(shard, false);
             // Numbers go on where a history is kept, so that no subscriber sees one twice.
             if self.history == 0 && own.is_empty() {
-                common.channels.remove(&channel);
+                shared.channels.remove(&channel);
             }
         }
     }
 
     /// Takes what other shards left for one.
     pub(crate) fn take_mail(&self, shard: u16) -> Vec<Arc<Event>> {
-        let mut common = self.common();
-        let mailbox = common.mail.get_mut(usize::from(shard)).map(std::mem::take);
+        let mut shared = self.shared();
+        let mailbox = shared.mail.get_mut(usize::from(shard)).map(std::mem::take);
         mailbox.map_or_else(Vec::new, |mailbox| mailbox.events)
     }
 }

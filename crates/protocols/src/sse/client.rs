@@ -1,5 +1,5 @@
-//! A subscriber: one GET, and an answer that does not end. The next connection of the seat continues
-//! behind the last event. Producers are connections of [`crate::http1_core::caller`].
+//! A subscriber: one GET, and an answer that does not end. The next connection of the seat
+//! continues behind the last event. Producers are connections of [`crate::http1_core::caller`].
 
 use std::sync::Arc;
 

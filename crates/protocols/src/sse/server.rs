@@ -1,5 +1,5 @@
-//! The reference server: takes messages by POST, and hands each as an event to the subscribers of its
-//! channel, on this shard and on the others.
+//! The reference server: takes messages by POST, and hands each as an event to the subscribers of
+//! its channel, on this shard and on the others.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ pub(super) struct Plan {
     pub(super) confirm: Confirm,
     /// Text or binary.
     pub(super) kind: Opcode,
-    /// Largest payload of one frame; 0 is no limit.
+    /// Largest payload of one frame; 0 for any.
     pub(super) fragment_bytes: usize,
     pub(super) rules: Rules,
     pub(super) keep_alive: Nanos,

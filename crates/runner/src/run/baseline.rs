@@ -56,8 +56,8 @@ impl Kind {
         Kind::new(&case.lane, case.load.pattern)
     }
 
-    /// The kind that compares hosts with each other: requests over TCP without a protocol that costs
-    /// more.
+    /// The kind that compares hosts with each other: requests over TCP without a protocol that
+    /// costs more.
     pub fn of_hosts() -> Option<Kind> {
         let protocol = weigh_protocols::find("tcp").ok()?;
         Kind::plain(&Lane::new(protocol, Against::Reference, BTreeMap::new()).ok()?)
@@ -137,8 +137,8 @@ impl Bench<'_> {
         found
     }
 
-    /// The baseline of a kind, from one attempt if it is unknown or was disturbed. `None` if it cannot
-    /// be measured.
+    /// The baseline of a kind, from one attempt if it is unknown or was disturbed. `None` if it
+    /// cannot be measured.
     pub fn glance(&self, kind: &Kind) -> Option<Calibration> {
         let place = place();
         let mut known = Known::load(place.as_deref(), Identity::ours(self.shards));

@@ -34,9 +34,8 @@ pub fn check_psk(protocol: &str, settings: &Settings) -> Result<(), Invalid> {
     let given = |key: &str| !settings.text(key).is_empty();
     if given(tls::PSK) != given(tls::PSK_IDENTITY) {
         let key = if given(tls::PSK) { tls::PSK_IDENTITY } else { tls::PSK };
-        let fix = format!(
-            "type --set {protocol}.tls_psk_identity=NAME --set {protocol}.tls_psk=KEY"
-        );
+        let fix =
+            format!("type --set {protocol}.tls_psk_identity=NAME --set {protocol}.tls_psk=KEY");
         return Err(Invalid::new(place(key), "identity and key belong together", fix));
     }
     let files = tls::FILES.into_iter().find(|key| given(key));

@@ -6,6 +6,9 @@ pub mod addresses;
 pub mod agents;
 pub mod counter_watch;
 pub mod counters;
+#[cfg(feature = "tls")]
+#[cfg_attr(not(feature = "dtls"), path = "dtls_unbuilt.rs")]
+mod dtls;
 pub mod external_counters;
 pub mod handshakes;
 pub mod hosts;
@@ -16,8 +19,5 @@ pub mod observers;
 pub mod pool;
 pub mod relay;
 pub mod running;
-#[cfg(feature = "tls")]
-#[cfg_attr(not(feature = "dtls"), path = "dtls_unbuilt.rs")]
-mod dtls;
 #[cfg_attr(not(feature = "tls"), path = "tls_unbuilt.rs")]
 pub mod tls;

@@ -119,6 +119,29 @@ pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
     if tls::has_psk(settings) {
         return dtls::check_psk(lane.protocol.name(), settings);
     }
+    check_files(lane)?;
+    let has_made_files = !lane.is_foreign() && !given("tls_cert");
+    if has_made_files {
+        return Ok(());
+    }
+    let wrong = |error: TlsError| {
+        let said = error.to_string();
+        // The file that is wrong, with the key that names it.
+        let named = |key: &&str| given(key) && said.starts_with(settings.text(key));
+        let key = tls::FILES.into_iter().find(|key| named(key)).unwrap_or("tls");
+        let (problem, fix) = said.split_once("; ").unwrap_or((&said, "check these settings"));
+        Invalid::new(place(key), problem, fix.replacen("give ", "type ", 1))
+    };
+    let choice = client(settings, endpoint, lane.is_foreign(), None);
+    let checked = if is_datagram { dtls::check(choice) } else { choice.check() };
+    checked.map_err(wrong)
+}
+
+/// Checks which files of certificates a lane has, without reading them.
+fn check_files(lane: &Lane) -> Result<(), Invalid> {
+    let settings = &lane.settings;
+    let given = |key: &str| !settings.text(key).is_empty();
+    let place = |key: &str| format!("{}.{key}", lane.protocol.name());
     if given("tls_cert") != given("tls_key") {
         let key = if given("tls_cert") { "tls_key" } else { "tls_cert" };
         return Err(Invalid::new(
@@ -159,21 +182,7 @@ pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
             "leave it out, and type --cert FILE --key FILE",
         ));
     }
-    let has_made_files = !lane.is_foreign() && !given("tls_cert");
-    if has_made_files {
-        return Ok(());
-    }
-    let wrong = |error: TlsError| {
-        let said = error.to_string();
-        // The file that is wrong, with the key that names it.
-        let named = |key: &&str| given(key) && said.starts_with(settings.text(key));
-        let key = tls::FILES.into_iter().find(|key| named(key)).unwrap_or("tls");
-        let (problem, fix) = said.split_once("; ").unwrap_or((&said, "check these settings"));
-        Invalid::new(place(key), problem, fix.replacen("give ", "type ", 1))
-    };
-    let choice = client(settings, endpoint, lane.is_foreign(), None);
-    let checked = if is_datagram { dtls::check(choice) } else { choice.check() };
-    checked.map_err(wrong)
+    Ok(())
 }
 
 /// Adds TLS to a client, if the lane asks for it.

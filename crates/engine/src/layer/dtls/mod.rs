@@ -26,11 +26,7 @@ pub use choice::{ClientProof, PresharedKey, ServerProof};
 /// # Errors
 /// Files that cannot be read, are not certificates or keys, do not belong together, or have a kind
 /// of key that DTLS is not built for.
-pub fn secure_dial(
-    dial: Dial,
-    proof: &ClientProof,
-    tally: &Arc<Tally>,
-) -> Result<Dial, TlsError> {
+pub fn secure_dial(dial: Dial, proof: &ClientProof, tally: &Arc<Tally>) -> Result<Dial, TlsError> {
     Ok(client::secured(dial, choice::client(proof, tally)?))
 }
 
@@ -38,11 +34,7 @@ pub fn secure_dial(
 ///
 /// # Errors
 /// Those of [`secure_dial`].
-pub fn secure_host(
-    host: Host,
-    proof: &ServerProof,
-    tally: &Arc<Tally>,
-) -> Result<Host, TlsError> {
+pub fn secure_host(host: Host, proof: &ServerProof, tally: &Arc<Tally>) -> Result<Host, TlsError> {
     Ok(server::secured(host, choice::server(proof, tally)?))
 }
 

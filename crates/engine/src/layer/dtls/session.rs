@@ -104,10 +104,13 @@ impl Session {
             Phase::Over => return Ok(false),
         }
         // Timers are armed at the time of the last call that names one.
-        self.guarded(|dtls, at| {
-            dtls.handle_timeout(at)?;
-            dtls.handle_packet(datagram)
-        }, now)?;
+        self.guarded(
+            |dtls, at| {
+                dtls.handle_timeout(at)?;
+                dtls.handle_packet(datagram)
+            },
+            now,
+        )?;
         self.drain(now, plain, wire)
     }
 
@@ -177,12 +180,7 @@ impl Session {
     }
 
     /// Takes everything that the library has to say.
-    fn drain(
-        &mut self,
-        now: Nanos,
-        plain: &mut Outbox,
-        wire: &mut Outbox,
-    ) -> Result<bool, Wrong> {
+    fn drain(&mut self, now: Nanos, plain: &mut Outbox, wire: &mut Outbox) -> Result<bool, Wrong> {
         let was_shaking = self.phase == Phase::Shaking;
         let mut buffer = BUFFER.take();
         buffer.resize(buffer.len().max(BUFFER_BYTES), 0);
@@ -279,5 +277,5 @@ const NO_TIMER: Nanos = Nanos::from_secs(365 * 24 * 3_600);
 /// A session is not woken twice at one moment.
 const SOONEST: Nanos = Nanos::from_millis(1);
 
-/// Times that one call tells the library the time again.
+/// How often one call gives the library the time again.
 const OVERDUE_MAX: u32 = 4;

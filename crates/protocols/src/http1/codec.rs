@@ -6,7 +6,7 @@ use weigh_model::units::parse_duration;
 use crate::http1_core::framing::decimal;
 use crate::http1_core::head::{self, Body, Refusal};
 use crate::http1_core::reply::Answer;
-use crate::readings::Query;
+use crate::readings_core::Query;
 
 /// A request without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
