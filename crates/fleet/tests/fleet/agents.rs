@@ -125,7 +125,7 @@ impl Process {
     }
 
     /// Starts this test once more as a process: `test` of it, which reads `variable`.
-    fn of(mut command: Command, test: &str, variable: (&str, String), log: PathBuf) -> Process {
+    pub fn of(mut command: Command, test: &str, variable: (&str, String), log: PathBuf) -> Process {
         let child = command
             .args([test, "--exact", "--nocapture", "--test-threads=1"])
             .env(variable.0, variable.1)

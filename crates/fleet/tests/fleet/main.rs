@@ -4,6 +4,7 @@
 mod agents;
 mod clocks;
 mod cut;
+mod fault_proxy;
 mod killed;
 mod nats;
 mod proxy;

@@ -8,13 +8,16 @@ use std::time::Instant;
 use weigh_engine::generator::{Generator, TrialObserver};
 use weigh_engine::outcome::Outcome;
 use weigh_engine::rendezvous::one_process::OneProcess;
+use weigh_engine::serving::Serving;
 use weigh_fleet::{Material, Order};
+use weigh_model::ledger::Cause;
 use weigh_model::mark::Mark;
 use weigh_model::trial::Settings;
 use weigh_model::units::parse_rate;
 use weigh_model::{Arrival, Load, Nanos, Topology};
 
-use super::agents::{gather, run, threads};
+use super::agents::{Process, gather, run, threads};
+use super::fault_proxy::{FaultProxy, Faults};
 use super::nats::Nats;
 use super::target::{Messages, Target};
 use super::workshop::{Watcher, job, merged, order};
@@ -26,12 +29,16 @@ fn since_start(messages: Messages, order: &Order, outcome: &Outcome) -> Messages
     messages.into_iter().map(moved).collect::<BTreeMap<_, _>>()
 }
 
-fn of_one_process(order: &Order, target: &Target) -> (Messages, Outcome) {
+fn outcome_of_one_process(order: &Order) -> Outcome {
     let meeting = Arc::new(OneProcess::new(order.shards));
     let job = Arc::new(job(order, &Material::default(), meeting).unwrap());
     let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());
     let generator = Generator::start(job, 0..order.shards, Instant::now(), &observer).unwrap();
-    let outcome = generator.finish().unwrap();
+    generator.finish().unwrap()
+}
+
+fn of_one_process(order: &Order, target: &Target) -> (Messages, Outcome) {
+    let outcome = outcome_of_one_process(order);
     (since_start(target.messages(), order, &outcome), outcome)
 }
 
@@ -117,9 +124,7 @@ struct Way {
 fn many_messages_are_the_same_over_the_bus_and_through_a_fault() {
     let test = "many_messages_are_the_same_over_the_bus_and_through_a_fault";
     let Some(nats) = Nats::start(test) else { return };
-    let messages = std::env::var("WEIGH_TEST_MESSAGES");
-    let messages: u64 = messages.map_or(10_000, |messages| messages.parse().unwrap());
-    let bus = nats.bus();
+    let (messages, bus) = (number_of_messages(), nats.bus());
     let _agents = threads(&bus, 4);
     let fleet = gather(&bus, 4);
     // One producer in each shard, and producers with schedules of their own: of several that share
@@ -157,4 +162,48 @@ fn many_messages_are_the_same_over_the_bus_and_through_a_fault() {
             way.protocol
         );
     }
+}
+
+/// `WEIGH_TEST_MESSAGES`, or 10,000.
+fn number_of_messages() -> u64 {
+    std::env::var("WEIGH_TEST_MESSAGES").map_or(10_000, |messages| messages.parse().unwrap())
+}
+
+/// Four agents have the ledger of one process, to the message, and it is that of the faults.
+#[test]
+fn many_messages_have_one_ledger_through_a_proxy_with_faults() {
+    let test = "many_messages_have_one_ledger_through_a_proxy_with_faults";
+    let Some(nats) = Nats::start(test) else { return };
+    let (messages, bus, folder) = (number_of_messages(), nats.bus(), nats.folder.path());
+    let mqtt = weigh_protocols::find("mqtt").unwrap();
+    let settings = Settings::new("mqtt", mqtt.settings(), []).unwrap();
+    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+    let serving = Serving::start(&mqtt.host(&settings).unwrap(), any_port, 1).unwrap();
+    let proxy = FaultProxy::start(serving.address(), folder);
+    let way =
+        Way { protocol: "mqtt", setting: ("qos", "1"), arrival: Arrival::Periodic, producers: 8 };
+    let order = many(proxy.address, &way, messages);
+    let one = outcome_of_one_process(&order).ledger;
+    let done = Faults::of(8, messages / 8);
+    assert_eq!(proxy.faults(), done);
+
+    let agents = (0..4).map(|rank| Process::start(nats.address, rank, None, folder));
+    let _agents: Vec<Process> = agents.collect();
+    let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());
+    let outcome = run(&gather(&bus, 4), &order, &observer).unwrap();
+    assert_eq!(proxy.faults(), done);
+    assert_eq!(merged(&order, outcome).ledger, one, "four agents, and one process");
+
+    let Faults { there, back } = done;
+    let damaged = there.damaged + back.damaged;
+    assert_eq!((one.contradiction(), one.sent), (None, messages));
+    assert_eq!(one.lost, Some(there.lost + back.lost + damaged), "{one:?}");
+    assert_eq!(one.delivered, one.lost.map(|lost| messages - lost));
+    assert_eq!((one.duplicates, one.corrupt), (there.doubled + back.doubled, damaged), "{one:?}");
+    assert_eq!(one.acknowledged, messages - there.lost, "{one:?}");
+    assert_eq!(one.acked_not_delivered, back.lost + damaged, "{one:?}");
+    let causes =
+        [(Cause::Corrupt, damaged), (Cause::Timeout, there.lost), (Cause::Unknown, back.lost)];
+    assert_eq!(one.causes, BTreeMap::from(causes), "{one:?}");
+    println!("mqtt: {messages} messages through a proxy, {done:?}: ledgers are equal");
 }

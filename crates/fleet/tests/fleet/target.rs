@@ -78,14 +78,14 @@ impl Target {
 
 /// Frames of a protocol.
 #[derive(Clone, Copy, Debug)]
-enum Wire {
+pub enum Wire {
     Tcp,
     Mqtt,
 }
 
 impl Wire {
     /// Length of the first frame, if it is complete.
-    fn frame(self, bytes: &[u8]) -> Option<usize> {
+    pub fn frame(self, bytes: &[u8]) -> Option<usize> {
         let length = match self {
             Wire::Tcp => 4 + u32::from_be_bytes(*bytes.first_chunk()?) as usize,
             Wire::Mqtt => {
@@ -119,7 +119,7 @@ impl Wire {
 }
 
 /// Bytes of the fixed header of an MQTT packet, and of what follows it.
-fn remaining(bytes: &[u8]) -> Option<(usize, usize)> {
+pub fn remaining(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut length = 0;
     for (place, byte) in bytes.iter().skip(1).take(4).enumerate() {
         length |= usize::from(byte & 0x7f) << (7 * place);
@@ -130,7 +130,8 @@ fn remaining(bytes: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-const PUBLISH: u8 = 3;
+/// Type of the MQTT packet that carries a message.
+pub const PUBLISH: u8 = 3;
 
 /// Keeps what was received, and passes it on but for what is lost.
 struct Keeping {
