@@ -56,7 +56,7 @@ fn plain(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
 
 /// A producer that was upgraded by nobody but the test.
 fn alone(given: &[(&str, &str)]) -> Client {
-    let mut own = client(Pattern::Request, Role::Producer, given);
+    let mut own = client(Pattern::Publish, Role::Producer, given);
     let asked = own.sent();
     let Ok(Upgrade::Done(_, asked)) = read_any_request(&asked) else { panic!("{asked:?}") };
     own.feed(asked.accepted("").as_bytes()).unwrap();
@@ -297,7 +297,7 @@ fn the_server_answers_violations_with_their_code() {
         (&[], "/messages/reply", masked(Opcode::Close, b"\x03"), 1002),
         (&[], "/subscribe", masked(Opcode::Text, b"hi"), 1008),
         (&small, "/messages/reply", masked(Opcode::Binary, &[0; 65]), 1009),
-        (&small, "/messages/reply", b"\x82\xff\0\0\0\0\x7f\xff\xff\xff".to_vec(), 1009),
+        (&small, "/messages/reply", b"\x82\xff\0\0\0\0\x7f\xff\xff\xff\0\0\0\0".to_vec(), 1009),
     ] {
         let (result, answer) = answered(given, path, &frame);
         assert_eq!(kind(&result), "malformed", "{frame:?}");

@@ -18,7 +18,8 @@ pub(super) struct Subscriber {
     seat: u32,
     state: State,
     parser: Box<Parser>,
-    /// Bytes of the stream that are not counted yet: an event counts once it is whole.
+    /// Bytes of the stream that are not counted as payload: those around events, and those of an
+    /// event that is not whole.
     uncounted: usize,
     meter: Meter,
 }
@@ -117,13 +118,11 @@ impl Subscriber {
         emit(Signal::Closing);
     }
 
-    /// Counts bytes of the stream, of which `payload` belong to whole events.
+    /// Counts bytes of the stream. `payload` is that of the events that they complete, some of which
+    /// may have come before.
     fn count(&mut self, bytes: usize, payload: usize) {
-        self.uncounted += bytes;
-        if payload > 0 {
-            self.meter.read(Phase::Messages, self.uncounted, payload);
-            self.uncounted = 0;
-        }
+        self.meter.read(Phase::Messages, payload, payload);
+        self.uncounted = (self.uncounted + bytes).saturating_sub(payload);
     }
 }
 
