@@ -42,8 +42,8 @@ impl Place {
     }
 
     fn settled(&self, mut command: Command) -> Command {
-        let stderr = std::fs::OpenOptions::new().create(true).append(true);
-        let stderr = stderr.open(self.folder.join("stderr"));
+        let path = self.folder.join("stderr");
+        let stderr = std::fs::OpenOptions::new().create(true).append(true).open(path);
         command
             .current_dir(&self.folder)
             .env(MARK, &self.mark)
