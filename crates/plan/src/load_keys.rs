@@ -122,7 +122,7 @@ impl LoadKey {
 const WORD_WIDTH_MAX: usize = 16;
 
 /// Characters of a default that fits into the short help.
-const SHORT_DEFAULT: usize = 25;
+const SHORT_DEFAULT: usize = 22;
 
 fn with_default(help: String, default: &str) -> String {
     if default.is_empty() { help } else { format!("{help} [default: {default}]") }
@@ -173,7 +173,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "pattern",
         kind: Kind::Pattern,
-        default: "deliver (MQTT) or request",
+        default: "deliver (MQTT)/request",
         definition: "What is measured",
         values: &[
             ("request", "send a request and read its answer; not over MQTT"),

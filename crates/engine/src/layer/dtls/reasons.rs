@@ -1,12 +1,12 @@
 //! Causes of a failure of DTLS, in words with a fix.
 
-use dimpl::{Error, SecurityError, TimeoutError};
+use dimpl::{Error, SecurityError};
 use weigh_model::connection::Fault;
 
 /// The fault of a client's connection.
 pub(super) fn of_client(error: &Error) -> Fault {
     match error {
-        Error::Timeout(TimeoutError::Connect | TimeoutError::Handshake) => {
+        Error::Timeout(_) => {
             let text = "it did not answer the DTLS handshake: check the port, the version, and \
                         whether it asks for a certificate or for a pre-shared key";
             Fault::Ended(text.to_owned())

@@ -126,7 +126,7 @@ fn wrong_files_are_named() {
     let of = |identity| Setting { identity, ..Setting::default() };
     for (setting, said) in [
         (of(identity(&certificate, &other_key)), "is not the certificate of the key"),
-        (of(identity(&nonsense, &key)), "nonsense.pem: contains no certificate; give a PEM file"),
+        (of(identity(&nonsense, &key)), "nonsense.pem: contains no certificate; check the path"),
         (
             of(identity(&certificate, &nonsense)),
             "nonsense.pem: contains no private key; give the key",
