@@ -277,7 +277,7 @@ fn near_cells_come_first_and_far_ones_beyond() {
     let (own, width, words) = cores(10_000, &cells);
     let (shipped_alone, far_width, _) = cores(10_000, &cells[..1]);
     assert!((2.0..4.5).contains(&(own / shipped_alone)), "{own} {shipped_alone}");
-    assert!(far_width > 1.5 * width, "{width} {far_width}");
+    assert!(far_width > 1.25 * width, "{width} {far_width}");
     assert!(words.contains("measured on this machine; beyond them"), "{words}");
     // 90,000 connections were measured elsewhere only.
     let (beyond, ..) = cores(90_000, &cells);

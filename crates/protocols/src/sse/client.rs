@@ -118,8 +118,8 @@ impl Subscriber {
         emit(Signal::Closing);
     }
 
-    /// Counts bytes of the stream. `payload` is that of the events that they complete, some of which
-    /// may have come before.
+    /// Counts bytes of the stream. `payload` is that of the events that they complete, some of
+    /// which may have come before.
     fn count(&mut self, bytes: usize, payload: usize) {
         self.meter.read(Phase::Messages, payload, payload);
         self.uncounted = (self.uncounted + bytes).saturating_sub(payload);
