@@ -143,7 +143,7 @@ fn what_is_not_there_is_named() {
     refused.with(3).saying(&["coap://127.0.0.1:1", "connection refused"]);
     // The consumer would get the first block of each.
     let large = place.compare(&["coap", "--pattern", "deliver", "-s", "2KB", "-n", "5"]);
-    large.with(2).saying(&["load.size", "one block", "--pattern poll"]);
+    large.with(2).saying(&["-s", "one block", "--pattern poll"]);
     let held = place.compare(&["coap", "--pattern", "poll", "--wait", "30s", "-n", "5"]);
     held.with(2).saying(&["load.poll.wait", "--pattern deliver"]);
 }

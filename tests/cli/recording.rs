@@ -195,5 +195,5 @@ fn a_threshold_that_fails_ends_with_99_and_one_that_holds_with_0() {
     let failed = show(&["loss == 0", "response_time p(95) < 1ns"]).with(99);
     assert!(failed.stdout.contains("fails in 1 of 1: tcp "), "{}", failed.stdout);
     let unmeasured = show(&["delivery_time p(95) < 1h"]).with(98);
-    assert!(unmeasured.stdout.contains("tcp not measured"), "{}", unmeasured.stdout);
+    assert!(unmeasured.stdout.contains("tcp (not measured)"), "{}", unmeasured.stdout);
 }

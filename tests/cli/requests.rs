@@ -150,7 +150,7 @@ fn what_means_nothing_or_contradicts_itself_is_refused() {
     let server = Server::start(&place, &["http"]);
     let url = &*server.url;
     for (words, told) in [
-        (&["tcp", "-H", "X: 1"][..], "belongs to http1, http2 and grpc"),
+        (&["tcp", "-H", "X: 1"][..], "belongs to http1, http2, grpc, websocket and sse"),
         (&["http", "--topic", "a"], "belongs to mqtt"),
         (&["mqtt", "--status", "200"], "belongs to http1 and http2"),
         (&[url, "-H", "no-field"], "is not a header field"),

@@ -74,7 +74,7 @@ fn whoever_never_answers_was_never_ready() {
 fn a_server_that_sends_no_byte_ends_the_trial() {
     let place = Place::new("mute");
     let url = format!("http://127.0.0.1:{}", stranger(silent));
-    let words = [&*url, "-d", "60s", "--warmup", "0s", "-c", "2", "--reps", "2"];
+    let words = [&*url, "-d", "60s", "--warmup", "0s", "-c", "2"];
     let ended = place.compare(&words).with(3);
     let said = "accepted http1 connections and sent no byte for 10 s; awaited: the first answer";
     ended.saying(&[said, "may not speak http1", "check protocol, port"]);

@@ -84,7 +84,6 @@ const WAYS: &[Way] = &[
     way("coap", &[], Pattern::Publish, true, false),
     way("coap", &[("nstart", "8")], Pattern::Request, true, false),
     way("coap", &[("type", "non")], Pattern::Publish, true, false),
-    way("coap", &[("type", "non"), ("no_response", "true")], Pattern::Publish, false, false),
     way("coap", &[("notify_queue", "100000")], Pattern::Deliver, true, false),
     way("coap", &[("type", "non")], Pattern::Deliver, true, false),
     way("coap", &[], Pattern::Transfer, true, false),

@@ -187,8 +187,6 @@ fn a_queue_through_every_protocol() {
         weigh(Setup::new("websocket", &[], Pattern::Request, many), service, rho, 27);
         let sse = Setup::new("sse", &[], Pattern::Publish, many).connections(100);
         weigh(sse, service, rho, 28);
-        let coap = Setup::new("coap", &[], Pattern::Publish, many).connections(100);
-        weigh(coap, service, rho, 27);
     }
 }
 

@@ -235,7 +235,7 @@ fn a_client_names_what_is_not_websocket() {
         own.feed(answer).unwrap_err().to_string()
     };
     for (answer, said) in [
-        (&b"\x20\x02\x00\x00"[..], "no answer to the WebSocket upgrade; it starts with"),
+        (&b"\x20\x02\x00\x00"[..], "the answer to the WebSocket upgrade starts with"),
         (b"\x15\x03\x03\x00\x02\x02\x28", "type the URL with TLS"),
         (b"HTTP/1.1 404 Not Found\r\n\r\n", "check the path of the URL"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "subprotocol"),

@@ -177,7 +177,7 @@ mod tests {
         let row = |tool: &str, runs| Row { tool: tool.to_owned(), runs };
         let rows = [
             row("weigh", vec![run(110.0, 0.0), run(50.0, 0.0), run(104.0, 0.0)]),
-            row("floor-simple", vec![run(100.0, 0.0), run(100.0, 0.5), run(100.0, 0.0)]),
+            row("zrk", vec![run(100.0, 0.0), run(100.0, 0.5), run(100.0, 0.0)]),
             row("wrk", vec![run(50.0, 0.0), run(50.0, 0.0), run(50.0, 0.0)]),
         ];
         let job = JOBS.iter().find(|job| job.name == "http-64").unwrap();
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert_eq!(
             lines[0].split_whitespace().collect::<Vec<_>>().join(" "),
-            "weigh / floor-simple 1.07 1.04–1.10 in 2 rounds at least 1.05: met in the median"
+            "weigh / zrk 1.07 1.04–1.10 in 2 rounds at least 1.05: met in the median"
         );
         assert!(lines[1].contains("2.08") && lines[1].contains("1.00–2.20 in 3 rounds"));
     }

@@ -32,8 +32,8 @@ pub fn refused(place: String) -> Invalid {
 pub fn check_psk(protocol: &str, settings: &Settings) -> Result<(), Invalid> {
     let place = |key: &str| format!("{protocol}.{key}");
     let given = |key: &str| !settings.text(key).is_empty();
-    if given(tls::PSK) != given(tls::PSK_IDENTITY) {
-        let key = if given(tls::PSK) { tls::PSK_IDENTITY } else { tls::PSK };
+    if given(tls::PSK) && !given(tls::PSK_IDENTITY) {
+        let key = tls::PSK_IDENTITY;
         let fix =
             format!("type --set {protocol}.tls_psk_identity=NAME --set {protocol}.tls_psk=KEY");
         return Err(Invalid::new(place(key), "identity and key belong together", fix));
@@ -47,6 +47,10 @@ pub fn check_psk(protocol: &str, settings: &Settings) -> Result<(), Invalid> {
     if settings.text("tls") == "1.3" {
         let problem = "DTLS 1.3 with a pre-shared key is not supported";
         return Err(Invalid::new(place("tls"), problem, "type --tls 1.2"));
+    }
+    // A plan does not hold the key, which is a secret: it is checked once it is known.
+    if !given(tls::PSK) {
+        return Ok(());
     }
     psk(settings).map(|_| ()).ok_or_else(|| {
         let problem = "hex: is followed by pairs of hexadecimal digits";
@@ -72,9 +76,10 @@ pub fn dial(
     choice: ClientChoice,
     tally: &Arc<Tally>,
 ) -> Result<Dial, Stop> {
-    let proof = match psk(settings).filter(|_| tls::has_psk(settings)) {
+    let proof = match psk(settings) {
+        _ if !tls::has_psk(settings) => ClientProof::Certificate(choice),
         Some(known) => ClientProof::Preshared(known),
-        None => ClientProof::Certificate(choice),
+        None => return Err(Stop::usage(NO_KEY)),
     };
     secure_dial(dial, &proof, tally).map_err(Stop::usage)
 }
@@ -93,13 +98,18 @@ pub fn host(host: Host, choice: ServerChoice) -> Result<Host, Stop> {
 /// A key that is not one.
 pub fn host_with_psk(host: Host, settings: &Settings) -> Result<Host, Stop> {
     check_psk("serve", settings)?;
-    let known = psk(settings).ok_or_else(|| Stop::usage("tls_psk: is not a key"))?;
+    let known = psk(settings).ok_or_else(|| Stop::usage(NO_KEY))?;
     secure_host(host, &ServerProof::Preshared(known), &Arc::default()).map_err(Stop::usage)
 }
 
-/// The pre-shared key; `None` if its digits are wrong.
+const NO_KEY: &str = "tls_psk: no key for the identity\nhelp: type --set coap.tls_psk=KEY";
+
+/// The pre-shared key; `None` if there is none, or its digits are wrong.
 fn psk(settings: &Settings) -> Option<PresharedKey> {
     let text = settings.text(tls::PSK);
+    if text.is_empty() {
+        return None;
+    }
     let key = match text.strip_prefix("hex:") {
         Some(digits) => from_hex(digits)?,
         None => text.as_bytes().to_vec(),
