@@ -77,7 +77,7 @@ impl Subscriber {
 
     /// Takes bytes of the stream.
     fn take_stream(&mut self, bytes: &[u8], emit: Emit<'_>) -> Result<usize, Fault> {
-        let topic = self.plan.is_in_pairs().then(|| self.seat.to_string()).unwrap_or_default();
+        let topic = if self.plan.is_in_pairs() { self.seat.to_string() } else { String::new() };
         let mut payload = 0;
         let taken = self.parser.take(bytes, &mut |item| match item {
             Item::Event { data, .. } => {

@@ -394,7 +394,12 @@ fn refused(refusal: Refusal, input: &[u8]) -> Fault {
     match refusal {
         Refusal::OtherProtocol(_) => {
             let start = input[..input.len().min(SHOWN_BYTES_MAX)].escape_ascii();
-            let text = || format!("the answer to the WebSocket upgrade starts with \"{start}\"");
+            let text = || {
+                format!(
+                    "the answer to the WebSocket upgrade starts with \"{start}\"; check the port, \
+                     and whether it speaks WebSocket there"
+                )
+            };
             Fault::OtherProtocol(requests::answers_in_tls(input).unwrap_or_else(text))
         }
         Refusal::Status(status, reason) => {

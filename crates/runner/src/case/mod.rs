@@ -44,6 +44,7 @@ use crate::case::paths::path_of;
 use crate::case::pipeline::{Pipeline, is_pipeline};
 use crate::case::secrets::{Secrets, against};
 use crate::case::share::TargetShare;
+use crate::targets::tls;
 
 /// A case of the plan, ready to be measured.
 ///
@@ -97,6 +98,7 @@ pub fn decide(plan: &Plan, catalogue: &Catalogue, secrets: &Secrets) -> Result<V
         .map(|point| {
             let asked = case_of(plan, point)?;
             let lane = lane(&asked, catalogue, secrets)?;
+            tls::check_secrets(&lane)?;
             let mut load = asked.load;
             let material = shelf.fetch(&load, lane.stores())?;
             if load.duration.is_none() && load.messages.is_none() {

@@ -25,19 +25,13 @@ pub fn refused(place: String) -> Invalid {
     Invalid::new(place, "this program was built without DTLS", "build it with --features dtls")
 }
 
-/// Checks the keys of a lane with a pre-shared key.
+/// Checks the settings of a lane with a pre-shared key, which no plan has.
 ///
 /// # Errors
 /// The setting that contradicts the others.
 pub fn check_psk(protocol: &str, settings: &Settings) -> Result<(), Invalid> {
     let place = |key: &str| format!("{protocol}.{key}");
     let given = |key: &str| !settings.text(key).is_empty();
-    if given(tls::PSK) && !given(tls::PSK_IDENTITY) {
-        let key = tls::PSK_IDENTITY;
-        let fix =
-            format!("type --set {protocol}.tls_psk_identity=NAME --set {protocol}.tls_psk=KEY");
-        return Err(Invalid::new(place(key), "identity and key belong together", fix));
-    }
     let files = tls::FILES.into_iter().find(|key| given(key));
     let mutual = settings.flag("tls_mutual").then_some("tls_mutual");
     if let Some(key) = files.or(mutual) {
@@ -48,9 +42,21 @@ pub fn check_psk(protocol: &str, settings: &Settings) -> Result<(), Invalid> {
         let problem = "DTLS 1.3 with a pre-shared key is not supported";
         return Err(Invalid::new(place("tls"), problem, "type --tls 1.2"));
     }
-    // A plan does not hold the key, which is a secret: it is checked once it is known.
-    if !given(tls::PSK) {
-        return Ok(());
+    Ok(())
+}
+
+/// Checks identity and key, which are known once the secrets are.
+///
+/// # Errors
+/// One without the other, and a key that is not one.
+pub fn check_key(protocol: &str, settings: &Settings) -> Result<(), Invalid> {
+    let place = |key: &str| format!("{protocol}.{key}");
+    let given = |key: &str| !settings.text(key).is_empty();
+    if given(tls::PSK) != given(tls::PSK_IDENTITY) {
+        let key = if given(tls::PSK) { tls::PSK_IDENTITY } else { tls::PSK };
+        let fix =
+            format!("type --set {protocol}.tls_psk_identity=NAME --set {protocol}.tls_psk=KEY");
+        return Err(Invalid::new(place(key), "identity and key belong together", fix));
     }
     psk(settings).map(|_| ()).ok_or_else(|| {
         let problem = "hex: is followed by pairs of hexadecimal digits";
@@ -98,6 +104,7 @@ pub fn host(host: Host, choice: ServerChoice) -> Result<Host, Stop> {
 /// A key that is not one.
 pub fn host_with_psk(host: Host, settings: &Settings) -> Result<Host, Stop> {
     check_psk("serve", settings)?;
+    check_key("serve", settings)?;
     let known = psk(settings).ok_or_else(|| Stop::usage(NO_KEY))?;
     secure_host(host, &ServerProof::Preshared(known), &Arc::default()).map_err(Stop::usage)
 }
@@ -107,9 +114,6 @@ const NO_KEY: &str = "tls_psk: no key for the identity\nhelp: type --set coap.tl
 /// The pre-shared key; `None` if there is none, or its digits are wrong.
 fn psk(settings: &Settings) -> Option<PresharedKey> {
     let text = settings.text(tls::PSK);
-    if text.is_empty() {
-        return None;
-    }
     let key = match text.strip_prefix("hex:") {
         Some(digits) => from_hex(digits)?,
         None => text.as_bytes().to_vec(),
@@ -148,7 +152,9 @@ mod tests {
         let known = [("tls", "on"), ("tls_psk_identity", "d"), ("tls_psk", "k")];
         let place = |more: &[(&str, &str)]| {
             let given = [&known[..], more].concat();
-            check_psk("coap", &settings(&given)).err().map(|invalid| invalid.place)
+            let settings = settings(&given);
+            let checked = check_psk("coap", &settings).and_then(|()| check_key("coap", &settings));
+            checked.err().map(|invalid| invalid.place)
         };
         assert_eq!(place(&[]), None);
         assert_eq!(place(&[("tls", "1.3")]).as_deref(), Some("coap.tls"));

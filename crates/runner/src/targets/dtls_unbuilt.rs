@@ -30,6 +30,14 @@ pub fn check_psk(protocol: &str, _settings: &Settings) -> Result<(), Invalid> {
     Err(refused(format!("{protocol}.tls")))
 }
 
+/// Rejects a pre-shared key.
+///
+/// # Errors
+/// Always.
+pub fn check_key(protocol: &str, _settings: &Settings) -> Result<(), Invalid> {
+    Err(refused(format!("{protocol}.tls")))
+}
+
 /// Checks the files as for TLS; [`refused`] comes before.
 ///
 /// # Errors

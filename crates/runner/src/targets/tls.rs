@@ -137,6 +137,22 @@ pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
     checked.map_err(wrong)
 }
 
+/// Checks what is secret in a lane's TLS: plans do not have it, so [`check`] does not see it.
+///
+/// # Errors
+/// The setting that contradicts the others.
+pub fn check_secrets(lane: &Lane) -> Result<(), Invalid> {
+    let (settings, name) = (&lane.settings, lane.protocol.name());
+    if !tls::has_psk(settings) {
+        return Ok(());
+    }
+    if !tls::is_on(settings) {
+        let fix = "leave it out, or type --tls on";
+        return Err(Invalid::new(format!("{name}.{}", tls::PSK), "there is no TLS", fix));
+    }
+    dtls::check_key(name, settings)
+}
+
 /// Checks which files of certificates a lane has, without reading them.
 fn check_files(lane: &Lane) -> Result<(), Invalid> {
     let settings = &lane.settings;

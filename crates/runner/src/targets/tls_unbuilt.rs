@@ -61,6 +61,14 @@ pub fn check(lane: &Lane, _endpoint: &Endpoint) -> Result<(), Invalid> {
     if tls::is_on(&lane.settings) { Err(refused()) } else { Ok(()) }
 }
 
+/// Accepts everything: [`check`] rejects TLS.
+///
+/// # Errors
+/// Never.
+pub fn check_secrets(_lane: &Lane) -> Result<(), Invalid> {
+    Ok(())
+}
+
 /// Returns the client unchanged.
 ///
 /// # Errors
