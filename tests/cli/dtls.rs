@@ -77,7 +77,7 @@ fn contradictions_are_named() {
     refused(&["--set", "coap.tls_psk=k"], &["coap.tls_psk", "there is no TLS", "--tls on"]);
     let half = ["--tls", "on", "--set", "coap.tls_psk=k"];
     refused(&half, &["coap.tls_psk_identity", "belong together"]);
-    refused(&[&["--tls", "1.3"], &PSK[..]].concat(), &["coap.tls", "not supported", "--tls 1.2"]);
+    refused(&[&["--tls", "1.3"], &PSK[..]].concat(), &["--tls", "not supported", "--tls 1.2"]);
     let mutual = [&["--tls", "on", "--set", "coap.tls_mutual=true"], &PSK[..]].concat();
     refused(&mutual, &["coap.tls_mutual", "no certificates"]);
     let nothing = place.compare(&["coaps://127.0.0.1:1", "-n", "5", "--insecure"]);

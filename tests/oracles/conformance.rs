@@ -156,7 +156,8 @@ fn the_books_are_exact_when_connections_are_cut() {
 #[test]
 fn the_books_are_exact_when_datagrams_are_lost_doubled_and_overtaken() {
     for case in cases().iter_mut() {
-        if case.transport() != Transport::Datagram {
+        // A consumer of poll that asks in vain begins a new session, which takes its own time.
+        if case.transport() != Transport::Datagram || case.pattern() == Pattern::Poll {
             continue;
         }
         case.setup.load.timeout = Nanos::from_secs(2);
@@ -171,9 +172,7 @@ fn the_books_are_exact_when_datagrams_are_lost_doubled_and_overtaken() {
             let seen = case.setup.on_virtual_time();
             case.check_books(&seen);
             // A block that is doubled is not a message that is.
-            // Neither is a question for readings.
-            let is_single = matches!(case.pattern(), Pattern::Transfer | Pattern::Poll);
-            let is_doubled = seen.server.duplicates > 0 || is_single;
+            let is_doubled = seen.server.duplicates > 0 || case.pattern() == Pattern::Transfer;
             assert!(is_doubled, "{}: nothing was doubled", case.name);
         }
     }
