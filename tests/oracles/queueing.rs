@@ -184,10 +184,6 @@ fn a_queue_through_every_protocol() {
         weigh(Setup::new("redis", &[], Pattern::Publish, many), service, rho, 26);
         weigh(tcp(many), service, rho, 23);
         weigh(Setup::new("amqp", &[], Pattern::Publish, many), service, rho, 26);
-        let websocket = Setup::new("websocket", &[], Pattern::Request, many).connections(100);
-        weigh(websocket, service, rho, 27);
-        let sse = Setup::new("sse", &[], Pattern::Publish, many).connections(100);
-        weigh(sse, service, rho, 28);
     }
 }
 
