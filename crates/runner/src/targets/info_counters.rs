@@ -46,7 +46,8 @@ mod tests {
             let (mut stream, _) = listener.accept().unwrap();
             let mut asked = vec![0; redis::INFO_REQUEST.len()];
             stream.read_exact(&mut asked).unwrap();
-            answer.chunks(3).for_each(|part| stream.write_all(part).unwrap());
+            // A client that has seen enough of it closes before the rest.
+            answer.chunks(3).try_for_each(|part| stream.write_all(part)).ok();
             asked
         });
         let found = look(authority(&url).unwrap(), Duration::from_secs(5));
