@@ -17,7 +17,7 @@ use super::waiting::Held;
 use crate::http1_core::chunked::Chunked;
 use crate::http1_core::framing::{Memory, put_decimal};
 use crate::http1_core::head::{Body, Refusal};
-use crate::http1_core::reply::Answer;
+use crate::http1_core::reply::{Answer, put_refusal};
 use crate::pass_through::UNHEARD_BYTES_MAX;
 use crate::readings_core::{self as readings, Found, Query, Readings};
 use crate::requests;
@@ -179,9 +179,7 @@ impl HttpServer {
     }
 
     fn refuse(&mut self, connection: ConnectionId, refusal: Refusal, out: &mut dyn Outboxes) {
-        let reason = [refusal.reason.as_bytes(), b"\n"].concat();
-        let answer = Answer { keeps_alive: false, ..Answer::plain(refusal.status, &reason) };
-        answer.put(out.stage(connection));
+        put_refusal(refusal, out.stage(connection));
         self.set_phase(connection, Phase::Closing);
         out.close(connection);
     }

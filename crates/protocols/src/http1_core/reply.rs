@@ -1,6 +1,7 @@
 //! An answer as the reference server writes it.
 
 use super::framing::put_decimal;
+use super::head::Refusal;
 
 /// An answer to be written. There is no Date field: the server does not read the time
 /// of day (RFC 9110, section 6.6.1).
@@ -51,6 +52,12 @@ impl<'a> Answer<'a> {
             out.extend_from_slice(self.body);
         }
     }
+}
+
+/// Appends the answer to a request that is refused, after which the connection closes.
+pub(crate) fn put_refusal(refusal: Refusal, out: &mut Vec<u8>) {
+    let reason = [refusal.reason.as_bytes(), b"\n"].concat();
+    Answer { keeps_alive: false, ..Answer::plain(refusal.status, &reason) }.put(out);
 }
 
 fn phrase(status: u16) -> &'static str {

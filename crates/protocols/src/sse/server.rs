@@ -14,7 +14,7 @@ use super::settings;
 use crate::http1_core::chunked::Chunked;
 use crate::http1_core::framing::{Memory, decimal};
 use crate::http1_core::head::{self, Body, Refusal, refusal};
-use crate::http1_core::reply::Answer;
+use crate::http1_core::reply::{Answer, put_refusal};
 use crate::push_core::hub::Hub;
 use crate::push_core::slow::Slow;
 use crate::push_core::subscribers::{Form, Subscribers, Turn, put};
@@ -218,9 +218,7 @@ impl SseServer {
     }
 
     fn refuse(&mut self, of: ConnectionId, refusal: Refusal, out: &mut dyn Outboxes) {
-        let reason = [refusal.reason.as_bytes(), b"\n"].concat();
-        let answer = Answer { keeps_alive: false, ..Answer::plain(refusal.status, &reason) };
-        answer.put(out.stage(of));
+        put_refusal(refusal, out.stage(of));
         self.set_stage(of, Stage::Closed);
         out.close(of);
     }
