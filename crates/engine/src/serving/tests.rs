@@ -214,15 +214,16 @@ fn a_panic_of_a_server_shows_when_it_is_stopped() {
     assert_eq!(panic.unwrap_err().downcast_ref::<&str>(), Some(&"told to die"));
 }
 
+/// A server that echoes, without counts of its own.
+fn echoing() -> Host {
+    let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
+    Host { transport: Transport::Stream, make: Box::new(make) }
+}
+
 #[test]
 fn a_taken_address_is_named() {
     let (serving, _) = echo(1);
-    let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
-    let error = Serving::start(
-        &Host { transport: Transport::Stream, make: Box::new(make) },
-        serving.address(),
-        1,
-    );
+    let error = Serving::start(&echoing(), serving.address(), 1);
     let fault = IoFault::AddressInUse;
     assert_eq!(error.err(), Some(ServeError::Listen { on: serving.address(), fault }));
 }
@@ -263,13 +264,7 @@ fn the_same_server_runs_in_the_simulated_world() {
     let mut world = World::new(5);
     let delay = Nanos::from_micros(20);
     world.link(on, Link { delay, in_pieces: true, ..Link::default() });
-    let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
-    let mut server = SimulatedServing::start(
-        &Host { transport: Transport::Stream, make: Box::new(make) },
-        on,
-        world.party(),
-    )
-    .unwrap();
+    let mut server = SimulatedServing::start(&echoing(), on, world.party()).unwrap();
     let mut guests: Vec<Guest> = (0..3)
         .map(|_| {
             let mut io = world.party();
@@ -315,13 +310,7 @@ fn an_answer_survives_the_close_though_the_peer_goes_on_sending() {
 fn a_peer_that_never_stops_sending_is_not_waited_for_for_ever() {
     let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let mut world = World::new(5);
-    let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
-    let mut server = SimulatedServing::start(
-        &Host { transport: Transport::Stream, make: Box::new(make) },
-        on,
-        world.party(),
-    )
-    .unwrap();
+    let mut server = SimulatedServing::start(&echoing(), on, world.party()).unwrap();
     let mut stubborn = Stubborn { io: world.party(), token: None, ended: None, gone: None };
     stubborn.token = Some(stubborn.io.connect(on, None).unwrap());
     world.run(&mut [&mut server, &mut stubborn], Nanos::from_secs(60));
@@ -362,13 +351,7 @@ impl Party for Stubborn {
 fn a_peer_that_does_not_read_has_to_wait() {
     let on = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let mut world = World::new(5);
-    let make = |_| -> Box<dyn Server> { Box::new(Echo::new()) };
-    let mut server = SimulatedServing::start(
-        &Host { transport: Transport::Stream, make: Box::new(make) },
-        on,
-        world.party(),
-    )
-    .unwrap();
+    let mut server = SimulatedServing::start(&echoing(), on, world.party()).unwrap();
     let mut io = world.party();
     let token = io.connect(on, None).unwrap();
     let mut deaf = Deaf { io, token, sent: 0, got: 0, reads_from: Nanos::from_secs(5) };
