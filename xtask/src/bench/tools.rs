@@ -48,7 +48,7 @@ impl Places {
         let peers = match job.work {
             Work::Http { connections, .. } => self.http_peers(port, connections, seconds)?,
             Work::Https { connections, is_new_each } => {
-                self.https_peers(port, connections, is_new_each, seconds)?
+                self.https_peers(port, connections, is_new_each, seconds)
             }
             Work::Mqtt { .. } => self.mqtt_peers(job.work, port, seconds)?,
             Work::Tcp(connections) => tcp_peers(port, connections, seconds),
@@ -56,7 +56,7 @@ impl Places {
                 self.grpc_peers(port, (connections, each), seconds)?
             }
             Work::Streams { is_grpc: false, connections, each } => {
-                self.http2_peers(port, (connections, each), seconds)?
+                self.http2_peers(port, (connections, each), seconds)
             }
             Work::Redis { window } => vec![redis_benchmark(port, window, seconds)],
             // coap-client of libcoap sends at most one request a second: it is not a load tool.
@@ -229,25 +229,17 @@ impl Places {
     }
 
     /// Nobody checks the certificate here: wrk and s_time never do.
-    fn https_peers(
-        &self,
-        port: u16,
-        n: u32,
-        is_new_each: bool,
-        seconds: u32,
-    ) -> anyhow::Result<Vec<Tool>> {
+    fn https_peers(&self, port: u16, n: u32, is_new_each: bool, seconds: u32) -> Vec<Tool> {
         if is_new_each {
             let command =
                 format!("openssl s_time -connect 127.0.0.1:{port} -new -www /post -time {seconds}");
-            return Ok(vec![tool("openssl", &command, |_| None)]);
+            return vec![tool("openssl", &command, |_| None)];
         }
         let url = format!("https://127.0.0.1:{port}/post");
         let script = self.root.join("benches/wrk-post.lua").display().to_string();
         let body = "x".repeat(BODY_BYTES as usize);
-        let file = self.scratch.join("body64");
-        fs::write(&file, &body)?;
-        let file = file.display();
-        Ok(vec![
+        let file = self.scratch.join("body64").display().to_string();
+        vec![
             tool("wrk", &format!("wrk -t1 -c{n} -d{seconds}s -s {script} {url}"), words::rate),
             zrk(&url, &body, n, seconds),
             tool(
@@ -255,7 +247,7 @@ impl Places {
                 &format!("h2load --h1 -t1 -c{n} -D{seconds} -d {file} {url}"),
                 words::h2load,
             ),
-        ])
+        ]
     }
 
     fn mqtt_peers(&self, work: Work, port: u16, seconds: u32) -> anyhow::Result<Vec<Tool>> {
@@ -358,20 +350,13 @@ impl Places {
         ])
     }
 
-    fn http2_peers(
-        &self,
-        port: u16,
-        (connections, each): (u32, u32),
-        seconds: u32,
-    ) -> anyhow::Result<Vec<Tool>> {
-        let file = self.scratch.join("body64");
-        fs::write(&file, "x".repeat(BODY_BYTES as usize))?;
+    fn http2_peers(&self, port: u16, (connections, each): (u32, u32), seconds: u32) -> Vec<Tool> {
+        let file = self.scratch.join("body64").display().to_string();
         let command = format!(
-            "h2load -t1 -c{connections} -m{each} -D{seconds} -d {} \
-             -H content-type:application/json http://127.0.0.1:{port}/messages",
-            file.display()
+            "h2load -t1 -c{connections} -m{each} -D{seconds} -d {file} \
+             -H content-type:application/json http://127.0.0.1:{port}/messages"
         );
-        Ok(vec![tool("h2load", &command, words::h2load)])
+        vec![tool("h2load", &command, words::h2load)]
     }
 
     /// True if the program of the tool is there.
