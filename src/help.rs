@@ -31,7 +31,7 @@ More commands:
   completions SHELL, man [COMMAND]   Print completions, manual pages
 
 Examples:
-  weigh compare mqtt http            Compare MQTT with HTTP on this machine
+  weigh compare mqtt http --pattern publish    Compare MQTT with HTTP
   weigh compare mqtt://HOST:1883     Measure a broker
   weigh limit mosquitto              Find the highest rate without loss
   weigh advise                       Ask which protocol fits a situation
@@ -147,7 +147,11 @@ const HEADINGS: [(&str, &str); 9] = [
         "reps goal axis from to budget preset width trial sum second-generator observe \
          keep-messages seed shards resume",
     ),
-    ("Fleet", "fleet agents fleet-name fleet-wait fleet-retries fleet-nkey fleet-creds fleet-ca"),
+    (
+        "Fleet",
+        "fleet agents fleet-name fleet-wait fleet-retries fleet-nkey fleet-creds fleet-ca \
+         fleet-cert fleet-key",
+    ),
     ("Energy", "device radio battery every cpu meter idle"),
     (
         "Output",
@@ -236,7 +240,7 @@ Examples:
 Examples:
   weigh compare                                   Six protocols, in a minute
   weigh compare mqtt http --pattern publish       Only publish, no subscriber
-  weigh compare mosquitto nginx -R 1k/s -d 10s    Real servers at a fixed rate
+  weigh compare mosquitto nginx --pattern publish -R 1k/s    Real servers
   weigh compare mqtt://127.0.0.1:1883 --observe port:1883
   weigh compare mqtt://HOST:1883 --i-may-load-this    A broker on another host
   weigh compare http --path lte --tls both        Emulated link, TLS off and on
@@ -359,6 +363,8 @@ mod tests {
     use super::*;
     use crate::Arguments;
     use clap::CommandFactory;
+    use weigh_model::Pattern;
+    use weigh_plan::load_keys;
 
     fn command(name: &str) -> Command {
         let mut all = arranged(Arguments::command());
@@ -375,6 +381,40 @@ mod tests {
                 assert!(arg.is_hide_set() || arg.get_help_heading().is_some(), "{name}: {arg}");
             }
             assert!(essential.iter().all(|long| longs.contains(long)), "{name}: {essential:?}");
+        }
+    }
+
+    /// The names of protocols behind "only" or "not" of a pattern's text.
+    fn named(list: &str) -> Vec<String> {
+        let of = |word: &str| -> Vec<String> {
+            match word {
+                "HTTP" => ["http1", "http2", "http3"].map(str::to_owned).to_vec(),
+                "HTTP/1.1" => vec!["http1".to_owned()],
+                "HTTP/2" => vec!["http2".to_owned()],
+                "HTTP/3" => vec!["http3".to_owned()],
+                "AMQP" => vec!["amqp".to_owned(), "amqp1".to_owned()],
+                "AMQP 0.9.1" => vec!["amqp".to_owned()],
+                word => vec![word.to_lowercase()],
+            }
+        };
+        list.split(", ").flat_map(of).collect()
+    }
+
+    #[test]
+    fn the_texts_of_patterns_name_the_protocols_that_have_them() {
+        let values = load_keys::find("pattern").expect("the key").values;
+        for (name, text) in values {
+            let pattern: Pattern = name.parse().expect("a pattern");
+            let limits = text.split_once("; ").map_or("", |(_, limits)| limits);
+            let without = limits.strip_prefix("not over ").or(limits.strip_prefix("not "));
+            let (without, only) =
+                (without.map(named).unwrap_or_default(), limits.strip_prefix("only ").map(named));
+            for protocol in weigh_protocols::PROTOCOLS {
+                let own = protocol.name().to_owned();
+                let is_said =
+                    only.as_ref().map_or(!without.contains(&own), |only| only.contains(&own));
+                assert_eq!(protocol.patterns().contains(&pattern), is_said, "{name} over {own}");
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use weigh_model::server::ConnectionId;
 
 #[path = "../../crates/protocols/tests/rig/mod.rs"]
 pub mod rig;
+mod streams;
 
 use rig::{Client, Heard, Shard, kind, trial};
 

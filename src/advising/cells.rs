@@ -15,7 +15,7 @@ use weigh_runner::input_file::{self, CONTENT_BYTES_MAX};
 use crate::help;
 
 /// Cells of these files and runs: `weigh/cells/1`, `summary.json`, the folder or id of a run below
-/// `runs`. Without any: cells of the cache, and shipped ones of families that the cache lacks.
+/// `runs`. Without any: cells of the cache, and the shipped ones for loads beyond them.
 ///
 /// # Errors
 /// What cannot be read, or has no cells.
@@ -24,16 +24,8 @@ pub fn gather(named: &[String], runs: &Path, here: &Machine) -> Result<Vec<Cells
         return named.iter().map(|name| one(name, runs)).collect();
     }
     let cached = calibration::cached(here, help::VERSION)?;
-    let has = |protocol: &str, target: &str| {
-        let own = cached.iter().flat_map(|own| &own.cells);
-        own.into_iter().any(|cell| cell.protocol == protocol && cell.target == target)
-    };
-    let mut all = shipped::cells().map_err(Stop::usage)?;
-    for document in &mut all {
-        document.cells.retain(|cell| !has(&cell.protocol, &cell.target));
-    }
-    all.retain(|document| !document.cells.is_empty());
-    Ok(cached.into_iter().chain(all).collect())
+    let shipped = shipped::cells().map_err(Stop::usage)?;
+    Ok(cached.into_iter().chain(shipped).collect())
 }
 
 fn one(name: &str, runs: &Path) -> Result<Cells, Stop> {

@@ -3,4 +3,5 @@
 pub mod ask;
 pub mod cells;
 pub mod flags;
+pub mod reach;
 pub mod ready;

@@ -9,13 +9,16 @@ use weigh_advice::cells::Cells;
 use weigh_advice::deciding;
 use weigh_advice::situation::Situation;
 use weigh_advice::{Advice, Choice, Criterion, advise, page, regions, text};
-use weigh_runner::advice::{calibration, observed};
+use weigh_runner::advice::calibration::{self, Extent};
+use weigh_runner::advice::{observed, shipped};
 use weigh_runner::exit::{Exit, Stop};
+use weigh_runner::runner::Runner;
 use weigh_testbed::catalogue::Catalogue;
 
 use crate::advising::ask::interview;
 use crate::advising::cells::gather;
 use crate::advising::flags::{SituationFlags, usual};
+use crate::advising::reach::ReachFlags;
 use crate::advising::ready::{Ready, runner};
 use crate::help;
 use crate::output_file;
@@ -24,9 +27,9 @@ use crate::show::{output, terminal};
 /// Flags of `weigh advise`.
 #[derive(Args)]
 pub struct Advise {
-    /// A situation (FILE.toml), and protocols (mqtt, http) or targets (mosquitto) to choose from;
-    /// without any, weigh asks
-    #[arg(value_name = "FILE|PROTOCOL|TARGET")]
+    /// A situation (FILE.toml), and protocols (mqtt, http), targets (mosquitto) or servers that run
+    /// (mqtt://HOST:PORT) to choose from; without any, weigh asks
+    #[arg(value_name = "FILE|PROTOCOL|TARGET|URL")]
     words: Vec<String>,
     #[command(flatten)]
     situation: SituationFlags,
@@ -42,7 +45,9 @@ pub struct Advise {
     /// weigh, and used again.
     #[arg(long, conflicts_with = "cells")]
     calibrate: bool,
-    /// Write the cells that the answer is made from to a file
+    #[command(flatten)]
+    reach: ReachFlags,
+    /// Write all known measured cells to a file
     #[arg(long, value_name = "FILE")]
     save_cells: Option<PathBuf>,
     /// Measure the advised options in this situation, and answer again from that
@@ -80,16 +85,28 @@ impl Advise {
         }
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         let ready = Ready::of(situation, &catalogue, self.data.as_deref())?;
+        // Before anything is measured: what cannot be observed is refused now.
+        let lookouts = match self.calibrate || self.check {
+            true => self.reach.lookouts(&self.wanted(&ready))?,
+            false => Vec::new(),
+        };
         if self.calibrate && self.dry {
-            return output::put(&calibration::plan(&self.wanted(&ready)).0).map(|()| Exit::Done);
+            let (plan, _) = calibration::plan(&self.wanted(&ready), Extent::Whole);
+            let plan = calibration::observing(&shown(&lookouts)) + &plan;
+            return output::put(&plan).map(|()| Exit::Done);
         }
         let mut cells = match self.calibrate {
-            true => vec![self.calibrated(&ready, &catalogue)?],
+            true => {
+                let shipped = shipped::cells().map_err(Stop::usage)?;
+                std::iter::once(self.calibrated(&ready, &lookouts, &catalogue)?)
+                    .chain(shipped)
+                    .collect()
+            }
             false => gather(&self.cells, &self.runs, &ready.here)?,
         };
         let mut advice = ready.with(&cells, advise);
         if self.check {
-            let Some(measured) = self.checked(&ready, &advice, &catalogue)? else {
+            let Some(measured) = self.checked(&ready, &advice, &lookouts, &catalogue)? else {
                 return Ok(Exit::Done);
             };
             // What was measured in this very situation replaces what is predicted.
@@ -154,11 +171,22 @@ impl Advise {
     }
 
     /// Measures the costs of all options, and keeps them.
-    fn calibrated(&self, ready: &Ready, catalogue: &Catalogue) -> Result<Cells, Stop> {
-        let runner = runner(catalogue, &self.runs, self.data.clone(), self.quiet)?;
-        let cells = calibration::calibrate(&runner, &self.wanted(ready))?;
+    fn calibrated(
+        &self,
+        ready: &Ready,
+        lookouts: &[String],
+        catalogue: &Catalogue,
+    ) -> Result<Cells, Stop> {
+        let wanted = self.wanted(ready);
+        let runner = self.runner(catalogue)?;
+        let cells = calibration::calibrate(&runner, &wanted, lookouts)?;
         calibration::keep(&cells, &ready.here, help::VERSION)?;
         Ok(cells)
+    }
+
+    fn runner<'c>(&self, catalogue: &'c Catalogue) -> Result<Runner<'c>, Stop> {
+        let runner = runner(catalogue, &self.runs, self.data.clone(), self.quiet)?;
+        Ok(Runner { may_load: self.reach.may_load(), ..runner })
     }
 
     /// Measures the advised options in the situation; nothing with `--dry`.
@@ -166,6 +194,7 @@ impl Advise {
         &self,
         ready: &Ready,
         advice: &Advice,
+        lookouts: &[String],
         catalogue: &Catalogue,
     ) -> Result<Option<Cells>, Stop> {
         let is_open = |own: &&weigh_advice::answer::OptionShown| {
@@ -187,12 +216,18 @@ impl Advise {
             return Err(Stop::new(Exit::Undecided, "no option can do this: nothing to measure"));
         }
         let repetitions = advice.deciding.as_ref().map_or(3, |own| own.repetitions.clamp(3, 10));
+        let is_measured = |own: &&String| {
+            let mut urls = choices.iter().map(|choice| choice.target.as_str());
+            urls.any(|url| own.strip_prefix(url).is_some_and(|rest| rest.starts_with('=')))
+        };
+        let lookouts: Vec<String> = lookouts.iter().filter(is_measured).cloned().collect();
         let plan = deciding::plan(&choices, &ready.situation, repetitions as u32);
         if self.dry {
-            output::put(&plan)?;
+            output::put(&(calibration::observing(&shown(&lookouts)) + &plan))?;
             return Ok(None);
         }
-        let runner = runner(catalogue, &self.runs, self.data.clone(), self.quiet)?;
+        let plan = calibration::observing(&lookouts) + &plan;
+        let runner = self.runner(catalogue)?;
         let finished = runner.run("advice", &plan)?;
         if let Some(exit) = finished.interrupted {
             return Err(Stop::new(exit, "the check was interrupted"));
@@ -207,12 +242,25 @@ impl Advise {
     }
 }
 
-/// All cells as one document; they must be of one machine.
-fn together(cells: &[Cells]) -> Result<Cells, Stop> {
-    let Some((first, others)) = cells.split_first() else {
-        return Err(Stop::usage("--save-cells: there are no cells"));
+/// What is observed, without the token of an agent.
+fn shown(lookouts: &[String]) -> Vec<String> {
+    let of = |own: &String| own.split('#').next().unwrap_or_default().to_owned();
+    lookouts.iter().map(of).collect()
+}
+
+/// All measured cells as one document; they must be of one machine. Built-in ones are left out.
+///
+/// # Errors
+/// No measured cells, and those of two machines.
+pub fn together(cells: &[Cells]) -> Result<Cells, Stop> {
+    let measured: Vec<&Cells> = cells.iter().filter(|own| !own.is_shipped).collect();
+    let Some((first, others)) = measured.split_first() else {
+        return Err(Stop::usage(
+            "--save-cells: nothing was measured, and built-in cells are not saved\nhelp: add \
+             --calibrate",
+        ));
     };
-    let mut all = first.clone();
+    let mut all = (*first).clone();
     for other in others {
         if other.machine != first.machine {
             return Err(Stop::usage(format!(

@@ -41,6 +41,12 @@ pub struct Agent {
     /// Certificate authority of the bus, in PEM
     #[arg(long, value_name = "FILE")]
     bus_ca: Option<PathBuf>,
+    /// Certificate to show to the bus, in PEM, if its TLS asks for one
+    #[arg(long, value_name = "FILE", requires = "bus_key")]
+    bus_cert: Option<PathBuf>,
+    /// Private key of --bus-cert, in PEM
+    #[arg(long, value_name = "FILE", requires = "bus_cert")]
+    bus_key: Option<PathBuf>,
     /// End after the first run
     #[arg(long)]
     once: bool,
@@ -55,6 +61,7 @@ impl Agent {
     pub fn run(self) -> Result<Exit, Stop> {
         let Agent { bus: _, may_load: _, fleet_name: _, rank: _, nkey: _, .. } = self;
         let (_, _, _, _) = (self.creds, self.token_file, self.bus_ca, self.once);
+        let (_, _) = (self.bus_cert, self.bus_key);
         Err(Stop::unbuilt("fleet (weigh agent)"))
     }
 
@@ -92,6 +99,7 @@ impl Agent {
             creds: self.creds,
             token,
             ca: self.bus_ca,
+            client_cert: self.bus_cert.zip(self.bus_key),
         };
         let (rank, may_load, once) = (self.rank, self.may_load, self.once);
         let request = AgentRequest { bus, rank, may_load, once };

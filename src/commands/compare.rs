@@ -33,8 +33,9 @@ pub struct Compare {
     ///
     /// Without names, 100 connections publish 2,000 messages/s to built-in servers over MQTT at QoS
     /// 0, 1 and 2, HTTP/1.1 (also with a connection for each message), TCP, CoAP, HTTP/2 and gRPC.
-    /// MQTT at QoS 1 also delivers to a subscriber. If Mosquitto is installed, it takes the same
-    /// MQTT cases. These are 15 cases, 11 without Mosquitto, and take about a minute.
+    /// MQTT at QoS 1 also delivers to a subscriber, and CoAP is measured with confirmation and
+    /// without. If Mosquitto is installed, it takes the same MQTT cases. These are 15 cases, 11
+    /// without Mosquitto, and take about a minute.
     #[arg(value_name = "PROTOCOL|TARGET|URL")]
     words: Vec<String>,
     #[command(flatten)]
@@ -59,7 +60,7 @@ pub struct Compare {
         value_parser = counts(1..=u32::MAX)
     )]
     reps: u32,
-    /// Measure every case with and without a second load at the same time
+    /// Measure every case twice: alone, and beside a second load
     ///
     /// WORDS are a protocol, then KEY=VALUE pairs, such as "mqtt publishers=100 rate=10/s/client
     /// size=64B mqtt.qos=1". The keys are those of [background] in a plan

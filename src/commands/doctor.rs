@@ -75,7 +75,9 @@ impl Doctor {
             shards,
             target_shards: shards,
             connection_per_message: self.session,
-            source_addresses: weigh_runner::targets::addresses::SOURCES_MAX,
+            source_addresses: weigh_runner::targets::addresses::sources_for(
+                u32::try_from(standing).unwrap_or(u32::MAX),
+            ),
             ..Demand::default()
         };
         let mut findings = doctor::examine(&demand, &facts);

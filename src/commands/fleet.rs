@@ -19,7 +19,7 @@ enum Command {
     /// Start a bus (nats-server with JetStream) for coordinator and agents, until Ctrl-C
     Up(up::Up),
     /// Print what starts the agents: for Kubernetes, Slurm, ssh or compose
-    Print(print::Print),
+    Print(Box<print::Print>),
 }
 
 impl Fleet {

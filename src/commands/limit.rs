@@ -251,8 +251,8 @@ impl Limit {
                 };
                 let _ = writeln!(
                     text,
-                    "  {}: bounds {} % apart, at most {} % lost; {decides} of trials decide a \
-                     load, at least two loads",
+                    "  {}: bounds {} % apart, at most {} % lost; a load near the limit is tried \
+                     for {decides} in all",
                     goal.name,
                     exact(100.0 * goal.width),
                     exact(100.0 * goal.loss_ratio),

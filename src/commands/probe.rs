@@ -14,7 +14,7 @@ use weigh_engine::serving::Serving;
 use weigh_model::endpoint::Credentials;
 use weigh_model::trial::Settings;
 use weigh_model::units::{parse_duration, parse_size};
-use weigh_model::{Endpoint, Nanos, Protocol};
+use weigh_model::{Endpoint, Nanos, Protocol, quic};
 use weigh_plan::world::REFERENCE;
 use weigh_probe::abilities::{Abilities, Ability, SCHEMA};
 use weigh_probe::{Bounds, Reach, Unusable};
@@ -251,6 +251,12 @@ impl Probe {
             return Err(Stop::usage(format!("{other}: not a key of {name}\nhelp: leave it out")));
         }
         let settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
+        if quic::is_on(protocol, &settings) {
+            let name = protocol.name();
+            return Err(Stop::usage(format!(
+                "{name}: a server inside QUIC cannot be probed\nhelp: leave QUIC out"
+            )));
+        }
         let host = protocol.host(&settings)?;
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         let serving =

@@ -114,7 +114,8 @@ impl Report {
             false => output::put_table(text),
         };
         put(&limits::render(&summary, &style))?;
-        output::put_table_of(&table::render(&summary, style), style)?;
+        let table = output::elsewhere(&table::render(&summary, style), &summary.run.id, &self.runs);
+        output::put_table_of(&table, style)?;
         put(&limits::ladders(&summary, style))?;
         self.conclude(&summary)
     }

@@ -106,7 +106,7 @@ impl Runs {
             let text = text.map_err(|error| Stop::new(Exit::Internal, error))?;
             output::put_document(&format!("{text}\n"))?;
         } else if is_empty {
-            eprintln!("weigh: there is no run below {} yet", self.runs.display());
+            eprintln!("weigh: there is no run in the folder {} yet", self.runs.display());
         } else if entries.is_empty() && (studies.is_empty() || metric.is_some()) {
             eprintln!("weigh: none of {} runs matches", listing.entries.len());
         } else if let Some(metric) = &metric {

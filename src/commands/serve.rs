@@ -1,7 +1,8 @@
 //! `weigh serve`: runs a reference server or a service of the storage pipeline in the foreground.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,8 +12,9 @@ use signal_hook::iterator::Signals;
 use weigh_engine::relay::Relaying;
 use weigh_engine::serving::{Serving, listen_fix};
 use weigh_engine::storage::{StorePolicy, StoreSpec};
+use weigh_model::layers::scheme;
 use weigh_model::trial::Settings;
-use weigh_model::{Durability, Endpoint, tls, websocket};
+use weigh_model::{Durability, Endpoint, Protocol, quic};
 use weigh_protocols as registry;
 use weigh_testbed::serve_lines::{listening_line, report_line};
 
@@ -31,7 +33,7 @@ pub struct Serve {
     #[cfg(feature = "pipeline")]
     #[command(subcommand)]
     stage: Option<Stage>,
-    /// Protocol: mqtt, http1 (or http), http2, grpc or tcp; or relay, which copies bytes to --to
+    /// Protocol: mqtt, http1 (or http), http2, http3, grpc, tcp; or relay, which copies to --to
     #[arg(required = true)]
     protocol: Option<String>,
     /// Address that a relay connects to, once per accepted connection
@@ -107,7 +109,11 @@ impl Serve {
                 protocol.name()
             )));
         }
-        let settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
+        let mut settings = settings(protocol, &given)?;
+        let is_advertised = given.of(protocol).iter().any(|(key, _)| *key == ADVERTISED);
+        if protocol.has_setting(ADVERTISED) && !is_advertised && self.listen.port() != 0 {
+            settings.0.insert(ADVERTISED.to_owned(), reachable(self.listen).to_string());
+        }
         let host = protocol.host(&settings)?;
         let folder = self.certificates.as_deref();
         let host = layers::host(host, &protocol.properties(), &settings, folder)?;
@@ -120,7 +126,7 @@ impl Serve {
         let signals = (!self.control).then(|| Signals::new([SIGINT, SIGTERM])).transpose()?;
         let serving = Serving::start_storing(&host, self.listen, self.shards, store.as_ref())
             .map_err(|error| Stop::new(Exit::Target, error))?;
-        let scheme = protocol.scheme_in(tls::is_on(&settings), websocket::is_on(&settings));
+        let scheme = scheme(protocol, &settings);
         let endpoint = Endpoint::at(scheme, serving.address());
         say(&listening_line(&endpoint))?;
         match signals {
@@ -194,6 +200,28 @@ impl Serve {
     }
 }
 
+/// The settings of a server, with TLS if it is inside QUIC.
+///
+/// # Errors
+/// Keys and values that the protocol or QUIC does not have.
+fn settings(protocol: &dyn Protocol, given: &Given) -> Result<Settings, Stop> {
+    let pairs = given.of(protocol).into_iter();
+    let mut own: BTreeMap<String, String> =
+        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    quic::settle(protocol, &mut own)?;
+    let pairs = own.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    Ok(Settings::new(protocol.name(), protocol.settings(), pairs)?)
+}
+
+/// The address at which clients on this host reach a server that listens there.
+fn reachable(listen: SocketAddr) -> SocketAddr {
+    match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, listen.port()).into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, listen.port()).into(),
+        _ => listen,
+    }
+}
+
 /// Ends the program: nothing that is not stored may be confirmed, and after a failed sync nothing
 /// is known to be stored.
 fn end_without_store(said: &str) {
@@ -234,6 +262,9 @@ const TARGET_FAILED: i32 = 3;
 
 /// Folder of stored messages, if none is given.
 const STORE: &str = "weigh-store";
+
+/// The key of a server that gives its address to clients, as Kafka's does.
+const ADVERTISED: &str = "server_advertised";
 
 /// Word for a relay in the place of a protocol.
 const RELAY: &str = "relay";

@@ -10,30 +10,41 @@ use weigh_advice::sizing::{Carries, carries};
 use weigh_advice::text::{Sized, sizes};
 use weigh_advice::{Criterion, advise, situation::TlsWish};
 use weigh_model::Guarantee;
+use weigh_protocols::urls;
 use weigh_runner::advice::calibration;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_testbed::catalogue::Catalogue;
 
 use crate::advising::cells::gather;
 use crate::advising::flags::SituationFlags;
+use crate::advising::reach::ReachFlags;
 use crate::advising::ready::{Ready, runner};
+use crate::commands::advise::{together, write};
 use crate::help;
 use crate::show::{output, terminal};
 
 /// Flags of `weigh size`.
 #[derive(Args)]
 pub struct Size {
-    /// Protocols (mqtt, http) and targets (mosquitto)
-    #[arg(value_name = "PROTOCOL|TARGET", required = true)]
+    /// Protocols (mqtt, http), targets (mosquitto) and servers that run (mqtt://HOST:PORT)
+    #[arg(value_name = "PROTOCOL|TARGET|URL", required = true)]
     words: Vec<String>,
     #[command(flatten)]
     situation: SituationFlags,
     /// Use these cells: a file of weigh advise --save-cells, a run, or a summary.json
     #[arg(long, value_name = "FILE|RUN")]
     cells: Vec<String>,
-    /// Measure the costs again, even if they are known
+    /// Measure the costs again, even if they are known; needed for a server given by URL
+    ///
+    /// A server given by URL gets at most 2,000 messages/s and 500 connections, in trials of
+    /// at most 2 s.
     #[arg(long, conflicts_with = "cells")]
     calibrate: bool,
+    #[command(flatten)]
+    reach: ReachFlags,
+    /// Write all known measured cells to a file
+    #[arg(long, value_name = "FILE")]
+    save_cells: Option<PathBuf>,
     /// Answer from known cells only; what was never measured is marked
     #[arg(long, conflicts_with = "calibrate")]
     no_run: bool,
@@ -66,13 +77,17 @@ impl Size {
     pub fn run(self) -> Result<Exit, Stop> {
         let mut situation = self.situation.situation(None, &self.words)?;
         if situation.network.tls == TlsWish::Either {
-            situation.network.tls = TlsWish::Off;
+            let is_secure = self.words.iter().any(|word| says_tls(word));
+            situation.network.tls = if is_secure { TlsWish::On } else { TlsWish::Off };
         }
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
         let mut ready = Ready::of(situation, &catalogue, self.data.as_deref())?;
         let needed = ready.situation.guarantee();
         ready.offers.all = keep_least(std::mem::take(&mut ready.offers.all), needed);
         let cells = self.known(&ready, &catalogue)?;
+        if let Some(file) = &self.save_cells {
+            write(file, &together(&cells)?.to_json())?;
+        }
         let answered = ready.with(&cells, answer);
         if self.json {
             let of = |own: &Answered| json!({ "option": own.shown, "carries": own.carries });
@@ -107,6 +122,10 @@ impl Size {
         if unknown.is_empty() || self.no_run || !self.cells.is_empty() {
             return Ok(cells);
         }
+        if let Some(url) = unknown.iter().find(|own| own.is_foreign() && !self.calibrate) {
+            return Err(unmeasured(&url.target));
+        }
+        let lookouts = self.reach.lookouts(&unknown)?;
         let names: Vec<String> = unknown
             .iter()
             .map(|own| match own.target.as_str() {
@@ -114,14 +133,16 @@ impl Size {
                 target => target.to_owned(),
             })
             .collect();
-        let (_, trials) = calibration::plan(&unknown);
+        let (_, trials) = calibration::plan(&unknown, calibration::Extent::Whole);
         if !self.quiet {
             eprintln!("weigh: measuring the costs of {} first: {trials} trials", names.join(", "));
         }
-        let runner = runner(catalogue, &self.runs, self.data.clone(), self.quiet)?;
-        let measured = calibration::calibrate(&runner, &unknown)?;
+        let mut runner = runner(catalogue, &self.runs, self.data.clone(), self.quiet)?;
+        runner.may_load = self.reach.may_load();
+        let measured = calibration::calibrate(&runner, &unknown, &lookouts)?;
         calibration::keep(&measured, &ready.here, help::VERSION)?;
-        for document in &mut cells {
+        // What was just measured replaces what the cache had; shipped cells stay for other loads.
+        for document in cells.iter_mut().filter(|document| !document.is_shipped) {
             document.cells.retain(|cell| {
                 !unknown
                     .iter()
@@ -131,6 +152,20 @@ impl Size {
         cells.push(measured);
         Ok(cells)
     }
+}
+
+/// True for a URL of a server inside TLS.
+fn says_tls(word: &str) -> bool {
+    let read = word.contains("://").then(|| urls::read(word));
+    read.is_some_and(|read| read.is_ok_and(|(_, endpoint)| urls::is_secure(&endpoint)))
+}
+
+/// A server that others use is loaded only if the user says so.
+fn unmeasured(url: &str) -> Stop {
+    Stop::usage(format!(
+        "{url}: its costs are not known\nhelp: add --calibrate --observe port:PORT to measure them \
+         with at most 2,000 messages/s and 500 connections, or --no-run to compute bytes only"
+    ))
 }
 
 /// Of every protocol and server the lanes with the least guarantee that is enough.

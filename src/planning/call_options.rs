@@ -8,7 +8,7 @@ use weigh_protocols::grpc::method::{DEADLINE, IMPORT_PATHS, MESSAGE, PROTO};
 pub struct CallOptions {
     /// File with the definition of a gRPC service; repeat it for more
     ///
-    /// With --method. Without a file, a server that is given by its URL is asked (reflection).
+    /// Needs --method. Without a file, a server given by URL describes itself (reflection).
     #[arg(long, value_name = "FILE")]
     proto: Vec<String>,
     /// Folder in which definitions and their imports are looked for; repeat it for more

@@ -231,8 +231,10 @@ impl RunOptions {
         let plural = |number: u64| if number == 1 { "" } else { "s" };
         let (cases, trials) = (checked.cases.len() as u64, times.trials_most);
         let most = if times.trials_least < trials { "at most " } else { "" };
+        // A load without a rate ends as soon as its messages are through.
+        let about = if times.unknown == 0 { "about" } else { "at least" };
         eprintln!(
-            "weigh: {} case{}, {most}{} trial{}, about {}; checking the machine first",
+            "weigh: {} case{}, {most}{} trial{}, {about} {}; checking the machine first",
             count(cases),
             plural(cases),
             count(trials),
@@ -386,6 +388,7 @@ impl RunOptions {
                         + &table::render(&finished.summary, style)
                 }
             };
+            let table = output::elsewhere(&table, &finished.summary.run.id, &self.runs);
             let run = finished.folder.path().display();
             output::put_table_of(&format!("{table}run: {run}\n"), style)?;
         }

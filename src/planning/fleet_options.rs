@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use weigh_model::Nanos;
+use weigh_model::fleet::AGENTS_MAX;
 use weigh_model::units::parse_duration;
 use weigh_runner::exit::Stop;
 use weigh_runner::fleet::hosts::IS_BUILT;
@@ -22,7 +23,7 @@ pub struct FleetOptions {
     #[arg(long, value_name = "URL", requires = "agents")]
     fleet: Option<String>,
     /// Number of agents, all of which are needed
-    #[arg(long, value_name = "N", requires = "fleet", value_parser = counts(1..=1000_u32))]
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = counts(1..=AGENTS_MAX))]
     agents: Option<u32>,
     /// Name of the fleet, if several share the bus
     #[arg(long, value_name = "NAME", requires = "fleet")]
@@ -42,6 +43,12 @@ pub struct FleetOptions {
     /// Certificate authority of the bus, in PEM
     #[arg(long, value_name = "FILE", requires = "fleet")]
     fleet_ca: Option<PathBuf>,
+    /// Certificate to show to the bus, in PEM, if its TLS asks for one
+    #[arg(long, value_name = "FILE", requires = "fleet", requires = "fleet_key")]
+    fleet_cert: Option<PathBuf>,
+    /// Private key of --fleet-cert, in PEM
+    #[arg(long, value_name = "FILE", requires = "fleet_cert")]
+    fleet_key: Option<PathBuf>,
 }
 
 impl FleetOptions {
@@ -61,6 +68,7 @@ impl FleetOptions {
             creds: self.fleet_creds.clone(),
             token: bus_token(),
             ca: self.fleet_ca.clone(),
+            client_cert: self.fleet_cert.clone().zip(self.fleet_key.clone()),
         };
         let wait = self.fleet_wait.map_or(WAIT, |wait| Duration::from_nanos(wait.0));
         let retries = self.fleet_retries.unwrap_or(RETRIES);

@@ -48,10 +48,11 @@ pub struct LaneOptions {
     overload: Option<String>,
     /// What a confirmation means: memory, page-cache, fsync or fsync=100ms; several with commas
     ///
-    /// A reference server stores each message accordingly before it confirms it; several values
-    /// measure each. For a server given by URL, this option changes nothing: it records what you
-    /// know about the server, one of the values above or replicated=3. A server that weigh starts
-    /// has the durability of its profile. [default: memory for reference servers, unknown for URLs]
+    /// A reference server stores each message accordingly before it confirms it; with several
+    /// values, each is measured. For a server given by URL, this option changes nothing: it records
+    /// what you know about the server, one of the values above or replicated=3. A real server that
+    /// weigh starts, such as mosquitto, has the durability of its profile, and this option does not
+    /// change it. [default: memory for reference servers, unknown for URLs]
     #[arg(long, value_name = "DURABILITY", value_delimiter = ',')]
     durability: Vec<Durability>,
     /// Set a key of a protocol, such as mqtt.version=5 or http1.keep_alive=false
@@ -59,7 +60,7 @@ pub struct LaneOptions {
     /// `weigh targets list --settings` lists the keys.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Seed of all random numbers: due times, order of trials
+    /// Seed of the load's random numbers: due times, bodies, order of trials
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_whole)]
     pub seed: u64,
     /// Emulate a link: wifi, lte, nb-iot, or delay=30ms,loss=5%,rate=10Mbit
@@ -103,7 +104,8 @@ pub struct LaneOptions {
     /// Allow the kernel to split and join packets (TSO, GSO, GRO)
     ///
     /// off: packets have their real size on the wire. on: the kernel may merge several packets into
-    /// one, which counts as one. both: measure each. [default: off with --path, --wire or --pcap]
+    /// one, which counts as one. both: measure each. on and both need --wire or --pcap, and cannot
+    /// be used with --path. [default: off with --path, --wire or --pcap; else as the kernel has it]
     #[arg(long, value_name = "off|on|both", value_parser = ["off", "on", "both"])]
     offload: Option<String>,
     /// Record the packets of each trial in the file pcap/TRIAL.pcapng of the run
@@ -392,6 +394,6 @@ Read the server's own message counters, to explain losses
 
 The counters are $SYS of a broker or the status page of nginx.
 
-  auto  after each trial; of a server given by URL, only after losses
-  on    after each trial; a server without counters is an error
-  off   not of a server given by URL; of one that weigh starts, only after losses";
+  auto  after each trial; for a URL, only after losses
+  on    after each trial; a server given by URL without counters is an error
+  off   never for a URL; other servers only after losses";

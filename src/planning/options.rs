@@ -81,6 +81,12 @@ impl LoadOptions {
     pub fn load(&self, protocol: &str, patterns: &[Pattern]) -> Result<Load, Stop> {
         let pattern = self.words.pattern.unwrap_or(patterns[0]);
         let may_deliver = patterns.contains(&Pattern::Deliver);
+        if self.words.stall.is_some() && !may_deliver {
+            return Err(Stop::usage(format!(
+                "--stalled-subscriber: {protocol} does not deliver to subscribers\nhelp: leave it \
+                 out, or name a protocol that does, such as mqtt"
+            )));
+        }
         let delivers = match pattern {
             Pattern::Transfer => may_deliver,
             pattern => pattern.delivers_to(1),

@@ -23,7 +23,7 @@ pub struct PlanFile {
 pub fn another_plan() -> &'static str {
     match Path::new("examples").is_dir() {
         true => "name one of examples/",
-        false => "make one: weigh compare mqtt http --dry --save-plan plan.toml",
+        false => "make a plan: weigh compare mqtt http --dry --save-plan plan.toml",
     }
 }
 

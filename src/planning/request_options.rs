@@ -18,8 +18,8 @@ use weigh_runner::input_file::{self, TEXT_BYTES_MAX};
 pub struct RequestOptions {
     /// Header field of every request, "NAME: VALUE", or @FILE with one per line
     ///
-    /// For http1 and http2; metadata for grpc. Authorization, Cookie and all fields from @FILE are
-    /// never recorded.
+    /// For http1, http2 and http3; metadata for grpc. Authorization, Cookie and all fields from
+    /// @FILE are never recorded.
     #[arg(short = 'H', long = "header", visible_alias = "metadata", value_name = "FIELD|@FILE")]
     headers: Vec<String>,
     /// Header field that is never printed or recorded
@@ -27,8 +27,8 @@ pub struct RequestOptions {
     secret_headers: Vec<String>,
     /// Method: POST, GET, HEAD, PUT, PATCH or DELETE; for gRPC package.Service/Method
     ///
-    /// [default: POST; GET for a URL if neither --body nor -s is given; for gRPC Append of
-    /// weigh.store.v1.Store]
+    /// [default: POST; GET for a URL if neither --body nor -s is given; for gRPC
+    /// weigh.store.v1.Store/Append]
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
     /// HTTP statuses that confirm a message, such as 200,204,3xx [default: 2xx]
@@ -82,11 +82,14 @@ impl RequestOptions {
             !lanes.iter().any(|own| takes(own.protocol, key, value))
         };
         if let Some((flag, key, value)) = changes.iter().find(is_unheard) {
-            let whose = takers(key, value);
-            return Err(Stop::usage(format!(
-                "{flag}: belongs to {whose}, which are not among the protocols to measure\nhelp: \
-                 leave it out, or name one"
-            )));
+            let is_name = value.chars().any(char::is_lowercase);
+            let has_grpc = lanes.iter().any(|own| own.protocol.name() == "grpc");
+            if *key == "method" && is_name && has_grpc {
+                return Err(Stop::usage(format!(
+                    "{flag}: {value:?} is not a gRPC method\nhelp: type package.Service/{value}"
+                )));
+            }
+            return Err(Stop::usage(unheard(flag, &takers(key, value))));
         }
         lanes.into_iter().map(|lane| changed(lane, &changes)).collect()
     }
@@ -120,11 +123,25 @@ fn takes(protocol: &'static dyn Protocol, key: &str, value: &str) -> bool {
 }
 
 /// Returns the names of the protocols that take a value of a key.
-fn takers(key: &str, value: &str) -> String {
+fn takers(key: &str, value: &str) -> Vec<&'static str> {
     let protocols = PROTOCOLS.iter().filter(|protocol| takes(**protocol, key, value));
-    let mut names: Vec<&str> = protocols.map(|protocol| protocol.name()).collect();
-    let last = names.pop().unwrap_or_default();
-    if names.is_empty() { last.to_owned() } else { format!("{} and {last}", names.join(", ")) }
+    protocols.map(|protocol| protocol.name()).collect()
+}
+
+/// The error of an option that no protocol of the command takes.
+fn unheard(flag: &str, takers: &[&str]) -> String {
+    match takers {
+        [only] => format!(
+            "{flag}: belongs to {only}, which is not among the protocols to measure\nhelp: leave \
+             it out, or name {only}"
+        ),
+        [others @ .., last] => format!(
+            "{flag}: belongs to {} and {last}, of which this command measures none\nhelp: leave \
+             it out, or name one of them",
+            others.join(", ")
+        ),
+        [] => format!("{flag}: belongs to no protocol\nhelp: leave it out"),
+    }
 }
 
 fn changed(lane: Lane, changes: &[(&str, &str, String)]) -> Result<Lane, Stop> {

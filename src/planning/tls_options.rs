@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use weigh_model::tls;
+use weigh_model::{quic, tls};
 
 use crate::planning::options::with_flag;
 use weigh_runner::case::lanes::Lane;
@@ -70,6 +70,11 @@ impl TlsOptions {
         let mut all = Vec::new();
         for lane in lanes {
             for word in choice.words() {
+                // QUIC has only the one with TLS.
+                let is_quic = quic::is_on(lane.protocol, &lane.settings);
+                if choice == Choice::Both && *word == "off" && is_quic {
+                    continue;
+                }
                 let mut given = lane.given.clone();
                 given.insert("tls".to_owned(), (*word).to_owned());
                 all.push(Lane::new(lane.protocol, lane.against.clone(), given)?);

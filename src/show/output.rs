@@ -1,6 +1,7 @@
 //! Standard output, which may be a terminal, a full disk or a pipe that was closed.
 
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 use weigh_model::visible::visible;
 use weigh_report::Style;
@@ -87,6 +88,16 @@ pub fn put_bytes(bytes: &[u8]) -> Result<(), Stop> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Adds the folder of the runs to the command in `text` that shows run `id`, unless it is the one
+/// that the command takes by itself.
+pub fn elsewhere(text: &str, id: &str, runs: &Path) -> String {
+    if runs == Path::new("runs") {
+        return text.to_owned();
+    }
+    let command = format!("weigh report {id} --wide");
+    text.replace(&command, &format!("{command} --runs {}", runs.display()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::rig::{Ended, Place, has_hosts};
+use crate::rig::{Ended, Place, cells, has_hosts};
+use crate::serving::Server;
 
 const FLAGS: [&str; 6] = ["--devices", "2000", "--every", "1m", "-s", "125B"];
 
@@ -57,42 +58,6 @@ fn the_answer_fits_80_columns() {
     }
 }
 
-/// Study 000 at full scale: 14,300 to 17,200 farms of 60 sensors with HTTP, 14,100 to 16,000 with
-/// MQTT, and the memory ends it (docs/guide/how-many-devices.md).
-#[test]
-fn the_question_of_study_000_has_an_answer() {
-    let place = Place::new("farms");
-    let words = [
-        "size",
-        "mqtt",
-        "http",
-        "--devices",
-        "60000",
-        "--every",
-        "1m",
-        "-s",
-        "72B",
-        "--cores",
-        "1",
-        "--memory",
-        "3.75GiB",
-        "--headroom",
-        "100%",
-        "--json",
-    ];
-    let json = run(&place, &words).with(0).json();
-    let all = json["options"].as_array().expect("options");
-    for (name, low, high) in
-        [("http1, kept", 14_300.0, 17_200.0), ("mqtt qos 1, kept", 14_100.0, 17_000.0)]
-    {
-        let own = all.iter().find(|own| own["option"]["name"] == name).expect(name);
-        let farms = own["carries"]["devices"]["value"].as_f64().expect("devices") / 60.0;
-        assert!((low..high).contains(&farms), "{name}: {farms} farms");
-        assert_eq!(own["carries"]["ends_at"], "memory");
-        assert_eq!(own["carries"]["servers"]["value"], 1.0);
-    }
-}
-
 /// Ten messages over a wire, on one connection and on ten: bodies, protocol and TLS are exact but
 /// for the lengths of names, ports and signatures, and all bytes from IP up are within the bounds
 /// of the acknowledgements.
@@ -110,8 +75,8 @@ fn bytes_are_those_of_a_capture() {
             let load = ["-n", "10", "-R", "4/s", "-c", "1", "-s", "125B", "--pattern", pattern];
             let words = ["mqtt", "http", "--wire", "-Q", "--tls", tls, "--set", "mqtt.qos=1"];
             let full = ["--set", "mqtt.tls_resume=false", "--set", "http1.tls_resume=false"];
-            place.compare(&[&words[..], &full[..], &load[..]].concat()).with(0);
-            let summary = place.summary();
+            let command = [&words[..], &full[..], &load[..]].concat();
+            let summary = without_repetition(&place, &command);
             for (cell, lane) in [(0, "mqtt qos 1"), (1, "http1")] {
                 let own = option(&json, &format!("{lane}, {way}{suffix}"));
                 compare(&summary["cells"][cell]["metrics"], own, (pattern, connections));
@@ -119,6 +84,24 @@ fn bytes_are_those_of_a_capture() {
             std::fs::remove_dir_all(place.run()).expect("the run is removed");
         }
     }
+}
+
+/// The summary of a run in which TCP sent nothing again. On a busy machine a timer may come before
+/// the answer, and those packets are bytes too: then the run is repeated, twice at most.
+fn without_repetition(place: &Place, command: &[&str]) -> Value {
+    for _ in 0..2 {
+        place.compare(command).with(0);
+        let summary = place.summary();
+        let again = |cell: &Value| {
+            cell["metrics"]["wire.retransmitted_packets"]["value"].as_f64().unwrap_or_default()
+        };
+        if cells(&summary).iter().all(|cell| again(cell) == 0.0) {
+            return summary;
+        }
+        std::fs::remove_dir_all(place.run()).expect("the run is removed");
+    }
+    place.compare(command).with(0);
+    place.summary()
 }
 
 /// Compares what was captured of ten messages with what is computed for them.
@@ -143,8 +126,8 @@ fn compare(metrics: &Value, own: &Value, (pattern, connections): (&str, f64)) {
     };
     near("protocol", captured("protocol"), layer("low", "protocol"), slack);
     let tls = captured("tls_handshake") + captured("tls_record");
-    // Signatures differ in length, and a side may close without its close_notify (24 B).
-    near("TLS", tls, layer("low", "tls"), (8.0 + 24.0) * connections);
+    // Signatures of ECDSA differ in length: that of the handshake, and that in the certificate.
+    near("TLS", tls, layer("low", "tls"), 8.0 * connections);
     let found = captured("ip") + captured("transport");
     let [low, high] =
         ["low", "high"].map(|bound| layer(bound, "network") + layer(bound, "transport"));
@@ -189,6 +172,50 @@ fn costs_are_measured_kept_and_checked() {
     place.nobody_is_left();
 }
 
+/// A server that another process started: nothing is sent to it until the user says so, then its
+/// costs are measured with a bounded load, and sized.
+#[test]
+fn a_running_server_is_sized_when_the_user_says_so() {
+    let place = Place::new("size-url");
+    let server = Server::start(&place, &["mqtt"]);
+    let port = server.url.rsplit(':').next().expect("a port").trim_end_matches('/');
+    let observe = format!("port:{port}");
+    let flags = ["--devices", "300", "--every", "1s", "-s", "64B", "--tls", "off"];
+    let size = |words: &[&str]| run(&place, &[&["size", &*server.url], words, &flags[..]].concat());
+    size(&[]).with(2).saying(&["add --calibrate --observe port:PORT"]);
+    let computed = size(&["--no-run"]).with(0).stdout;
+    assert!(computed.contains("never measured") && computed.contains("MiB"), "{computed}");
+    assert!(!place.folder().join("runs").exists(), "nothing was sent");
+
+    let measure = ["--calibrate", "--observe", &*observe, "-Q", "--save-cells", "c.json", "--json"];
+    let json = size(&measure).with(0).json();
+    let name = format!("{} qos 1, kept", server.url);
+    let own = json["options"].as_array().expect("options");
+    let own = own.iter().find(|own| own["option"]["name"] == *name).expect("its option");
+    let figures = &own["option"]["figures"];
+    let is_known = figures["server-cpu"]["value"].as_f64().is_some_and(|cpu| cpu > 0.0)
+        || own["option"]["missing"]["server-cpu"]["why"]
+            .as_str()
+            .is_some_and(|why| why.contains("held out"));
+    assert!(is_known, "{own:#}");
+    assert!(figures["memory"]["value"].as_f64().is_some_and(|bytes| bytes > 1e6), "{own:#}");
+    let cells: Value = serde_json::from_str(
+        &std::fs::read_to_string(place.folder().join("c.json")).expect("the cells"),
+    )
+    .expect("JSON");
+    for cell in cells["cells"].as_array().expect("cells") {
+        assert_eq!(cell["target"], *server.url);
+        let messages = cell["repetitions"][0]["messages"].as_f64().expect("a rate");
+        assert!(messages <= 2_100.0 && cell["connections"].as_f64() <= Some(500.0), "{cell}");
+    }
+    // The cells are in no cache, and answer again from the file.
+    assert!(!place.folder().join("cache/weigh/cells").exists(), "a URL may change its server");
+    let again = size(&["--cells", "c.json", "--json"]).with(0).json();
+    assert_eq!(again["options"], json["options"]);
+    server.end("TERM");
+    place.nobody_is_left();
+}
+
 /// Bad input: one clear sentence each, and nothing is started.
 #[test]
 fn what_is_wrong_is_said_in_one_sentence() {
@@ -199,7 +226,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
     );
     place.write("cells.json", "{}");
     let flags = &FLAGS[..];
-    let cases: [(&[&str], &str); 14] = [
+    let cases: [(&[&str], &str); 17] = [
         (&["advise"], "no terminal to ask in"),
         (&["advise", "s.toml"], "no device sends anything"),
         (&["advise", "none.toml"], "none.toml: cannot be read"),
@@ -212,7 +239,13 @@ fn what_is_wrong_is_said_in_one_sentence() {
         (&["advise", "mqtt", "--devices", "10", "--matters", "speed"], "speed"),
         (&["advise", "mqtt", "--devices", "10", "--matters", "energy"], "no device is given"),
         (&["advise", "mqtt", "--devices", "10", "--cells", "cells.json"], "not a file of cells"),
-        (&["advise", "mqtt://127.0.0.1:1", "--devices", "10"], "weigh compare mqtt://127.0.0.1:1"),
+        (&["size", "mqtt://127.0.0.1:1", "--devices", "10"], "add --calibrate --observe port:PORT"),
+        (
+            &["size", "mqtt://127.0.0.1:1", "--devices", "10", "--calibrate"],
+            "cannot be seen from outside",
+        ),
+        (&["size", "mqtt://u:p@127.0.0.1:1", "--devices", "10"], "a password in a URL"),
+        (&["advise", "ws://127.0.0.1:1", "--devices", "10"], "bytes of WebSocket"),
         (&["advise", "mqtt", "--devices", "10", "--check", "--matters", "bytes"], "computed"),
     ];
     for (words, expected) in cases {

@@ -36,7 +36,7 @@ fn a_pipe_that_nobody_reads_any_more_is_no_error() {
 #[test]
 fn runs_are_listed() {
     let place = Place::new("runs");
-    place.weigh(&["runs"]).with(0).saying(&["no run below runs yet"]);
+    place.weigh(&["runs"]).with(0).saying(&["no run in the folder runs yet"]);
     assert_eq!(place.weigh(&["runs", "--json"]).with(0).json(), serde_json::json!([]));
     place.compare(&["tcp", "-n", "5", "--name", "first"]).with(0);
     let text = place.weigh(&["runs"]).with(0).stdout;
@@ -210,7 +210,7 @@ fn the_first_line_comes_before_the_first_trial() {
     let place = Place::new("first-line");
     let ended = place.compare(&["tcp", "-n", "20"]).with(0);
     let first = ended.stderr.lines().next().unwrap_or_default();
-    assert!(first.starts_with("weigh: 1 case, 1 trial, about "), "{}", ended.stderr);
+    assert!(first.starts_with("weigh: 1 case, 1 trial, at least "), "{}", ended.stderr);
     let quiet = place.compare(&["tcp", "-n", "20", "-Q"]).with(0);
     assert!(!quiet.stderr.contains("1 trial"), "{}", quiet.stderr);
 }

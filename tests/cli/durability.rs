@@ -66,10 +66,12 @@ fn every_protocol_stores_exactly_what_it_confirmed() {
         ("redis", &["--set", "redis.command=xadd"]),
         ("websocket", &["--set", "websocket.confirm=reply"]),
         ("sse", &["--pattern", "publish"]),
+        ("kafka", &["--set", "kafka.acks=all"]),
         ("http2", &[]),
         ("grpc", &[]),
         ("amqp", &["--set", "amqp.confirms=true", "--set", "amqp.delivery_mode=persistent"]),
         ("amqp", QUORUM),
+        ("amqp1", &["--set", "amqp1.transfers=unsettled", "--set", "amqp1.durable=true"]),
         #[cfg(feature = "library")]
         ("http2", &["--set", "http2.implementation=hosted"]),
         #[cfg(feature = "library")]

@@ -10,7 +10,7 @@ use weigh_model::live::{LIVE, Second};
 use weigh_report::Summary;
 
 use crate::rig::{Ended, Place, cells, figure, has, signal, until, wait, warnings};
-use crate::serving::Server;
+use crate::serving::{Mosquitto, Server};
 
 /// A NATS server with JetStream, which ends with its test.
 pub struct Bus {
@@ -110,6 +110,11 @@ impl Agent {
         until(text, || self.said.lock().unwrap().contains(text));
     }
 
+    /// Waits until it has ended by itself; its exit code.
+    pub fn ended(mut self) -> Option<i32> {
+        self.child.wait().expect("it ends").code()
+    }
+
     /// Ends it by a signal; its exit code and what it printed.
     pub fn end(mut self, name: &str) -> (Option<i32>, String) {
         signal(name, self.child.id());
@@ -130,37 +135,6 @@ pub fn fleet(place: &Place, agents: u32) -> Option<(Bus, Vec<Agent>)> {
     let bus = Bus::start(place)?;
     let agents = (0..agents).map(|rank| Agent::start(place, &bus, rank, "127.0.0.1:*")).collect();
     Some((bus, agents))
-}
-
-/// Mosquitto on a free port, which ends with its test; `None`, and said, if it is not installed.
-struct Mosquitto(Child, String);
-
-impl Mosquitto {
-    fn start(place: &Place) -> Option<Mosquitto> {
-        if !has("mosquitto") {
-            return None;
-        }
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = free.local_addr().expect("its address");
-        drop(free);
-        let lines = format!("listener {} 127.0.0.1\nallow_anonymous true\n", address.port());
-        place.write("mosquitto.conf", &lines);
-        let mut server = Command::new("mosquitto");
-        server.env("PATH", std::env::var("PATH").unwrap_or_default() + ":/usr/sbin");
-        server.args(["-c", "mosquitto.conf"]).current_dir(place.folder());
-        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = server.spawn().expect("mosquitto starts");
-        let url = format!("mqtt://{address}");
-        until("mosquitto", || std::net::TcpStream::connect(address).is_ok());
-        Some(Mosquitto(child, url))
-    }
-}
-
-impl Drop for Mosquitto {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 pub fn of_kind(place: &Place, kind: &str) -> Vec<Value> {
@@ -184,7 +158,7 @@ fn one_run_over_several_agents_has_one_exact_ledger_and_names_its_hosts() {
     let Some((bus, agents)) = fleet(&place, 2) else { return };
     let Some(mosquitto) = Mosquitto::start(&place) else { return };
     let reference = Server::start(&place, &["mqtt"]);
-    let words = [&*reference.url, &*mosquitto.1, "--fleet", &bus.url, "--agents", "2"];
+    let words = [&*reference.url, &*mosquitto.url(), "--fleet", &bus.url, "--agents", "2"];
     let load = ["--pattern", "deliver", "--qos", "1", "-R", "500/s", "-n", "600", "-c", "4"];
     let ended = place.compare(&[&words[..], &load].concat()).with(0);
     assert!(ended.stdout.contains("load from 2 hosts, started within "), "{}", ended.stdout);
@@ -471,7 +445,7 @@ fn a_trial_whose_target_died_with_the_coordinator_is_repeated() {
 
 impl Place {
     /// Intervals in the journal of the only run so far.
-    fn intervals(&self) -> usize {
+    pub fn intervals(&self) -> usize {
         let text = std::fs::read_to_string(self.run().join("journal.jsonl")).unwrap_or_default();
         text.matches("{\"event\":\"interval\"").count()
     }

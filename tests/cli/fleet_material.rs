@@ -3,13 +3,14 @@
 
 use std::io::{Read, Write};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 #[cfg(feature = "parquet")]
 use crate::exports::{export, rows};
-use crate::fleet::fleet;
 #[cfg(feature = "parquet")]
 use crate::fleet::is_exact;
-use crate::rig::{Place, cells, figure};
+use crate::fleet::{Bus, fleet};
+use crate::rig::{Place, cells, figure, until, wait};
 
 /// Half of the messages begin on another host than they end: their rows are put together from what
 /// both hosts kept.
@@ -85,20 +86,77 @@ fn demanding(header: &'static str) -> std::net::SocketAddr {
     address
 }
 
-/// Agents get it by request and reply, and it is not recorded.
+/// Agents get it by request and reply. It is not recorded, and not even for a moment stored on the
+/// bus, where body and outcomes are seen.
 #[test]
 fn a_secret_header_reaches_the_agents_and_nothing_else() {
     let place = Place::new("fleet-secret");
     let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    let stored = Overheard::start(&bus, "$O.>");
+    let said = Overheard::start(&bus, "weigh.>");
+    place.write("body.json", BODY);
     let url = format!("http://{}/", demanding("x-token: hush-4711\r\n"));
-    let words = [&*url, "--fleet", &bus.url, "--agents", "2", "-c", "4"];
-    let load = ["-R", "100/s", "-n", "100", "--secret-header", "X-Token: hush-4711"];
-    place.compare(&[&words[..], &load].concat()).with(0);
+    let words = ["compare", &url, "--fleet", &bus.url, "--agents", "2", "-c", "4", "--reps", "1"];
+    let load = ["-R", "100/s", "-d", "2s", "--warmup", "0s", "--body", "file:body.json"];
+    let secret = ["--secret-header", "X-Token: hush-4711"];
+    let child = place.spawn(&[&words[..], &load, &secret].concat());
+    // The files of the bus while the body is in them.
+    let on_disk = place.folder().join("nats");
+    until("the body on the bus", || !files_with(BODY_TEXT, &on_disk).is_empty());
+    assert_eq!(
+        files_with("hush-4711", place.folder()),
+        "",
+        "neither the record nor the bus has it"
+    );
+    wait(child).with(0);
     let summary = place.summary();
     let ledger = &cells(&summary)[0]["ledger"];
-    assert_eq!((&ledger["sent"], &ledger["acknowledged"]), (&100.into(), &100.into()), "{ledger}");
-    let kept = Command::new("grep").args(["-rl", "hush-4711"]).arg(place.folder()).output();
-    let kept = String::from_utf8_lossy(&kept.expect("grep runs").stdout).into_owned();
-    assert_eq!(kept, "", "neither the record nor the bus keeps it");
-    drop(bus);
+    assert!(ledger["sent"].as_u64() > Some(100), "{ledger}");
+    assert_eq!(ledger["sent"], ledger["acknowledged"], "{ledger}");
+    assert_eq!(
+        files_with("hush-4711", place.folder()),
+        "",
+        "neither the record nor the bus keeps it"
+    );
+    for text in [BODY_TEXT, "\"name\":\"outcome/"] {
+        assert!(stored.holds(text), "{text} was stored, and seen");
+    }
+    assert!(said.holds("hush-4711"), "the header was sent, and seen");
+    assert!(!stored.holds("hush-4711"), "the header was stored");
 }
+
+/// Names of the files below a folder that hold a text.
+fn files_with(text: &str, folder: &std::path::Path) -> String {
+    let found = Command::new("grep").args(["-rlF", text]).arg(folder).output();
+    String::from_utf8_lossy(&found.expect("grep runs").stdout).into_owned()
+}
+
+/// Everything that came by on the bus since it was started, as it was sent.
+struct Overheard(Arc<Mutex<Vec<u8>>>);
+
+impl Overheard {
+    fn start(bus: &Bus, subject: &str) -> Overheard {
+        let address = bus.url.trim_start_matches("nats://");
+        let mut stream = std::net::TcpStream::connect(address).expect("a connection");
+        let ask = format!("CONNECT {{\"verbose\":false}}\r\nSUB {subject} 1\r\nPING\r\n");
+        stream.write_all(ask.as_bytes()).expect("it asks");
+        let heard = Overheard(Arc::default());
+        let all = Arc::clone(&heard.0);
+        std::thread::spawn(move || {
+            let mut chunk = [0; 1 << 16];
+            while let Ok(length @ 1..) = stream.read(&mut chunk) {
+                all.lock().unwrap().extend_from_slice(&chunk[..length]);
+            }
+        });
+        until("the subscription", || heard.holds("PONG\r\n"));
+        heard
+    }
+
+    fn holds(&self, text: &str) -> bool {
+        let all = self.0.lock().unwrap();
+        all.windows(text.len()).any(|window| window == text.as_bytes())
+    }
+}
+
+const BODY_TEXT: &str = "a body that agents do not have";
+const BODY: &str = "{\"text\":\"a body that agents do not have\"}";

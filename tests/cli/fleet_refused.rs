@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use serde_json::Value;
 
 use crate::fleet::{Agent, Bus, fleet, of_kind};
-use crate::rig::{Place, cells, wait};
+use crate::rig::{Place, cells, has, wait};
 use crate::serving::Server;
 
 #[test]
@@ -93,6 +93,57 @@ fn missing_agents_are_named_and_nothing_is_started() {
     place.compare(&["tcp", "--fleet", "nats://127.0.0.1:1", "--agents", "1"]).with(5);
 }
 
+/// An agent in a network of its own reaches the bus, and not what listens on loopback here.
+#[test]
+fn a_target_on_loopback_is_refused_for_an_agent_elsewhere() {
+    let test = "a_target_on_loopback_is_refused_for_an_agent_elsewhere";
+    if !(has("nats-server") && has("ip")) {
+        return;
+    }
+    let place = Place::new("fleet-elsewhere");
+    place.write("elsewhere.sh", ELSEWHERE);
+    let apart = ["-Urnpf", "--mount-proc", "--kill-child"];
+    let line = format!("weigh='{}' sh elsewhere.sh", env!("CARGO_BIN_EXE_weigh"));
+    let Some(ended) = place.script_after(test, &apart, "true", &line) else { return };
+    let ended = ended.with(0).saying(&[
+        "tcp (reference) listens on loopback of this host, and agent 0 (",
+        ") is elsewhere",
+        "help: start the server where all agents reach it",
+    ]);
+    let codes: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("code ")).collect();
+    assert_eq!(codes, ["code 2 by name", "code 0 by URL"], "{}\n{}", ended.stdout, ended.stderr);
+    let summary = place.summary();
+    let ledger = &cells(&summary)[0]["ledger"];
+    assert_eq!((&ledger["sent"], &ledger["acknowledged"]), (&10.into(), &10.into()), "{ledger}");
+}
+
+const ELSEWHERE: &str = r#"
+set -eu
+export PATH=$PATH:/usr/sbin:/sbin weigh
+answers() { grep -qi ":$(printf %04X "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
+ip link set lo up
+nats-server -js -a 0.0.0.0 -p 4222 -sd nats >nats.log 2>&1 &
+until answers 4222; do sleep 0.05; done
+unshare -n sh -c '
+    until ip link show load >/dev/null 2>&1; do sleep 0.02; done
+    ip addr add 10.77.0.2/24 dev load && ip link set lo up && ip link set load up
+    exec "$weigh" agent --bus nats://10.77.0.1:4222 --may-load 10.77.0.1:1884' >agent.log 2>&1 &
+until [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.02; done
+ip link add port type veth peer name load
+ip addr add 10.77.0.1/24 dev port
+ip link set load netns $!
+ip link set port up
+"$weigh" serve tcp --listen 10.77.0.1:1884 >serve.log 2>&1 &
+until answers 1884; do sleep 0.05; done
+load='--fleet nats://10.77.0.1:4222 --agents 1 --reps 1 -n 10 --warmup 0s'
+code=0
+"$weigh" compare tcp $load || code=$?
+echo "code $code by name"
+code=0
+"$weigh" compare tcp://10.77.0.1:1884 --i-may-load-this $load || code=$?
+echo "code $code by URL"
+"#;
+
 const BACKGROUND: &str = "tcp publishers=2 rate=10/s/client size=64B";
 
 #[test]
@@ -116,6 +167,9 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_starts() {
     place.weigh(&[&dry[..], &fleet].concat()).with(2).saying(&["leave --relay out"]);
     let few = ["limit", "mqtt", "--dry", "--shards", "1"];
     place.weigh(&[&few[..], &fleet].concat()).with(2).saying(&["type --shards 2"]);
+    let second = ["limit", "mqtt", "--second-generator"];
+    let said = ["--second-generator: a fleet has several generators already", "leave out --fleet"];
+    place.weigh(&[&second[..], &fleet].concat()).with(2).saying(&said);
     place.compare(&["tcp", "--agents", "2"]).with(2).saying(&["--fleet"]);
     assert!(place.runs().is_empty());
 }
@@ -176,7 +230,7 @@ fn an_agent_for_one_run_that_is_ended_before_it_has_failed() {
 fn an_agent_registers_with_what_its_host_reaches() {
     let place = Place::new("fleet-registered");
     let Some((bus, agents)) = fleet(&place, 1) else { return };
-    agents[0].has_said("baseline: ");
+    agents[0].has_said("baseline of this machine: ");
     agents[0].has_said("registered as");
     let mut asking = Raw::connect(&bus, "SUB seen 1\r\nPUB $SRV.INFO.weigh seen 0\r\n\r\n");
     let (_, info) = asking.heard().expect("an answer");
@@ -194,7 +248,12 @@ fn an_agent_registers_with_what_its_host_reaches() {
     let found: Vec<&str> = found.iter().filter_map(Value::as_str).collect();
     assert_eq!(found.join("; "), known("findings"));
     let summary = place.summary();
-    assert_eq!(summary["run"]["hosts"][0]["baseline_per_s"].as_f64(), Some(baseline));
+    let host = &summary["run"]["hosts"][0];
+    assert_eq!(host["baseline_per_s"].as_f64(), Some(baseline));
+    for key in ["memory_bytes", "descriptors", "ports"] {
+        assert_eq!(host[key].to_string(), known(key), "{key}: {host}");
+        assert_eq!(host[key], placed["hosts"][0][key], "{key}");
+    }
 }
 
 /// An agent of another build says what this one says, with another version.

@@ -131,6 +131,16 @@ fn launchers_are_printed_or_refused_with_what_to_type() {
     let both = [&two[..], &["--nkey", "a", "--creds", "b"]].concat();
     of("slurm", &both).with(2).saying(&["--creds"]);
     of("ssh", &["--host=-oProxyCommand=x"]).with(2).saying(&["--host"]);
+    let certified = [&two[..], &["--bus-cert", "own.pem", "--bus-key", "own.key"]].concat();
+    let script = of("slurm", &certified).with(0).stdout;
+    assert!(script.contains("--bus-cert own.pem --bus-key own.key"), "{script}");
+    of("slurm", &[&two[..], &["--bus-cert", "own.pem"]].concat()).with(2).saying(&["--bus-key"]);
+    // As many as a run takes.
+    let many = ["--agents", "1001"];
+    of("slurm", &many).with(2).saying(&["from 1 to 1000"]);
+    let run = ["tcp", "--fleet", "nats://127.0.0.1:1"];
+    place.compare(&[&run[..], &many].concat()).with(2).saying(&["from 1 to 1000"]);
+    of("slurm", &["--agents", "1000"]).with(0);
 }
 
 /// A program that stands for ssh: it leaves options and host out, and runs the line as the shell of

@@ -3,6 +3,7 @@
 
 mod advising;
 mod amqp;
+mod amqp1;
 mod auditing;
 mod background;
 mod brokers;
@@ -17,13 +18,20 @@ mod endings;
 mod energy;
 mod exports;
 mod facades;
+mod farms;
 mod finished;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(all(feature = "fleet", feature = "tls"))]
+mod fleet_credentials;
 #[cfg(feature = "fleet")]
 mod fleet_material;
 #[cfg(feature = "fleet")]
+mod fleet_protocols;
+#[cfg(feature = "fleet")]
 mod fleet_refused;
+#[cfg(feature = "fleet")]
+mod fleet_resumed;
 #[cfg(not(feature = "fleet"))]
 mod fleet_unbuilt;
 mod gates;
@@ -31,8 +39,12 @@ mod gates;
 mod grpc;
 mod guide;
 mod http2;
+#[cfg(feature = "quic")]
+mod http3;
 mod isolation;
 mod judging;
+mod kafka;
+mod kafka_groups;
 mod lateness;
 mod launching;
 mod limit;
@@ -42,9 +54,12 @@ mod main_job;
 #[cfg(feature = "parquet")]
 mod messages;
 mod modelled;
+#[cfg(feature = "quic")]
+mod mqtt_quic;
 mod nats;
 mod numbers;
 mod observing;
+mod oscore;
 mod outputs;
 mod packaging;
 mod packets;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::rig::{Place, cells, figure};
 #[cfg(feature = "tls")]
-use crate::rig::{signal, until, wait, warnings};
+use crate::rig::{signal, skip, until, wait, warnings};
 use crate::serving::Server;
 
 const OF_TARGETS: [&str; 4] = [
@@ -250,9 +250,7 @@ fn a_server_on_another_host_is_watched_there() {
     let may = crate::rig::has("unshare") && may().is_ok_and(|output| output.status.success());
     let output = may.then(|| command.output().expect("unshare starts"));
     let Some(output) = output.filter(|output| output.status.code() != Some(77)) else {
-        let must = std::env::var("CI").is_ok_and(|value| value == "true");
-        assert!(!must, "no hosts can be made here, and CI=true");
-        eprintln!("SKIPPED {test}: there is no ip(8) or unshare(1), or they may not");
+        skip(&format!("{test}: there is no ip(8) or unshare(1), or they may not"));
         return;
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::rig::{Ended, Place};
+use crate::rig::{Ended, Place, skip};
 
 #[test]
 fn the_folder_is_complete() {
@@ -165,7 +165,7 @@ fn in_namespace(place: &Place, script: &str) -> Option<Ended> {
         .status()
         .is_ok_and(|status| status.success());
     if !is_allowed {
-        eprintln!("SKIPPED: this system allows no user namespaces");
+        skip("this system allows no user namespaces");
         return None;
     }
     let mut command = Command::new("unshare");

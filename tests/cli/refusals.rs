@@ -103,7 +103,10 @@ fn other_commands_say_what_to_type_too() {
         ("audit kept/empty", &["kept/empty/journal.jsonl: ", "run_started", "another run"]),
         (
             "report nothing",
-            &["nothing: there is no such run, and no run below runs", "check the path"],
+            &[
+                "nothing: there is no such run, and the folder runs has none either",
+                "check the path",
+            ],
         ),
         ("serve ftp", &["unknown protocol \"ftp\"", "mqtt, http1 (or http), tcp"]),
         ("serve mqtt --listen 127.0.0.1", &["type 127.0.0.1:1883"]),

@@ -150,9 +150,9 @@ fn what_means_nothing_or_contradicts_itself_is_refused() {
     let server = Server::start(&place, &["http"]);
     let url = &*server.url;
     for (words, told) in [
-        (&["tcp", "-H", "X: 1"][..], "belongs to http1, http2, grpc, websocket and sse"),
+        (&["tcp", "-H", "X: 1"][..], "belongs to http1, http2, http3, grpc, websocket and sse"),
         (&["http", "--topic", "a"], "belongs to mqtt"),
-        (&["mqtt", "--status", "200"], "belongs to http1, http2 and sse"),
+        (&["mqtt", "--status", "200"], "belongs to http1, http2, http3 and sse"),
         (&[url, "-H", "no-field"], "is not a header field"),
         (&[url, "-H", "Content-Length: 3"], "cannot be set"),
         (&[url, "-H", "@no-such-file"], "cannot be read"),

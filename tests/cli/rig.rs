@@ -109,7 +109,7 @@ impl Place {
             command.output()
         };
         if !apart(line).is_ok_and(|output| output.status.success()) {
-            eprintln!("SKIPPED {test}: there is no unshare(1), or it may not");
+            skip(&format!("{test}: there is no unshare(1), or it may not"));
             return None;
         }
         Some(Ended::from(apart(&format!("{line} && {script}")).expect("unshare starts")))
@@ -290,24 +290,29 @@ pub fn in_one_of_three(attempt: impl Fn()) {
 }
 
 /// True if the program is there; in continuous integration it must be.
+#[track_caller]
 pub fn has(program: &str) -> bool {
     let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
     let is_there = folders.split(':').any(|folder| Path::new(folder).join(program).is_file());
-    let must = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(is_there || !must, "{program} is not installed, and CI=true");
     if !is_there {
-        eprintln!("SKIPPED: {program} is not installed");
+        skip(&format!("{program} is not installed"));
     }
     is_there
+}
+
+/// Says why a test does nothing; in continuous integration that is a failure.
+#[track_caller]
+pub fn skip(why: &str) {
+    let must = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(!must, "{why}, and CI=true");
+    eprintln!("SKIPPED: {why}");
 }
 
 /// False, and said, where there are no hosts.
 pub fn has_hosts(test: &str) -> bool {
     let looked = NamespaceRights::look();
     if let Err(error) = &looked {
-        let must = std::env::var("CI").is_ok_and(|value| value == "true");
-        assert!(!must, "{error}, and CI=true");
-        eprintln!("SKIPPED {test}: {error}");
+        skip(&format!("{test}: {error}"));
     }
     looked.is_ok()
 }
@@ -329,4 +334,4 @@ pub fn warnings(cell: &Value) -> Vec<&str> {
 const MARK: &str = "WEIGH_CLI_TEST";
 
 /// How long something that must happen may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 
 use serde_json::Value;
 
-use crate::rig::{Ended, Place, signal, until, wait};
+use crate::rig::{Ended, Place, signal, skip, until, wait};
 
 /// A place with a plan of two lanes.
 fn tank(name: &str) -> Place {
@@ -145,9 +145,7 @@ fn on_a_card(place: &Place, size: &str, script: &str) -> Option<Ended> {
     if run("mkdir -p card && mount -t tmpfs card card").code == Some(0) {
         return Some(run(&mount));
     }
-    let must = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!must, "no mount namespace, and CI=true");
-    eprintln!("SKIPPED: this machine forbids mount namespaces");
+    skip("this machine forbids mount namespaces");
     None
 }
 

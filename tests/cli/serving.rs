@@ -1,11 +1,12 @@
 //! `weigh serve` in the foreground, and what a client sees of it.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::rig::{Place, signal};
+use crate::rig::{Place, has, signal, until};
 
 /// A server that runs, with the URL it says it listens on. It ends with its test.
 pub struct Server {
@@ -53,6 +54,45 @@ impl Drop for Server {
     }
 }
 
+/// Mosquitto on a free port, which ends with its test.
+pub struct Mosquitto {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Mosquitto {
+    /// `None`, and said, if it is not installed.
+    pub fn start(place: &Place) -> Option<Mosquitto> {
+        if !has("mosquitto") {
+            return None;
+        }
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = free.local_addr().expect("its address");
+        drop(free);
+        let lines = format!("listener {} 127.0.0.1\nallow_anonymous true\n", address.port());
+        place.write("mosquitto.conf", &lines);
+        let mut server = Command::new("mosquitto");
+        server.env("PATH", std::env::var("PATH").unwrap_or_default() + ":/usr/sbin");
+        server.args(["-c", "mosquitto.conf"]).current_dir(place.folder());
+        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = server.spawn().expect("mosquitto starts");
+        until("mosquitto", || TcpStream::connect(address).is_ok());
+        Some(Mosquitto { child, address })
+    }
+
+    /// The URL at which it is reached.
+    pub fn url(&self) -> String {
+        format!("mqtt://{}", self.address)
+    }
+}
+
+impl Drop for Mosquitto {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 #[test]
 fn every_reference_server_serves_until_it_is_told_to_end() {
     let place = Place::new("serve");
@@ -66,8 +106,10 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         ("http2", "h2c", "TERM"),
         ("grpc", "grpc", "INT"),
         ("amqp", "amqp", "TERM"),
+        ("amqp1", "amqp1", "INT"),
         ("websocket", "websocket", "TERM"),
         ("sse", "sse", "TERM"),
+        ("kafka", "kafka", "INT"),
     ] {
         // Its stdin is /dev/null, as in the background of a script: it must not end by that.
         let server = Server::start(&place, &[protocol]);
@@ -82,11 +124,17 @@ fn every_reference_server_serves_until_it_is_told_to_end() {
         if protocol == "nats" {
             words.extend(["--set", "nats.confirm=jetstream"]);
         }
+        if protocol == "kafka" {
+            words.extend(["--set", "kafka.acks=all"]);
+        }
         if protocol == "redis" {
             words.extend(["--set", "redis.command=xadd"]);
         }
         if protocol == "websocket" {
             words.extend(["--set", "websocket.confirm=reply"]);
+        }
+        if protocol == "amqp1" {
+            words.extend(["--set", "amqp1.transfers=unsettled", "--set", "amqp1.durable=true"]);
         }
         if protocol == "amqp" {
             words.extend(["--set", "amqp.delivery_mode=persistent"]);

@@ -128,8 +128,8 @@ fn with_mute_target(name: &str) -> Place {
 fn the_first_line_comes_before_a_target_starts() {
     let place = with_mute_target("first-line-first");
     for (line, first) in [
-        ("compare mute -n 5 --reps 1 --data data", "weigh: 3 cases, 3 trials, about "),
-        ("run plan.toml --data data", "weigh: 1 case, 1 trial, about "),
+        ("compare mute -n 5 --reps 1 --data data", "weigh: 3 cases, 3 trials, at least "),
+        ("run plan.toml --data data", "weigh: 1 case, 1 trial, at least "),
         ("limit mute --data data", "weigh: 3 searches; checking the machine first"),
         ("study run tiny --only E2 --data data", "weigh: 1 study; reading the plans and "),
         (

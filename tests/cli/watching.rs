@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use weigh_model::live::{LIVE, Second};
 
-use crate::rig::{Place, has, signal, until, wait};
+use crate::rig::{PATIENCE, Place, has, signal, until, wait};
 
 /// A terminal of its own in which a line of shell runs.
 struct Terminal {
@@ -41,13 +42,20 @@ impl Terminal {
     }
 
     #[track_caller]
-    fn shows(&self, part: &str) -> String {
+    fn shows(&self, part: &str) {
+        self.shows_all(&[part]);
+    }
+
+    /// Waits until one screen has all `parts`: a terminal can be read while it is half painted.
+    #[track_caller]
+    fn shows_all(&self, parts: &[&str]) {
         let mut screen = String::new();
-        until(part, || {
+        let asked = Instant::now();
+        while !parts.iter().all(|part| screen.contains(part)) {
+            assert!(asked.elapsed() < PATIENCE, "{parts:?} is not on the screen:\n{screen}");
+            std::thread::sleep(Duration::from_millis(10));
             screen = self.screen();
-            screen.contains(part)
-        });
-        screen
+        }
     }
 
     fn press(&self, key: &str) {
@@ -78,8 +86,7 @@ fn a_finished_run_is_shown_and_keys_move_in_it() {
     }
     let place = stored();
     let terminal = Terminal::run(&place, "watch", (80, 24));
-    let screen = terminal.shows("ended: done");
-    assert!(screen.contains("throughput") && screen.contains("q close"), "{screen}");
+    terminal.shows_all(&["ended: done", "throughput", "q close"]);
     terminal.press("Home");
     terminal.shows(">   1 ");
     terminal.press("?");
@@ -104,8 +111,7 @@ fn a_run_with_a_live_view_ends_with_its_table() {
     let place = Place::new("in-place");
     let words = "compare tcp -d 4s --warmup 0s -R 500/s -c 4 --reps 1 --live";
     let terminal = Terminal::run(&place, words, (80, 24));
-    let screen = terminal.shows("offered 500/s");
-    assert!(screen.contains("trial 1 of 1") && screen.contains("confirmed"), "{screen}");
+    terminal.shows_all(&["offered 500/s", "trial 1 of 1", "confirmed"]);
     until("a second with counts", || {
         let seconds = Second::newest_last(&fs::read(place.run().join(LIVE)).unwrap_or_default());
         seconds.iter().any(|own| own.counts.as_ref().is_some_and(|counts| counts.sent > 0))
@@ -183,8 +189,7 @@ fn a_killed_run_is_shown_as_far_as_it_came() {
     terminal.shows("offered 500/s");
     signal("KILL", child.id());
     wait(child);
-    let screen = terminal.shows("ended early");
-    assert!(screen.contains("no result"), "{screen}");
+    terminal.shows_all(&["ended early", "no result"]);
     fs::remove_dir_all(place.run()).unwrap();
     terminal.shows("the run was removed");
     terminal.press("q");

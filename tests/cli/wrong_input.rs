@@ -35,7 +35,7 @@ fn what_has_no_end_is_refused_before_memory_grows() {
         ("compare tcp -c 1000 -R 1M/s/client", &["of all clients together"]),
         ("compare tcp --arrival steps:1e9/s@1s", &["--arrival steps", "100M/s of all clients"]),
         ("compare tcp --window 4000000000", &["--window", "16777216"]),
-        ("compare http -s 3GB", &["-s", "268435456", "transfer"]),
+        ("compare http -s 3GB", &["-s", "256 MiB", "transfer"]),
         ("compare tcp --body file:/dev/zero", &["--body", "/dev/zero", "more than 256 MiB"]),
         ("compare tcp --body lines:/dev/zero", &["--body", "more than 256 MiB"]),
         ("compare tcp --arrival trace:/dev/zero", &["--arrival", "more than 256 MiB"]),
@@ -328,7 +328,7 @@ fn a_bare_url_is_fetched_and_one_with_a_body_posted_to() {
         let asked: Vec<String> = heard.try_iter().collect();
         assert!(asked.iter().all(|line| line == first), "{more:?}: {asked:?}");
         assert_eq!(asked.len(), 4, "{more:?}");
-        let said = ended.stderr.matches("gets GET requests").count();
+        let said = ended.stderr.matches("GET requests are sent to").count();
         assert_eq!(said, usize::from(says), "{more:?}: {}", ended.stderr);
     }
     place.write(
@@ -338,7 +338,7 @@ fn a_bare_url_is_fetched_and_one_with_a_body_posted_to() {
         ),
     );
     let words = ["run", "get.toml", "--save-plan", "resolved.toml"];
-    place.weigh(&words).with(0).saying(&["gets GET requests"]);
+    place.weigh(&words).with(0).saying(&["GET requests are sent to"]);
     assert!(heard.try_iter().all(|line| line == "GET /p HTTP/1.1"));
     let saved = std::fs::read_to_string(place.folder().join("resolved.toml")).expect("the plan");
     assert!(saved.contains("GET"), "{saved}");

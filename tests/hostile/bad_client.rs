@@ -76,7 +76,7 @@ impl BadClients {
             for talk in &mut self.talks {
                 let connected = match self.transport {
                     Transport::Stream => io.connect(self.to, None),
-                    Transport::Datagram => io.connect_datagrams(self.to, None),
+                    Transport::Datagram | Transport::Streams => io.connect_datagrams(self.to, None),
                 };
                 talk.token = Some(connected.unwrap());
             }
@@ -109,6 +109,7 @@ impl BadClients {
         let now = io.now();
         for talk in &mut self.talks {
             talk.speak(now, transport);
+            talk.wake(now, transport);
             talk.flush(io, now, transport);
         }
     }
@@ -171,7 +172,7 @@ impl Talk {
                 drop(self.carry.drain(..taken.min(self.carry.len())));
             }
             // The honest half has understood that something is wrong: it says nothing more.
-            (Err(_), _) | (Ok(_), Transport::Datagram) => self.carry.clear(),
+            (Err(_), _) | (Ok(_), Transport::Datagram | Transport::Streams) => self.carry.clear(),
         }
         self.pass(transport);
         self.note_ready(is_ready);
@@ -189,13 +190,29 @@ impl Talk {
         }
     }
 
+    /// Lets a layer speak that says what it has at the end of a turn.
+    fn wake(&mut self, now: Nanos, transport: Transport) {
+        if self.token.is_none() || self.connection.next_wake() != Some(Nanos(0)) {
+            return;
+        }
+        let mut is_ready = false;
+        // What is wrong is for the honest half alone.
+        let _ = self.connection.wake(now, &mut self.out, &mut |signal| {
+            is_ready |= matches!(signal, Signal::Ready);
+        });
+        self.pass(transport);
+        self.note_ready(is_ready);
+    }
+
     /// Moves what the honest half has said through the tamper.
     fn pass(&mut self, transport: Transport) {
         let mut out = std::mem::take(&mut self.out);
         self.said.1 += out.len() as u64;
         let pieces: Vec<Vec<u8>> = match transport {
             Transport::Stream => vec![out.bytes().to_vec()],
-            Transport::Datagram => out.frames().after(0).map(<[u8]>::to_vec).collect(),
+            Transport::Datagram | Transport::Streams => {
+                out.frames().after(0).map(<[u8]>::to_vec).collect()
+            }
         };
         for piece in pieces {
             let passed = self.tamper.pass(&piece);
@@ -230,7 +247,7 @@ impl Talk {
                     let length = if self.drips { 1 } else { front.len() };
                     io.write(token, &front[..length]).map(|taken| (taken, taken < length))
                 }
-                Transport::Datagram => {
+                Transport::Datagram | Transport::Streams => {
                     let ends = [front.len() as u32];
                     let frames = Frames { bytes: front, ends: &ends };
                     io.send(token, frames, 0).map(|taken| (taken, taken < front.len()))

@@ -22,7 +22,7 @@ fn trial(
     kind: Kind,
     change: impl FnOnce(&mut Load),
 ) -> (Result<weigh_engine::outcome::Outcome, Failure>, f64) {
-    let manner = MANNERS.into_iter().find(|own| own.name == name).unwrap();
+    let manner = *MANNERS.iter().find(|own| own.name == name).unwrap();
     let speaker = Speaker::new(manner);
     let address = simulated_address();
     let mut world = World::new(5);

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use weigh_engine::job::Job;
+#[cfg(feature = "quic")]
+use weigh_engine::layer::quic;
 use weigh_engine::layer::{tls, websocket};
 use weigh_engine::rendezvous::one_process::OneProcess;
 use weigh_model::body::{Composer, widest_mark};
@@ -14,7 +16,7 @@ use weigh_model::load::Load;
 use weigh_model::protocol::{Dial, Host};
 use weigh_model::trial::Settings;
 use weigh_model::units::Bytes;
-use weigh_model::{Endpoint, Nanos, Pattern, Protocol, Trial};
+use weigh_model::{Endpoint, Nanos, Pattern, Protocol, Trial, oscore};
 
 /// What is under the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub enum Layer {
     None,
     WebSocket,
     Tls,
+    #[cfg(feature = "quic")]
+    Quic,
 }
 
 /// A protocol with its settings.
@@ -34,6 +38,14 @@ pub struct Manner {
     layer: Layer,
 }
 
+impl Manner {
+    /// True if a peer of this protocol takes these bytes, said over and over, for a legal message:
+    /// to plain TCP, line ends are the length of one of 218 MB, and the beginning of its body.
+    pub fn is_body(&self, said: &[u8]) -> bool {
+        self.protocol == "tcp" && said == b"\r\n"
+    }
+}
+
 const fn plain(
     name: &'static str,
     protocol: &'static str,
@@ -44,7 +56,7 @@ const fn plain(
 }
 
 /// Everything that is tried.
-pub const MANNERS: [Manner; 12] = [
+pub const MANNERS: &[Manner] = &[
     plain("http1", "http1", &[], Pattern::Request),
     plain("http2", "http2", &[], Pattern::Request),
     plain("grpc", "grpc", &[], Pattern::Request),
@@ -60,7 +72,27 @@ pub const MANNERS: [Manner; 12] = [
         ..plain("websocket", "mqtt", &[("qos", "1")], Pattern::Deliver)
     },
     Manner { layer: Layer::Tls, ..plain("tls", "tcp", &[], Pattern::Request) },
+    plain("kafka", "kafka", &[], Pattern::Deliver),
+    plain("amqp1", "amqp1", &[], Pattern::Deliver),
+    plain("kafka group", "kafka", &[("group", "g-{trial}")], Pattern::Deliver),
+    plain("oscore", "coap", &[("oscore", "on")], Pattern::Request),
+    #[cfg(feature = "quic")]
+    Manner { layer: Layer::Quic, ..plain("quic", "http3", &[], Pattern::Request) },
+    #[cfg(feature = "quic")]
+    Manner {
+        layer: Layer::Quic,
+        ..plain("mqtt in quic", "mqtt", &[("qos", "1"), ("quic", "true")], Pattern::Deliver)
+    },
 ];
+
+#[cfg(feature = "quic")]
+const TUNING: quic::Tuning =
+    quic::Tuning { congestion: quic::Congestion::Cubic, datagram_bytes: 1_200 };
+
+#[cfg(feature = "quic")]
+fn alpn() -> Vec<Vec<u8>> {
+    vec![b"hostile".to_vec()]
+}
 
 /// A protocol that is ready to be spoken.
 pub struct Speaker {
@@ -80,7 +112,7 @@ pub struct Rehearsal {
 impl Speaker {
     pub fn new(manner: Manner) -> Speaker {
         let folder = tempfile::tempdir().unwrap();
-        if manner.layer == Layer::Tls {
+        if !matches!(manner.layer, Layer::None | Layer::WebSocket) {
             tls::Certificates::make(folder.path()).unwrap();
         }
         Speaker { manner, protocol: weigh_protocols::find(manner.protocol).unwrap(), folder }
@@ -103,6 +135,11 @@ impl Speaker {
     }
 
     fn trial(&self, address: SocketAddr, load: Load, seed: u64) -> Trial {
+        let mut settings = self.settings();
+        if oscore::is_on(&settings) {
+            // A server takes no number twice: every trial has IDs of its own.
+            settings.0.insert(oscore::FIRST_ID.to_owned(), (1000 * seed).to_string());
+        }
         Trial {
             id: String::new(),
             point: BTreeMap::new(),
@@ -112,7 +149,7 @@ impl Speaker {
             target: "hostile".to_owned(),
             endpoint: Some(Endpoint::at(self.protocol.scheme(), address)),
             load,
-            settings: self.settings(),
+            settings,
         }
     }
 
@@ -129,19 +166,36 @@ impl Speaker {
                 };
                 websocket::wrap_dial(dial, &choice, &Arc::default())
             }
-            Layer::Tls => {
-                let made = tls::Certificates::at(self.folder.path());
-                let choice = tls::ClientChoice {
-                    versions: tls::Versions::Tls13,
-                    authority: Some(made.authority()),
-                    identity: None,
-                    name: "localhost".to_owned(),
-                    alpn: Vec::new(),
-                    resumes: false,
-                    verifies: true,
-                };
-                tls::secure_dial(dial, &choice, &Arc::default()).unwrap()
+            Layer::Tls => tls::secure_dial(dial, &self.client_choice(), &Arc::default()).unwrap(),
+            #[cfg(feature = "quic")]
+            Layer::Quic => {
+                let choice = tls::ClientChoice { alpn: alpn(), ..self.client_choice() };
+                quic::secure_dial(dial, &choice, &TUNING, &Arc::default()).unwrap()
             }
+        }
+    }
+
+    fn client_choice(&self) -> tls::ClientChoice {
+        tls::ClientChoice {
+            versions: tls::Versions::Tls13,
+            authority: Some(tls::Certificates::at(self.folder.path()).authority()),
+            identity: None,
+            name: "localhost".to_owned(),
+            alpn: Vec::new(),
+            resumes: false,
+            verifies: true,
+        }
+    }
+
+    fn server_choice(&self) -> tls::ServerChoice {
+        let made = tls::Certificates::at(self.folder.path());
+        let (certificate, key) = made.of(tls::MadeFor::Server);
+        tls::ServerChoice {
+            versions: tls::Versions::Tls13,
+            identity: tls::Identity { certificate, key },
+            clients: None,
+            alpn: Vec::new(),
+            resumes: false,
         }
     }
 
@@ -156,17 +210,11 @@ impl Speaker {
         match self.manner.layer {
             Layer::None => host,
             Layer::WebSocket => websocket::wrap_host(host, "mqtt", &Arc::default()),
-            Layer::Tls => {
-                let made = tls::Certificates::at(self.folder.path());
-                let (certificate, key) = made.of(tls::MadeFor::Server);
-                let choice = tls::ServerChoice {
-                    versions: tls::Versions::Tls13,
-                    identity: tls::Identity { certificate, key },
-                    clients: None,
-                    alpn: Vec::new(),
-                    resumes: false,
-                };
-                tls::secure_host(host, &choice, &Arc::default()).unwrap()
+            Layer::Tls => tls::secure_host(host, &self.server_choice(), &Arc::default()).unwrap(),
+            #[cfg(feature = "quic")]
+            Layer::Quic => {
+                let choice = tls::ServerChoice { alpn: alpn(), ..self.server_choice() };
+                quic::secure_host(host, &choice, &TUNING, &Arc::default()).unwrap()
             }
         }
     }

@@ -11,7 +11,15 @@ const ONE_WAY: Nanos = Nanos::from_micros(150);
 const MESSAGES: u64 = 500;
 
 fn every_protocol() -> Vec<Setup> {
-    let mut setups = vec![
+    let mut setups = of_requests();
+    setups.extend(of_brokers());
+    setups.extend(of_push());
+    setups.extend(of_devices());
+    setups
+}
+
+fn of_requests() -> Vec<Setup> {
+    vec![
         Setup::new("tcp", &[], Pattern::Request, MESSAGES),
         Setup::new("tcp", &[("echo", "true")], Pattern::Publish, MESSAGES),
         Setup::new("tcp", &[("acknowledge", "false")], Pattern::Deliver, MESSAGES),
@@ -19,12 +27,16 @@ fn every_protocol() -> Vec<Setup> {
         Setup::new("http1", &[], Pattern::Request, MESSAGES),
         Setup::new("http1", &[("keep_alive", "false")], Pattern::Request, MESSAGES),
         Setup::new("http1", &[("pipeline", "16")], Pattern::Request, MESSAGES),
-    ];
-    setups.extend([
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
+        #[cfg(feature = "quic")]
+        Setup::new("http3", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[("streaming", "client")], Pattern::Publish, MESSAGES),
-    ]);
+    ]
+}
+
+fn of_brokers() -> Vec<Setup> {
+    let mut setups = Vec::new();
     for confirm in ["none", "jetstream"] {
         setups.push(Setup::new("nats", &[("confirm", confirm)], Pattern::Deliver, MESSAGES));
         setups.push(Setup::new("nats", &[("confirm", confirm)], Pattern::Request, MESSAGES));
@@ -44,7 +56,20 @@ fn every_protocol() -> Vec<Setup> {
         Setup::new("amqp", &[], Pattern::Publish, MESSAGES),
         Setup::new("amqp", &[], Pattern::Deliver, MESSAGES),
         Setup::new("amqp", &[("confirms", "false"), ("acks", "auto")], Pattern::Deliver, MESSAGES),
+        Setup::new("amqp1", &[], Pattern::Publish, MESSAGES),
+        Setup::new("amqp1", &[], Pattern::Deliver, MESSAGES),
     ]);
+    let settled = [("transfers", "settled"), ("deliveries", "settled")];
+    setups.push(Setup::new("amqp1", &settled, Pattern::Deliver, MESSAGES));
+    // What a consumer fetches is in the log before its answer leaves.
+    for acks in ["1", "all", "idempotent"] {
+        setups.push(Setup::new("kafka", &[("acks", acks)], Pattern::Publish, MESSAGES));
+    }
+    setups
+}
+
+fn of_push() -> Vec<Setup> {
+    let mut setups = Vec::new();
     for confirm in ["reply", "none", "echo", "pong"] {
         let given = [("confirm", confirm)];
         setups.push(Setup::new("websocket", &given, Pattern::Deliver, MESSAGES));
@@ -58,6 +83,11 @@ fn every_protocol() -> Vec<Setup> {
         setups.push(setup);
     }
     setups.push(Setup::new("sse", &[], Pattern::Publish, MESSAGES));
+    setups
+}
+
+fn of_devices() -> Vec<Setup> {
+    let mut setups = Vec::new();
     for kind in ["con", "non"] {
         let given = [("type", kind)];
         setups.push(Setup::new("coap", &given, Pattern::Publish, MESSAGES));
@@ -65,9 +95,10 @@ fn every_protocol() -> Vec<Setup> {
     }
     // A confirmable notification also waits for the acknowledgement of the one before it.
     setups.push(Setup::new("coap", &[("type", "non")], Pattern::Deliver, MESSAGES));
-    for version in ["3.1.1", "5"] {
+    let ways = [("version", "3.1.1"), ("version", "5"), ("quic", "true")];
+    for way in &ways[..if cfg!(feature = "quic") { 3 } else { 2 }] {
         for qos in ["0", "1", "2"] {
-            let given = [("qos", qos), ("version", version)];
+            let given = [("qos", qos), *way];
             setups.push(Setup::new("mqtt", &given, Pattern::Deliver, MESSAGES));
             if qos != "0" {
                 setups.push(Setup::new("mqtt", &given, Pattern::Publish, MESSAGES));
@@ -137,12 +168,18 @@ fn fifty_milliseconds_are_fifty_on_sockets() {
         Setup::new("tcp", &[], Pattern::Request, MESSAGES),
         Setup::new("http1", &[], Pattern::Request, MESSAGES),
         Setup::new("mqtt", &[("qos", "1")], Pattern::Publish, MESSAGES),
+        #[cfg(feature = "quic")]
+        Setup::new("mqtt", &[("qos", "1"), ("quic", "true")], Pattern::Publish, MESSAGES),
         Setup::new("http2", &[], Pattern::Request, MESSAGES),
+        #[cfg(feature = "quic")]
+        Setup::new("http3", &[], Pattern::Request, MESSAGES),
         Setup::new("grpc", &[], Pattern::Request, MESSAGES),
         Setup::new("redis", &[], Pattern::Request, MESSAGES),
         Setup::new("amqp", &[], Pattern::Publish, MESSAGES),
+        Setup::new("amqp1", &[], Pattern::Publish, MESSAGES),
         Setup::new("websocket", &[], Pattern::Request, MESSAGES),
         Setup::new("sse", &[], Pattern::Publish, MESSAGES),
+        Setup::new("kafka", &[], Pattern::Publish, MESSAGES),
     ];
     for setup in setups {
         let setup = setup.connections(40).open("constant", "500/s");

@@ -33,6 +33,9 @@ const fn way(
     Way { protocol, settings, pattern, confirms, tells_no_subscriber }
 }
 
+/// Transfers of AMQP 1.0 that nothing confirms.
+const SETTLED: &[(&str, &str)] = &[("transfers", "settled"), ("deliveries", "settled")];
+
 const WAYS: &[Way] = &[
     way("tcp", &[], Pattern::Request, true, false),
     way("tcp", &[], Pattern::Deliver, true, true),
@@ -57,6 +60,14 @@ const WAYS: &[Way] = &[
     way("mqtt", &[("qos", "2")], Pattern::Transfer, true, false),
     way("mqtt", &[("qos", "2"), ("version", "5")], Pattern::Transfer, true, true),
     way("http2", &[("streams", "8")], Pattern::Publish, true, false),
+    #[cfg(feature = "quic")]
+    way("http3", &[("streams", "8")], Pattern::Publish, true, false),
+    #[cfg(feature = "quic")]
+    way("mqtt", &[("qos", "0"), ("quic", "true")], Pattern::Deliver, false, false),
+    #[cfg(feature = "quic")]
+    way("mqtt", &[("qos", "1"), ("quic", "true")], Pattern::Deliver, true, false),
+    #[cfg(feature = "quic")]
+    way("mqtt", &[("qos", "2"), ("quic", "true")], Pattern::Publish, true, false),
     way("grpc", &[], Pattern::Request, true, false),
     way("nats", &[("confirm", "none")], Pattern::Deliver, false, false),
     way("nats", &[("confirm", "none")], Pattern::Request, true, false),
@@ -74,6 +85,10 @@ const WAYS: &[Way] = &[
     way("amqp", &[("confirms", "false"), ("acks", "auto")], Pattern::Deliver, false, false),
     way("amqp", &[("delivery_mode", "transient")], Pattern::Publish, true, false),
     way("amqp", &[], Pattern::Transfer, true, false),
+    way("amqp1", &[], Pattern::Deliver, true, false),
+    way("amqp1", &[("settle_every", "5"), ("credit", "20")], Pattern::Deliver, true, false),
+    way("amqp1", SETTLED, Pattern::Deliver, false, false),
+    way("amqp1", &[("durable", "false")], Pattern::Publish, true, false),
     way("websocket", &[], Pattern::Request, true, false),
     way("websocket", &[], Pattern::Deliver, true, true),
     way("websocket", &[("confirm", "none")], Pattern::Deliver, false, false),
@@ -81,12 +96,18 @@ const WAYS: &[Way] = &[
     way("websocket", &[("confirm", "pong")], Pattern::Deliver, true, false),
     way("sse", &[], Pattern::Publish, true, false),
     way("sse", &[], Pattern::Deliver, true, false),
+    way("kafka", &[], Pattern::Deliver, true, false),
+    way("kafka", &[("acks", "idempotent")], Pattern::Publish, true, false),
+    way("kafka", &[("acks", "0")], Pattern::Deliver, false, false),
+    way("kafka", &[("linger", "3ms")], Pattern::Deliver, true, false),
     way("coap", &[], Pattern::Publish, true, false),
     way("coap", &[("nstart", "8")], Pattern::Request, true, false),
     way("coap", &[("type", "non")], Pattern::Publish, true, false),
     way("coap", &[("notify_queue", "100000")], Pattern::Deliver, true, false),
     way("coap", &[("type", "non")], Pattern::Deliver, true, false),
     way("coap", &[], Pattern::Transfer, true, false),
+    way("coap", &[("oscore", "on")], Pattern::Publish, true, false),
+    way("coap", &[("oscore", "on"), ("notify_queue", "100000")], Pattern::Deliver, true, false),
 ];
 
 impl Way {

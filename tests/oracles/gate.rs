@@ -53,7 +53,7 @@ fn closed_loop(protocol: &str, given: &[(&str, &str)], messages: u64) -> Setup {
 }
 
 fn pattern_of(protocol: &str) -> Pattern {
-    if matches!(protocol, "mqtt" | "nats" | "amqp" | "sse") {
+    if matches!(protocol, "mqtt" | "nats" | "amqp" | "amqp1" | "sse" | "kafka") {
         Pattern::Publish
     } else {
         Pattern::Request
@@ -69,10 +69,16 @@ const PROTOCOLS: &[(&str, &[(&str, &str)])] = &[
     ("mqtt", &[("qos", "1")]),
     ("nats", &[("confirm", "jetstream")]),
     ("http2", &[]),
+    #[cfg(feature = "quic")]
+    ("http3", &[]),
+    #[cfg(feature = "quic")]
+    ("mqtt", &[("qos", "1"), ("quic", "true")]),
     ("redis", &[]),
     ("amqp", &[]),
+    ("amqp1", &[]),
     ("websocket", &[]),
     ("sse", &[]),
+    ("kafka", &[]),
     ("coap", &[]),
     ("coap", &[("type", "non")]),
 ];

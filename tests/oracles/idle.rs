@@ -50,6 +50,59 @@ fn two_thousand_connections_for_five_minutes_on_virtual_time() {
     assert!((per_s - 5.0 * CONNECTIONS as f64 / 300.0).abs() < 1e-9, "{per_s}");
 }
 
+/// Inside QUIC the pings are those of MQTT, counted as they are over TCP; that of QUIC is in no
+/// figure but the bytes. A broker ends clients that are silent for longer than they said.
+#[cfg(feature = "quic")]
+#[test]
+fn connections_inside_quic_are_kept_alive_by_both() {
+    let hold_in_quic = |keep_alive: &str, seconds| {
+        let mut setup = hold(keep_alive, seconds);
+        setup.settings.push(("quic".to_owned(), "true".to_owned()));
+        setup.load.connections = 20;
+        setup
+    };
+    let setup = hold_in_quic("60s", 300);
+    let seen = setup.on_virtual_time();
+    let alive = seen.outcome.shards.alive;
+    assert_eq!((alive.sent, alive.in_window, alive.answered), (100, 100, 100));
+    assert_eq!((seen.outcome.shards.lost_links, seen.outcome.shards.held), (0, 20));
+    assert_eq!(seen.outcome.metrics(&setup.load)["keep_alives_unanswered"], 0.0);
+    // A broker that hears no ping: 1.5 times the keep-alive (MQTT 5.0, section 3.1.2.10).
+    let mut setup = hold_in_quic("60s", 100);
+    setup.wrap = Some(Arc::new(|_, connection| Box::new(Mute(connection))));
+    let seen = setup.on_virtual_time();
+    assert_eq!(seen.outcome.shards.lost_links, 20, "{:?}", seen.outcome.shards.first_loss);
+}
+
+/// A client that never pings.
+#[cfg(feature = "quic")]
+struct Mute(Box<dyn Connection>);
+
+#[cfg(feature = "quic")]
+impl Connection for Mute {
+    fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
+        self.0.open(now, out, emit);
+    }
+
+    fn room(&self) -> u32 {
+        self.0.room()
+    }
+
+    fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
+        self.0.send(op, now, out)
+    }
+
+    fn receive(
+        &mut self,
+        input: &[u8],
+        now: Nanos,
+        out: &mut Outbox,
+        emit: Emit<'_>,
+    ) -> Result<usize, Fault> {
+        self.0.receive(input, now, out, emit)
+    }
+}
+
 /// On sockets, with two shards that have a descriptor table each.
 #[test]
 fn two_thousand_connections_on_sockets() {

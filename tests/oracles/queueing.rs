@@ -40,7 +40,7 @@ pub fn queue(service: Service, seed: u64, stamps: Stamps) -> Policy {
 }
 
 /// The due time in the mark at the end of the body, which ends the message but for an empty frame
-/// a line end, or the end of its frame (AMQP).
+/// a line end, or the end of its frame (AMQP) or record (Kafka).
 fn due_of(message: &[u8]) -> Option<Nanos> {
     [0, 1, EMPTY_END_BYTES, LINE_END_BYTES].into_iter().find_map(|after| {
         let body = &message[..message.len().checked_sub(after)?];
@@ -184,6 +184,18 @@ fn a_queue_through_every_protocol() {
         weigh(Setup::new("redis", &[], Pattern::Publish, many), service, rho, 26);
         weigh(tcp(many), service, rho, 23);
         weigh(Setup::new("amqp", &[], Pattern::Publish, many), service, rho, 26);
+        weigh(Setup::new("amqp1", &[], Pattern::Publish, many), service, rho, 26);
+        weigh(Setup::new("websocket", &[], Pattern::Request, many), service, rho, 27);
+        let pong = [("confirm", "pong")];
+        weigh(Setup::new("websocket", &pong, Pattern::Publish, many), service, rho, 28);
+        let sse = Setup::new("sse", &[], Pattern::Publish, many).connections(100);
+        weigh(sse, service, rho, 31);
+        // Each message is a batch, as long as no request has to wait for an earlier one.
+        let apart = [("max_in_flight", "100000")];
+        weigh(Setup::new("kafka", &apart, Pattern::Publish, many), service, rho, 34);
+        // One message is under way on an endpoint at a time (NSTART).
+        let coap = Setup::new("coap", &[], Pattern::Request, many).connections(100);
+        weigh(coap, service, rho, 33);
     }
 }
 
@@ -201,6 +213,20 @@ fn a_queue_in_streams() {
             let setup = Setup::new(protocol, given, Pattern::Request, many).connections(4);
             weigh(setup, Service::Constant, rho, seed);
         }
+        #[cfg(feature = "quic")]
+        weigh(
+            Setup::new("http3", &[], Pattern::Request, many).connections(4),
+            Service::Constant,
+            rho,
+            26,
+        );
+        #[cfg(feature = "quic")]
+        weigh(
+            Setup::new("mqtt", &[("qos", "1"), ("quic", "true")], Pattern::Publish, many),
+            Service::Constant,
+            rho,
+            26,
+        );
     }
 }
 
@@ -221,6 +247,8 @@ fn every_message_is_true_on_sockets() {
         ("tcp", Service::Constant),
         ("tcp", Service::Exponential),
         ("http2", Service::Constant),
+        #[cfg(feature = "quic")]
+        ("http3", Service::Constant),
         ("grpc", Service::Constant),
     ];
     for (protocol, service) in ways {

@@ -27,6 +27,7 @@ use weigh_model::units::{Bytes, parse_rate};
 use weigh_model::{Endpoint, Nanos};
 use weigh_testbed::hosts::Scene;
 
+use crate::delayed::delayed;
 use crate::scripted::{Policy, Scripted};
 
 /// Puts itself between the engine and the connection of a seat.
@@ -139,17 +140,58 @@ impl Setup {
 
     /// The reference server of these settings.
     pub fn host(&self) -> Host {
+        self.host_behind(None)
+    }
+
+    /// The same; inside QUIC behind a policy.
+    fn host_behind(&self, policy: Option<Policy>) -> Host {
         if let Some(make) = self.server {
             return Host { transport: Transport::Stream, make: Box::new(move |_| make()) };
         }
         let mut settings = self.table();
         settings.0.extend(self.server_settings.iter().cloned());
         let host = self.protocol.host(&settings).unwrap();
+        let host = match policy {
+            Some(policy) => delayed(self.protocol.name(), host, policy),
+            None => host,
+        };
         #[cfg(feature = "tls")]
-        if let Some(secured) = &self.secured {
+        if let Some(secured) = self.layer() {
+            #[cfg(feature = "quic")]
+            if self.is_in_quic() {
+                return secured.host_in_quic(host);
+            }
             return secured.host(host, self.protocol.properties().upgrades_to_tls);
         }
         host
+    }
+
+    /// The layer around both ends: always one where the protocol is over QUIC.
+    #[cfg(feature = "tls")]
+    fn layer(&self) -> Option<Arc<crate::secured::Secured>> {
+        #[cfg(feature = "quic")]
+        if self.is_in_quic() {
+            return Some(self.secured.clone().unwrap_or_else(crate::secured::of_quic));
+        }
+        self.secured.clone()
+    }
+
+    #[cfg(feature = "tls")]
+    fn inside(
+        &self,
+        layer: &crate::secured::Secured,
+        dial: weigh_model::protocol::Dial,
+    ) -> weigh_model::protocol::Dial {
+        #[cfg(feature = "quic")]
+        if self.is_in_quic() {
+            return layer.dial_in_quic(dial);
+        }
+        layer.dial(dial, self.protocol.properties().upgrades_to_tls)
+    }
+
+    /// True if the protocol is inside QUIC.
+    pub fn is_in_quic(&self) -> bool {
+        weigh_model::quic::is_on(self.protocol, &self.table())
     }
 
     /// The trial against a server at `address`.
@@ -176,8 +218,8 @@ impl Setup {
             dial.make = Box::new(move |seat| wrap(seat, make(seat)));
         }
         #[cfg(feature = "tls")]
-        if let Some(secured) = &self.secured {
-            dial = secured.dial(dial, self.protocol.properties().upgrades_to_tls);
+        if let Some(secured) = self.layer() {
+            dial = self.inside(&secured, dial);
         }
         let load = &trial.load;
         let widest = widest_mark(load.connections, load.messages.unwrap_or(1 << 40));
@@ -224,6 +266,13 @@ impl Setup {
     pub fn scripted_on_virtual_time(&self, policy: Policy) -> Seen {
         let mut world = World::new(self.seed);
         world.link(simulated_address(), self.link);
+        if self.is_in_quic() {
+            let host = self.host_behind(Some(policy));
+            let mut server =
+                SimulatedServing::start(&host, simulated_address(), world.party()).unwrap();
+            let (outcome, log_hash) = self.in_world(&mut world, &mut server, simulated_address());
+            return Seen { outcome, server: server.report().server, log_hash };
+        }
         let (mut io, host) = (world.party(), self.host());
         listen(&mut io, host.transport, simulated_address());
         let server = Scripted::new(self.protocol.name(), (host.make)(0), policy);
@@ -308,6 +357,13 @@ impl Setup {
 
     /// Runs on real sockets against the reference server behind `policy`.
     pub fn scripted_on_sockets(&self, policy: Policy) -> Seen {
+        if self.is_in_quic() {
+            // Both ends count from the same moment, as the policy's stamps and due times must.
+            let (host, epoch) = (self.host_behind(Some(policy)), Instant::now());
+            let serving = Serving::start_since(&host, any_port(), 1, epoch).unwrap();
+            let outcome = self.run_generator(serving.address(), epoch);
+            return Seen { outcome, server: serving.stop().server, log_hash: 0 };
+        }
         let generate = |address, epoch| self.run_generator(address, epoch);
         self.scripted(policy, any_port, generate)
     }
@@ -379,7 +435,7 @@ impl Seen {
 fn listen(io: &mut dyn Io, transport: Transport, on: SocketAddr) -> SocketAddr {
     match transport {
         Transport::Stream => io.listen(on, 1024).unwrap(),
-        Transport::Datagram => io.listen_datagrams(on).unwrap(),
+        Transport::Datagram | Transport::Streams => io.listen_datagrams(on).unwrap(),
     }
 }
 

@@ -2,8 +2,10 @@
 //! a policy that says, for each message, when what follows from it goes out. It runs over any
 //! `Io`, so that the same oracle holds on virtual and on real time.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Range;
 
 use weigh_engine::io::{Close, Io, IoEvent, Token};
 use weigh_model::Nanos;
@@ -32,6 +34,21 @@ struct Frame {
     bytes: usize,
     /// True for a message, false for what sets up a session.
     is_message: bool,
+    /// Where the payload is and the key that masks it, for a protocol that masks.
+    masked: Option<(Range<usize>, [u8; 4])>,
+}
+
+impl Frame {
+    fn plain(bytes: usize, is_message: bool) -> Frame {
+        Frame { bytes, is_message, masked: None }
+    }
+
+    /// What the message says.
+    fn content<'u>(&self, unit: &'u [u8]) -> Cow<'u, [u8]> {
+        let Some((place, key)) = &self.masked else { return unit.into() };
+        let key = key.iter().cycle();
+        unit[place.clone()].iter().zip(key).map(|(byte, key)| byte ^ key).collect()
+    }
 }
 
 #[derive(Default)]
@@ -46,22 +63,10 @@ struct Connection {
 impl Scripted {
     /// `inner` behind `policy`, for the protocol of this name.
     pub fn new(protocol: &str, inner: Box<dyn Server>, policy: Policy) -> Scripted {
-        let frame = match protocol {
-            "tcp" => tcp_frame,
-            "http1" => http_frame,
-            "http2" | "grpc" => http2_frame,
-            "nats" => nats_frame,
-            "redis" => redis_frame,
-            "amqp" => amqp_frame,
-            "websocket" => websocket_frame,
-            "sse" => sse_frame,
-            "coap" => coap_frame,
-            _ => mqtt_frame,
-        };
         Scripted {
             inner,
             policy,
-            frame,
+            frame: frame_of(protocol),
             is_datagrams: protocol == "coap",
             connections: BTreeMap::new(),
             departures: BinaryHeap::new(),
@@ -131,7 +136,8 @@ impl Scripted {
             let mut desk = Desk::default();
             let eaten = self.inner.receive(ConnectionId(token.0), unit, now, &mut desk);
             assert_eq!(eaten, Ok(unit.len()));
-            let departure = if frame.is_message { (self.policy)(now, unit) } else { now };
+            let departure =
+                if frame.is_message { (self.policy)(now, &frame.content(unit)) } else { now };
             self.departures.push(Reverse((departure, self.next)));
             self.letters.insert(self.next, desk.staged.into_iter().collect());
             self.next += 1;
@@ -159,6 +165,29 @@ impl Scripted {
                 connection.taken = 0;
             }
         }
+    }
+}
+
+/// The bytes of the first unit of the protocol of this name, and whether it is a message.
+pub fn unit_of(protocol: &str) -> impl Fn(&[u8]) -> Option<(usize, bool)> + Send + Sync + use<> {
+    let frame = frame_of(protocol);
+    move |input| frame(input).map(|found| (found.bytes, found.is_message))
+}
+
+fn frame_of(protocol: &str) -> fn(&[u8]) -> Option<Frame> {
+    match protocol {
+        "tcp" => tcp_frame,
+        "http1" => http_frame,
+        "http2" | "grpc" => http2_frame,
+        "nats" => nats_frame,
+        "redis" => redis_frame,
+        "amqp" => amqp_frame,
+        "amqp1" => amqp1_frame,
+        "websocket" => websocket_frame,
+        "sse" => sse_frame,
+        "kafka" => kafka_frame,
+        "coap" => coap_frame,
+        _ => mqtt_frame,
     }
 }
 
@@ -203,7 +232,7 @@ impl Outboxes for Desk {
 /// RFC 7252, section 3: a datagram; a request if the class of its code is 0, and not empty.
 fn coap_frame(input: &[u8]) -> Option<Frame> {
     let code = *input.get(1)?;
-    Some(Frame { bytes: input.len(), is_message: matches!(code, 1..=31) })
+    Some(Frame::plain(input.len(), matches!(code, 1..=31)))
 }
 
 /// Four bytes of length, then the kind; kinds 1 to 3 are messages.
@@ -211,7 +240,7 @@ fn tcp_frame(input: &[u8]) -> Option<Frame> {
     let (length, rest) = input.split_first_chunk::<4>()?;
     let bytes = 4 + u32::from_be_bytes(*length) as usize;
     let is_message = matches!(rest.first()?, 1..=3);
-    (input.len() >= bytes).then_some(Frame { bytes, is_message })
+    (input.len() >= bytes).then_some(Frame::plain(bytes, is_message))
 }
 
 /// RFC 9112, section 6: the head ends with an empty line, Content-Length says the rest.
@@ -220,7 +249,7 @@ fn http_frame(input: &[u8]) -> Option<Frame> {
     let text = String::from_utf8_lossy(&input[..head]).to_ascii_lowercase();
     let length = text.lines().find_map(|line| line.strip_prefix("content-length:"));
     let bytes = head + length.map_or(0, |length| length.trim().parse::<usize>().unwrap());
-    (input.len() >= bytes).then_some(Frame { bytes, is_message: true })
+    (input.len() >= bytes).then_some(Frame::plain(bytes, true))
 }
 
 /// The same, where a GET subscribes.
@@ -238,15 +267,16 @@ fn websocket_frame(input: &[u8]) -> Option<Frame> {
     let frame = |input: &[u8]| {
         let (header, head_bytes) = Header::read(input, true).unwrap()?;
         let bytes = head_bytes + header.length as usize;
-        (input.len() >= bytes).then_some((header.opcode, bytes))
+        (input.len() >= bytes).then_some((header, head_bytes, bytes))
     };
-    let (opcode, bytes) = frame(input)?;
-    let is_message = !opcode.is_control();
+    let (header, head_bytes, bytes) = frame(input)?;
+    let is_message = !header.opcode.is_control();
     let ping = match frame(&input[bytes..]) {
-        Some((Opcode::Ping, ping)) if is_message => ping,
+        Some((Header { opcode: Opcode::Ping, .. }, _, ping)) if is_message => ping,
         _ => 0,
     };
-    Some(Frame { bytes: bytes + ping, is_message })
+    let masked = header.mask.map(|key| (head_bytes..bytes, key));
+    Some(Frame { bytes: bytes + ping, is_message, masked })
 }
 
 /// How a DATA frame begins that holds nothing and ends its stream: so end calls of gRPC.
@@ -259,15 +289,15 @@ pub const EMPTY_END_BYTES: usize = 9;
 /// flags, stream. Where a message is whole, a DATA frame ends its stream.
 fn http2_frame(input: &[u8]) -> Option<Frame> {
     if input.starts_with(b"PRI") {
-        return (input.len() >= 24).then_some(Frame { bytes: 24, is_message: false });
+        return (input.len() >= 24).then_some(Frame::plain(24, false));
     }
     let [high, middle, low, kind, flags, ..] = *input else { return None };
     let bytes = 9 + u32::from_be_bytes([0, high, middle, low]) as usize;
     let is_message = kind == 0 && flags & 1 == 1;
     if kind == 0 && !is_message && input.get(bytes..)?.starts_with(&EMPTY_END) {
-        return Some(Frame { bytes: bytes + EMPTY_END_BYTES, is_message: true });
+        return Some(Frame::plain(bytes + EMPTY_END_BYTES, true));
     }
-    (input.len() >= bytes).then_some(Frame { bytes, is_message })
+    (input.len() >= bytes).then_some(Frame::plain(bytes, is_message))
 }
 
 /// RESP: an array of bulk strings; PUBLISH, XADD and SET bring messages.
@@ -286,14 +316,14 @@ fn redis_frame(input: &[u8]) -> Option<Frame> {
     let is_message = ["PUBLISH\r", "XADD\r", "SET\r"]
         .iter()
         .any(|word| input[command..].starts_with(word.as_bytes()));
-    (input.len() >= at).then_some(Frame { bytes: at, is_message })
+    (input.len() >= at).then_some(Frame::plain(at, is_message))
 }
 
 /// AMQP 0-9-1, sections 2.3.5 and 4.2: a protocol header of 8 bytes, then frames; `basic.publish`
 /// goes with its content header and as many bodies as that says.
 fn amqp_frame(input: &[u8]) -> Option<Frame> {
     if input.starts_with(b"AMQP") {
-        return (input.len() >= 8).then_some(Frame { bytes: 8, is_message: false });
+        return (input.len() >= 8).then_some(Frame::plain(8, false));
     }
     let size = |at: usize| {
         let length: &[u8; 4] = input.get(at + 3..)?.first_chunk()?;
@@ -302,7 +332,7 @@ fn amqp_frame(input: &[u8]) -> Option<Frame> {
     };
     let header_at = size(0)?;
     if input[0] != 1 || input.get(7..11)? != [0, 60, 0, 40] {
-        return Some(Frame { bytes: header_at, is_message: false });
+        return Some(Frame::plain(header_at, false));
     }
     let mut end = size(header_at)?;
     let body: &[u8; 8] = input.get(header_at + 11..)?.first_chunk()?;
@@ -312,7 +342,29 @@ fn amqp_frame(input: &[u8]) -> Option<Frame> {
         left = left.saturating_sub((after - end - 8) as u64);
         end = after;
     }
-    Some(Frame { bytes: end, is_message: true })
+    Some(Frame::plain(end, true))
+}
+
+/// Kafka's protocol guide: four bytes of length, then the key of the API; 0 is Produce.
+fn kafka_frame(input: &[u8]) -> Option<Frame> {
+    let (length, rest) = input.split_first_chunk::<4>()?;
+    let bytes = 4 + u32::from_be_bytes(*length) as usize;
+    let is_message = rest.starts_with(&[0, 0]);
+    (input.len() >= bytes).then_some(Frame::plain(bytes, is_message))
+}
+
+/// AMQP 1.0, sections 2.2 and 2.3: a protocol header of 8 bytes, then frames, which begin with
+/// their size; a transfer (0x14) brings a message.
+fn amqp1_frame(input: &[u8]) -> Option<Frame> {
+    let length: &[u8; 4] = input.first_chunk()?;
+    let (size, is_message) = match length == b"AMQP" {
+        true => (8, false),
+        false => {
+            let is_message = input.get(8..11) == Some(&[0, 0x53, 0x14]);
+            (u32::from_be_bytes(*length) as usize, is_message)
+        }
+    };
+    (input.len() >= size).then_some(Frame::plain(size, is_message))
 }
 
 /// MQTT 5.0, section 2.1.4: the remaining length in groups of seven bits; type 3 is PUBLISH.
@@ -323,7 +375,7 @@ fn mqtt_frame(input: &[u8]) -> Option<Frame> {
         if byte & 0x80 == 0 {
             let bytes = 2 + place + length;
             let is_message = input[0] >> 4 == 3;
-            return (input.len() >= bytes).then_some(Frame { bytes, is_message });
+            return (input.len() >= bytes).then_some(Frame::plain(bytes, is_message));
         }
     }
     None
@@ -336,11 +388,11 @@ fn nats_frame(input: &[u8]) -> Option<Frame> {
     let text = std::str::from_utf8(&input[..line]).unwrap();
     let mut words = text.split_ascii_whitespace();
     if !matches!(words.next()?, "PUB" | "HPUB") {
-        return Some(Frame { bytes: line, is_message: false });
+        return Some(Frame::plain(line, false));
     }
     let is_message = !words.next()?.starts_with(['$', '_']);
     let bytes = line + words.next_back()?.parse::<usize>().unwrap() + 2;
     let rest = input.get(bytes..)?;
     let flush = if is_message && rest.starts_with(b"PING\r\n") { 6 } else { 0 };
-    Some(Frame { bytes: bytes + flush, is_message })
+    Some(Frame::plain(bytes + flush, is_message))
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use weigh_engine::io::sim::Cut;
 #[cfg(feature = "dtls")]
 use weigh_engine::layer::dtls;
+#[cfg(feature = "quic")]
+use weigh_engine::layer::quic;
 use weigh_engine::layer::tls::{
     Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Tally, Versions, secure_dial,
     secure_host, upgrade_dial, upgrade_host,
@@ -68,7 +70,37 @@ impl Secured {
         let secure = if upgrades { upgrade_host } else { secure_host };
         secure(host, &self.server, &Arc::default()).unwrap()
     }
+
+    /// The clients of a trial inside QUIC.
+    #[cfg(feature = "quic")]
+    pub fn dial_in_quic(&self, dial: Dial) -> Dial {
+        let choice = ClientChoice { alpn: alpn(), ..self.client.clone() };
+        quic::secure_dial(dial, &choice, &TUNING, &self.tally).unwrap()
+    }
+
+    /// Their server.
+    #[cfg(feature = "quic")]
+    pub fn host_in_quic(&self, host: Host) -> Host {
+        let choice = ServerChoice { alpn: alpn(), ..self.server.clone() };
+        quic::secure_host(host, &choice, &TUNING, &Arc::default()).unwrap()
+    }
 }
+
+/// Protocols over QUIC are never without it: certificates for all of them.
+#[cfg(feature = "quic")]
+pub fn of_quic() -> Arc<Secured> {
+    static OF_ALL: std::sync::OnceLock<Arc<Secured>> = std::sync::OnceLock::new();
+    Arc::clone(OF_ALL.get_or_init(|| Secured::new(Versions::Tls13, false, "secured-quic")))
+}
+
+#[cfg(feature = "quic")]
+fn alpn() -> Vec<Vec<u8>> {
+    vec![b"oracle".to_vec()]
+}
+
+#[cfg(feature = "quic")]
+const TUNING: quic::Tuning =
+    quic::Tuning { congestion: quic::Congestion::Cubic, datagram_bytes: 1_200 };
 
 /// In pieces of any size, over a slow link with little room: records are cut everywhere, and
 /// neither end may run ahead.
@@ -83,6 +115,7 @@ fn the_ledger_is_that_of_a_trial_without_tls() {
             ("redis", Pattern::Deliver),
             ("websocket", Pattern::Deliver),
             ("sse", Pattern::Deliver),
+            ("kafka", Pattern::Deliver),
             ("http2", Pattern::Request),
             ("grpc", Pattern::Request),
         ] {

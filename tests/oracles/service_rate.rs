@@ -45,8 +45,15 @@ fn ways() -> Vec<Setup> {
         way("http1", &[], Pattern::Request).connections(300),
     ];
     ways.push(way("http2", &[], Pattern::Request).connections(100));
+    #[cfg(feature = "quic")]
+    ways.push(way("http3", &[], Pattern::Request).connections(100));
+    #[cfg(feature = "quic")]
+    ways.push(way("mqtt", &[("qos", "1"), ("quic", "true")], Pattern::Publish));
     ways.push(way("grpc", &[], Pattern::Request).connections(100));
     ways.push(way("amqp", &[], Pattern::Publish));
+    ways.push(way("kafka", &[("max_in_flight", "100000")], Pattern::Publish));
+    // Less credit would hold messages back at their producers, where nothing is served.
+    ways.push(way("amqp1", &[("broker_credit", "1000000")], Pattern::Publish));
     ways.push(way("websocket", &[], Pattern::Deliver));
     ways.push(way("websocket", &[("confirm", "pong")], Pattern::Publish));
     ways.push(way("sse", &[], Pattern::Deliver).connections(300));

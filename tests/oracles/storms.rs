@@ -33,6 +33,14 @@ const WAYS: &[Way] = &[
     ("mqtt", &[("qos", "2"), ("version", "5")], Pattern::Deliver),
     ("http2", &[("streams", "5")], Pattern::Request),
     ("http2", &[], Pattern::Session),
+    #[cfg(feature = "quic")]
+    ("http3", &[("streams", "5")], Pattern::Request),
+    #[cfg(feature = "quic")]
+    ("http3", &[], Pattern::Session),
+    #[cfg(feature = "quic")]
+    ("mqtt", &[("qos", "1"), ("quic", "true")], Pattern::Deliver),
+    #[cfg(feature = "quic")]
+    ("mqtt", &[("qos", "1"), ("quic", "true")], Pattern::Session),
     ("grpc", &[], Pattern::Request),
     ("grpc", &[("streaming", "bidi")], Pattern::Request),
     ("grpc", &[("streaming", "client")], Pattern::Session),

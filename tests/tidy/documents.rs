@@ -1,4 +1,5 @@
-//! Schemas have an identity, plans name their schema, and the site has every page.
+//! Schemas have an identity, plans name their schema, the site has every page, and the weekly
+//! workflow every weekly step.
 
 use std::path::Path;
 
@@ -76,4 +77,32 @@ fn every_page_is_in_the_summary() {
         std::fs::write(path, text).expect("docs/SUMMARY.md can be written");
     }
     findings.check();
+}
+
+/// The command of `.ci/README.md` for what runs once a week, the workflow, and the steps that there
+/// are.
+#[test]
+fn every_weekly_step_is_in_the_weekly_workflow() {
+    let text = |path: &str| read(&root().join(path)).text;
+    let between = |path: &str, before: &str, after: &str| -> Vec<String> {
+        let text = text(path);
+        let found = text.split_once(before).and_then(|(_, rest)| rest.split_once(after));
+        let (list, _) = found.unwrap_or_else(|| panic!("{path} has no {before:?}"));
+        list.split([' ', ',']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let weekly = between(".ci/README.md", "`.ci/run cross", "`");
+    let weekly = [&["cross".to_owned()][..], &weekly].concat();
+    assert_eq!(between(".github/workflows/weekly.yml", "step: [", "]"), weekly);
+    let run = text(".ci/run");
+    for step in &weekly {
+        assert!(run.contains(&format!("\nstep_{step}() {{")), "there is no step {step}");
+    }
+    // What is not in a run without a name must be in one of the two lists.
+    let usual = between(".ci/run", "steps=(format", ")");
+    let usual = [&["format".to_owned()][..], &usual].concat();
+    for line in run.lines().filter_map(|line| line.strip_prefix("step_")) {
+        let step = line.split('(').next().unwrap_or_default();
+        let is_listed = usual.iter().chain(&weekly).any(|own| own == step);
+        assert!(is_listed, "the step {step} is run by nothing");
+    }
 }

@@ -512,8 +512,11 @@ fn assumptions(inputs: &Inputs<'_>) -> Vec<String> {
     };
     found.push(path);
     found.push(format!(
-        "server: {} cores and {} of memory, of which {} % may be used",
-        inputs.situation.server.cores,
+        "server: {} and {} of memory, of which {} % may be used",
+        match inputs.situation.server.cores {
+            1.0 => "1 core".to_owned(),
+            cores => format!("{cores} cores"),
+        },
         bytes(inputs.situation.server.memory.0 as f64),
         weigh_model::numbers::exact((inputs.situation.server.headroom.0 * 100.0).round()),
     ));

@@ -68,9 +68,9 @@ impl Axis {
 
     fn below(self, value: &str) -> String {
         match self {
-            Axis::MessagesPerConnection => format!("below {value} messages on a connection"),
-            Axis::Every => format!("with less than {value} between two messages"),
-            Axis::Size => format!("with bodies below {value}"),
+            Axis::MessagesPerConnection => format!("Below {value} messages on a connection"),
+            Axis::Every => format!("With less than {value} between two messages"),
+            Axis::Size => format!("With bodies below {value}"),
         }
     }
 }
@@ -115,16 +115,16 @@ pub fn find(
         _ => " (not certain that they cross)".to_owned(),
     };
     let sentence = format!(
-        "{first} takes fewer {} than {second} {}{around}, above that {second} does.",
-        criterion.words(),
+        "{}{around}, \"{first}\" takes fewer {} than \"{second}\"; above that, more.",
         axis.below(&words(at)),
+        criterion.words(),
     );
     let mut sentence = match criterion {
         Criterion::Bytes => sentence,
         _ => sentence.replacen("takes fewer", "takes less", 1),
     };
     if is_jump {
-        sentence += " From there on a silence needs one more keep-alive.";
+        sentence += " At this point a silence needs one more keep-alive.";
     }
     let [a, b] = [a, b].map(str::to_owned);
     Some(BreakEven { a, b, criterion, axis, at, low, high, is_jump, sentence })
@@ -165,11 +165,9 @@ mod tests {
         let found = find(("mqtt", "http"), Criterion::Bytes, axis, &[], costs).unwrap();
         assert!((found.at - 3.0).abs() < 0.01 && !found.is_jump, "{found:?}");
         assert_eq!((found.low.is_some(), found.high.is_some()), (true, true));
-        assert!(
-            found.sentence.starts_with("http takes fewer bytes than mqtt below 3"),
-            "{}",
-            found.sentence
-        );
+        assert!(found.sentence.starts_with("Below 3"), "{}", found.sentence);
+        let rest = "\"http\" takes fewer bytes than \"mqtt\"; above that, more.";
+        assert!(found.sentence.ends_with(rest), "{}", found.sentence);
         let never = |n: f64| Some((line(400.0, 200.0, n), line(100.0, 100.0, n)));
         assert_eq!(find(("a", "b"), Criterion::Bytes, axis, &[], never), None);
         assert_eq!(find(("a", "b"), Criterion::Bytes, axis, &[], |_| None), None);

@@ -55,6 +55,16 @@ impl Choice {
         words.collect::<Vec<_>>().join(",")
     }
 
+    /// Settings as lines of a plan: `mqtt.qos = 1`.
+    pub fn plan_lines(&self) -> Vec<String> {
+        let line = |(key, value): (&String, &String)| {
+            let is_bare = value.parse::<i64>().is_ok() || value == "true" || value == "false";
+            let value = if is_bare { value.clone() } else { format!("{value:?}") };
+            format!("{}.{key} = {value}", self.protocol)
+        };
+        self.settings.iter().map(line).collect()
+    }
+
     /// Protocol and settings: `mqtt qos 1`.
     pub fn lane(&self) -> String {
         let words = self.settings.iter().map(|(key, value)| format!(" {key} {value}"));

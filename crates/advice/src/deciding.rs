@@ -141,10 +141,8 @@ fn case(choice: &Choice, situation: &Situation, sending: &Sending<'_>) -> String
     if choice.target != REFERENCE {
         text += &format!("target = \"{}\"\n", choice.target);
     }
-    for (key, value) in &choice.settings {
-        let is_bare = value.parse::<i64>().is_ok() || value == "true" || value == "false";
-        let value = if is_bare { value.clone() } else { format!("{value:?}") };
-        text += &format!("{protocol}.{key} = {value}\n");
+    for line in choice.plan_lines() {
+        text += &format!("{line}\n");
     }
     if !choice.is_datagram {
         text += &format!("{protocol}.tls = \"{}\"\n", if choice.is_tls { "on" } else { "off" });

@@ -111,9 +111,14 @@ pub fn uniform(name: &str) -> Vec<f64> {
 /// Factors around 1 of which 95 % are within `factor` either way, the same for every figure with
 /// this name.
 pub fn factors(name: &str, factor: f64) -> Vec<f64> {
-    let mut random = Random::new(seed(name));
     let deviation = factor.max(1.0).ln() / NORMAL;
-    (0..DRAWS).map(|_| (deviation * random.normal()).exp()).collect()
+    normal(name).into_iter().map(|own| (deviation * own).exp()).collect()
+}
+
+/// Numbers of the standard normal distribution, the same for every figure with this name.
+pub fn normal(name: &str) -> Vec<f64> {
+    let mut random = Random::new(seed(name));
+    (0..DRAWS).map(|_| random.normal()).collect()
 }
 
 /// A seed from a name: FNV-1a.

@@ -10,9 +10,9 @@ use weigh_stats::random::Random;
 
 use crate::cells::{Cell, Cells, Machine, Repetition};
 use crate::choice::Choice;
-use crate::cost::{FLOOR_CORES, Fitted, Load, Measured, error, held_out};
+use crate::cost::{Fitted, Load, Measured, error, held_out};
 use crate::drawn::{DRAWS, Drawn, NORMAL, factors};
-use crate::residuals::{Kind, Residual, Residuals};
+use crate::residuals::Residuals;
 
 /// The costs of a protocol on a server.
 #[derive(Clone, Debug)]
@@ -119,17 +119,10 @@ impl Family {
             beyond,
         };
         if let Ok(fitted) = &family.fitted {
+            family.residuals = Residuals::of(&family.cells, &evidence, fitted);
             let held = held_out(&evidence, &fitted.drivers);
-            let pairs: Vec<(usize, f64, f64)> = held
-                .iter()
-                .filter_map(|own| Some((own.group, own.measured, own.predicted?)))
-                .collect();
-            let residual = |(group, measured, predicted): &(usize, f64, f64)| {
-                let is_told = *measured > FLOOR_CORES && *predicted > 0.0;
-                is_told.then(|| Residual::of(&family.cells[*group], measured / predicted))
-            };
-            family.residuals = Residuals::new(pairs.iter().filter_map(residual).collect());
-            family.held_out_error = error(pairs.into_iter().map(|(_, m, p)| (m, p)));
+            let pairs = held.iter().filter_map(|own| Some((own.measured, own.predicted?)));
+            family.held_out_error = error(pairs);
         }
         family
     }
@@ -172,19 +165,19 @@ impl Family {
 
     fn modelled(&self, load: &Load, choice: &Choice) -> Option<Drawn> {
         let fitted = self.fitted.as_ref().ok()?;
-        let draws = self.draws(choice);
-        let of = |(found, factor): &(&Coefficients, f64)| fitted.cores(load, found) * factor;
-        let value = fitted.cores(load, &fitted.model.best) * self.correction(choice);
-        Some(Drawn { value, draws: draws.iter().map(of).collect() })
+        let best = fitted.cores(load, &fitted.model.best);
+        let of = |(found, factor): (&Coefficients, f64)| fitted.cores(load, found) * factor;
+        let draws = self.draws(choice, load).into_iter().map(of);
+        Some(Drawn { value: best * self.correction(choice, load), draws: draws.collect() })
     }
 
-    /// For every draw its coefficients, and by what factor their costs are off: by a cell that was
-    /// held out, by the machine, and by the option on that machine. Empty without a fit.
-    pub fn draws(&self, choice: &Choice) -> Vec<(&Coefficients, f64)> {
+    /// For every draw its coefficients, and by what factor costs are off near this load: by what
+    /// the fit leaves, by the machine, and by the option on that machine. Empty without a fit.
+    pub fn draws(&self, choice: &Choice, load: &Load) -> Vec<(&Coefficients, f64)> {
         let Ok(fitted) = &self.fitted else { return Vec::new() };
         let [shared, own] = self.origin.factors();
         let (shared, own) = (factors("machine", shared), factors(&choice.name(), own));
-        let ratios = self.residuals.drawn(&Kind::of_choice(choice));
+        let ratios = self.residuals.drawn(&choice.name(), !choice.is_kept, load.place());
         let draws = &fitted.model.draws;
         let one = |at: usize| (&draws[at % draws.len()], ratios[at] * shared[at] * own[at]);
         (0..DRAWS).map(one).collect()
@@ -333,10 +326,10 @@ impl Family {
         })
     }
 
-    /// What the best fit is multiplied by for an option, so that half of its cells that were held
-    /// out cost more.
-    pub fn correction(&self, choice: &Choice) -> f64 {
-        self.residuals.median(&Kind::of_choice(choice))
+    /// What the best fit is multiplied by for an option near a load, so that half of the nearest
+    /// cells cost more.
+    pub fn correction(&self, choice: &Choice, load: &Load) -> f64 {
+        self.residuals.median(!choice.is_kept, load.place())
     }
 
     /// Where the cells are from, in words.

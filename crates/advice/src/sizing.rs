@@ -16,7 +16,8 @@ use crate::situation::Situation;
 pub struct Carries {
     /// Devices on one server; null if nothing that was measured ends it.
     pub devices: Option<Shown>,
-    /// The resource that ends it: `processor`, `memory` or `nothing measured`.
+    /// The resource that ends it: `processor`, `memory`, `processor or memory` where the error of
+    /// the prediction leaves both open, or `nothing measured`.
     pub ends_at: String,
     /// Servers that the devices of the situation need; null if unknown.
     pub servers: Option<Shown>,
@@ -45,25 +46,24 @@ pub fn carries(
     };
     let free = situation.server.memory.0 as f64 * share;
     let memory = memory_of(choice, family, (free, size));
-    let correction = family.correction(choice);
+    // The error of a prediction is that of its load: here the one at which the server ends.
+    let about = by_cores(&fitted.model.best, 1.0);
+    let end = if about.is_finite() { per_device.times(about) } else { figures.load.clone() };
+    let correction = family.correction(choice, &end);
     let processor = by_cores(&fitted.model.best, correction);
-    let draws: Vec<f64> = family
-        .draws(choice)
+    let drawn: Vec<[f64; 2]> = family
+        .draws(choice, &end)
         .iter()
         .enumerate()
         .map(|(at, (found, factor))| {
             let held = memory.as_ref().map_or(f64::INFINITY, |own| own.1[at % own.1.len()]);
-            by_cores(found, *factor).min(held)
+            [by_cores(found, *factor), held]
         })
         .collect();
     let held = memory.as_ref().map_or(f64::INFINITY, |own| own.0);
     let value = processor.min(held);
-    let [low, high] = ends(draws);
-    let ends_at = match (value.is_finite(), held < processor) {
-        (false, _) => "nothing measured",
-        (true, true) => "memory",
-        (true, false) => "processor",
-    };
+    let [low, high] = ends(drawn.iter().map(|[processor, held]| processor.min(*held)).collect());
+    let ends_at = if value.is_finite() { ended_by(&drawn) } else { "nothing measured" };
     let (low, high) = (low.min(value), high.max(value));
     let devices = value.is_finite().then(|| Shown {
         value: value.floor(),
@@ -77,6 +77,16 @@ pub fn carries(
     let at_end = per_device.times(value.min(DEVICES_MAX));
     let is_beyond = nearest.at(choice, &at_end, size).is_err();
     Some(Carries { devices, ends_at: ends_at.to_owned(), servers, is_beyond })
+}
+
+/// The resource that ends a server, by the devices that processor and memory allow in each draw.
+fn ended_by(drawn: &[[f64; 2]]) -> &'static str {
+    let by_memory = drawn.iter().filter(|[processor, held]| held < processor).count();
+    match by_memory as f64 / drawn.len().max(1) as f64 {
+        few if few < OPEN => "processor",
+        most if most > 1.0 - OPEN => "memory",
+        _ => "processor or memory",
+    }
 }
 
 /// Devices whose connections fill this memory: the value, and every draw. `None` if connections are
@@ -118,6 +128,10 @@ fn most(uses: impl Fn(f64) -> f64, most: f64) -> f64 {
     low
 }
 
+/// Share of the draws above which a resource may be the one that ends a server: half of what an
+/// interval of 95 % leaves out.
+const OPEN: f64 = 0.025;
+
 /// More devices than this have no end that matters.
 const DEVICES_MAX: f64 = 1e13;
 
@@ -127,6 +141,17 @@ const HALVINGS: u32 = 12;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_resource_is_open_where_draws_disagree() {
+        let of = |by_memory: usize| {
+            let drawn: Vec<[f64; 2]> =
+                (0..1_000).map(|at| [2.0, if at < by_memory { 1.0 } else { 3.0 }]).collect();
+            ended_by(&drawn)
+        };
+        assert_eq!([of(0), of(24), of(26)], ["processor", "processor", "processor or memory"]);
+        assert_eq!([of(974), of(976)], ["processor or memory", "memory"]);
+    }
 
     #[test]
     fn the_largest_number_is_found() {

@@ -9,6 +9,8 @@ use weigh_model::portable_fields;
 use weigh_model::tally::{Bits, Tally};
 use weigh_model::{Ledger, Load, Nanos, Topology};
 
+use crate::regroupings::Regroupings;
+
 /// Counts of one producer in the measured window, by sequence number if that matters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProducerAccount {
@@ -66,6 +68,8 @@ pub struct Accounts {
     pub queue_drops: u64,
     /// Bytes of memory that identities took when the books were closed, wherever that was.
     pub identity_bytes: u64,
+    /// New divisions of messages among the consumers of a group.
+    pub regroupings: Regroupings,
 }
 
 impl ProducerAccount {
@@ -116,6 +120,7 @@ impl Accounts {
         self.sent_again += other.sent_again;
         self.queue_drops += other.queue_drops;
         self.identity_bytes += other.identity_bytes;
+        self.regroupings.add(other.regroupings);
         self.producers.extend(other.producers);
         self.consumers.extend(other.consumers);
         for (cause, count) in other.not_sent {
@@ -263,7 +268,8 @@ portable_fields!(Accounts {
     not_sent,
     sent_again,
     queue_drops,
-    identity_bytes
+    identity_bytes,
+    regroupings
 });
 
 /// True if consumer `consumer` should get what producer `producer` sends.

@@ -23,6 +23,7 @@ pub mod polls;
 pub mod record;
 mod recorded;
 pub mod recorder;
+pub mod regroupings;
 pub mod relay;
 pub mod rendezvous;
 pub mod schedule;

@@ -88,6 +88,10 @@ pub(crate) struct Traffic {
     pub flights: Flights,
     /// Those of them that the server did not process: they are sent again on the next connection.
     pub unprocessed: Vec<Ticket>,
+    /// Short connections in a row that ended before the server had answered anything on them.
+    pub fruitless: u8,
+    /// True once the server has answered on the present connection.
+    pub has_answer: bool,
     /// Exchanges of several messages that are not over.
     pub batches: Batches,
     /// The exchange of which a part is still to be handed over, and how many messages that is.
@@ -228,6 +232,8 @@ impl Traffic {
         opening_lag: Nanos(0),
         flights: Flights::NONE,
         unprocessed: Vec::new(),
+        fruitless: 0,
+        has_answer: false,
         batches: Batches::NONE,
         filling: None,
         complete_since: Nanos::NEVER,
@@ -243,6 +249,15 @@ impl Traffic {
         }
         self.unprocessed.clear();
         self.flights.take_all()
+    }
+
+    /// Notes that the connection ends; returns the number of short connections in a row on which
+    /// the server has answered nothing.
+    pub(crate) fn end_connection(&mut self, is_short: bool) -> u8 {
+        let is_fruitless = is_short && !self.has_answer;
+        self.fruitless = if is_fruitless { self.fruitless.saturating_add(1) } else { 0 };
+        self.has_answer = false;
+        self.fruitless
     }
 
     /// Once for each link, apart from what every message goes through.

@@ -13,6 +13,7 @@ use crate::contents::Contents;
 use crate::job::Failure;
 use crate::polls::Polls;
 use crate::recorder::Recorder;
+use crate::regroupings::Regroupings;
 use crate::window::WindowCount;
 
 /// Function from a protocol's error code to the protocol's words for it.
@@ -290,6 +291,11 @@ impl Outcome {
         if sent_again > 0 {
             put("sent_again", sent_again as f64);
         }
+        let Regroupings { times, pause_max } = self.shards.accounts.regroupings;
+        if times > 0 {
+            put("rebalances", times as f64);
+            put("rebalance_pause_s", pause_max.as_secs_f64());
+        }
         if let Some(messages) = self.messages_per_write(load) {
             put("messages_per_write", messages);
         }
@@ -422,6 +428,10 @@ impl Outcome {
             let reason = self.shards.first_loss.clone().unwrap_or_default();
             let all = u64::from(load.connections + load.subscribers);
             warnings.push(Warning::ConnectionsLost(self.shards.lost_links, all, reason));
+        }
+        let Regroupings { times, pause_max } = self.shards.accounts.regroupings;
+        if times > 0 {
+            warnings.push(Warning::Rebalanced(times, pause_max));
         }
         if self.shards.granted.contains_key(IDENTIFIERS_USED_UP) {
             let all = u64::from(load.connections + load.subscribers);

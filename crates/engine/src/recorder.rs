@@ -252,24 +252,43 @@ impl Recorder {
 
     /// The recorded times by metric name, empty ones left out.
     pub fn times(&self) -> Vec<(&'static str, &Histogram)> {
-        let all: [(_, &Histogram); 14] = [
-            ("response_time_ns", &self.response),
-            ("service_time_ns", &self.service),
-            ("delivery_time_ns", &self.delivery),
-            ("one_way_time_ns", &self.one_way),
-            ("first_byte_time_ns", &self.first_byte),
-            ("connect_time_ns", &self.connect),
-            ("session_time_ns", &self.session),
-            ("send_lag_ns", &self.lags.all),
-            ("error_time_ns", &self.error),
-            ("batch_time_ns", &self.batch),
-            ("poll_wait_time_ns", &self.polls.wait),
-            ("poll_round_trip_time_ns", &self.polls.round_trip),
-            ("handling_time_ns", &self.polls.handling),
-            ("poll_lag_ns", &self.polls.lag),
+        let all: [&Histogram; Recorder::TIMES.len()] = [
+            &self.response,
+            &self.service,
+            &self.delivery,
+            &self.one_way,
+            &self.first_byte,
+            &self.connect,
+            &self.session,
+            &self.lags.all,
+            &self.error,
+            &self.batch,
+            &self.polls.wait,
+            &self.polls.round_trip,
+            &self.polls.handling,
+            &self.polls.lag,
         ];
-        all.into_iter().filter(|(_, histogram)| histogram.count() > 0).collect()
+        let named = Recorder::TIMES.into_iter().zip(all);
+        named.filter(|(_, histogram)| histogram.count() > 0).collect()
     }
+
+    /// Names of all times, in the order of [`Recorder::times`].
+    pub const TIMES: [&'static str; 14] = [
+        "response_time_ns",
+        "service_time_ns",
+        "delivery_time_ns",
+        "one_way_time_ns",
+        "first_byte_time_ns",
+        "connect_time_ns",
+        "session_time_ns",
+        "send_lag_ns",
+        "error_time_ns",
+        "batch_time_ns",
+        "poll_wait_time_ns",
+        "poll_round_trip_time_ns",
+        "handling_time_ns",
+        "poll_lag_ns",
+    ];
 }
 
 // The last interval was reported when a shard hands its record over: the series is left out.

@@ -85,6 +85,20 @@ impl Serving {
         Serving::start_storing(host, on, shards, None)
     }
 
+    /// Starts as [`Serving::start`] does, with a clock that counts from `epoch`: one of a generator
+    /// with which the server's times are compared.
+    ///
+    /// # Errors
+    /// As of [`Serving::start`].
+    pub fn start_since(
+        host: &Host,
+        on: SocketAddr,
+        shards: u16,
+        epoch: Instant,
+    ) -> Result<Serving, ServeError> {
+        Serving::start_shards(host, on, (shards, epoch), None)
+    }
+
     /// Starts as [`Serving::start`] does, with a store for each shard, if one is given.
     ///
     /// # Errors
@@ -95,10 +109,18 @@ impl Serving {
         shards: u16,
         store: Option<&StoreSpec>,
     ) -> Result<Serving, ServeError> {
+        Serving::start_shards(host, on, (shards, Instant::now()), store)
+    }
+
+    fn start_shards(
+        host: &Host,
+        on: SocketAddr,
+        (shards, epoch): (u16, Instant),
+        store: Option<&StoreSpec>,
+    ) -> Result<Serving, ServeError> {
         let shards = shards.max(1);
         let wake_fds = wake_fds(shards)?;
         let mut serving = Serving { address: on, shards: Vec::new() };
-        let epoch = Instant::now();
         for shard in 0..shards {
             let start = Start {
                 server: (host.make)(shard),
@@ -242,8 +264,8 @@ impl Start {
         let listening = match (self.transport, self.wake_fds.len()) {
             (Transport::Stream, 1) => io.listen(self.on, BACKLOG),
             (Transport::Stream, _) => io.listen_shared(self.on, BACKLOG),
-            (Transport::Datagram, 1) => io.listen_datagrams(self.on),
-            (Transport::Datagram, _) => io.listen_datagrams_shared(self.on),
+            (_, 1) => io.listen_datagrams(self.on),
+            (_, _) => io.listen_datagrams_shared(self.on),
         };
         let address = listening.map_err(|fault| ServeError::Listen { on: self.on, fault })?;
         let wakers: Vec<Waker> = self.wake_fds.iter().map(WakeFd::waker).collect();

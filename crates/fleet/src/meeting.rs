@@ -38,6 +38,8 @@ struct Heard {
     named_ns: Option<u64>,
     start_ns: Option<u64>,
     start_slack_ns: u64,
+    /// True if this part failed only because another one had.
+    has_failed_elsewhere: bool,
     /// The other agents, once the coordinator is gone.
     peers: Option<Peers>,
 }
@@ -73,7 +75,7 @@ impl Meeting {
         if whole.number <= heard.whole.number || heard.peers.is_some() {
             return;
         }
-        self.obey(&whole);
+        self.obey(&whole, &mut heard);
         let start = whole.start_ns;
         heard.whole = whole;
         drop(heard);
@@ -82,11 +84,13 @@ impl Meeting {
         }
     }
 
-    fn obey(&self, whole: &Whole) {
+    fn obey(&self, whole: &Whole, heard: &mut Heard) {
         self.orders.raise_stop(whole.stop_level);
         let is_held = whole.is_held_here || whole.held.iter().any(|rank| *rank != self.rank);
         self.orders.hold_elsewhere(is_held);
         if whole.has_failed {
+            // A failure of our own may come back to us before its reason is known here.
+            heard.has_failed_elsewhere |= !self.orders.has_failed();
             self.orders.give_up();
         }
     }
@@ -150,7 +154,7 @@ impl Meeting {
     /// Ends the trial on all agents, for the first reason that is given here. What follows from a
     /// failure elsewhere is not a reason.
     pub fn fail(&self, fault: Fault) {
-        if !lock(&self.heard).whole.has_failed {
+        if !lock(&self.heard).has_failed_elsewhere {
             lock(&self.fault).get_or_insert(fault);
         }
         self.orders.give_up();
@@ -197,7 +201,7 @@ impl Meeting {
     pub fn hear_peer(&self, state: State, now: Nanos) {
         let mut heard = lock(&self.heard);
         if let Some(whole) = heard.peers.as_mut().and_then(|peers| peers.hear(state, now)) {
-            self.obey(&whole);
+            self.obey(&whole, &mut heard);
             heard.whole = whole;
         }
     }
@@ -294,6 +298,22 @@ mod tests {
         meeting.hear(Whole { number: 1, ..earlier }, Nanos(0));
         assert_eq!(meeting.totals(), totals);
         assert!(!meeting.orders().has_failed() && meeting.orders().stop_level() == 0);
+    }
+
+    #[test]
+    fn a_reason_is_kept_although_its_failure_came_back_before_it() {
+        let failed = Whole { has_failed: true, ..whole(1, Counts::default()) };
+        let lost = || Fault::Lost { reason: "gone".to_owned() };
+        let first = Meeting::new(0, 2);
+        first.orders().give_up();
+        first.hear(failed.clone(), Nanos(0));
+        first.fail(lost());
+        assert!(first.fault().is_some());
+
+        let second = Meeting::new(1, 2);
+        second.hear(failed, Nanos(0));
+        second.fail(lost());
+        assert!(second.fault().is_none(), "it follows from a failure elsewhere");
     }
 
     #[test]

@@ -51,7 +51,13 @@ pub fn part(attempt: &Attempt, rank: u32) -> String {
     format!("{}/agent-{rank}", of_attempt(attempt))
 }
 
-fn of_attempt(attempt: &Attempt) -> String {
+/// What the names of all outcomes of a run begin with.
+pub fn of_run(run: &str) -> String {
+    format!("outcome/{run}/")
+}
+
+/// What the names of all outcomes of an attempt begin with, before a slash.
+pub fn of_attempt(attempt: &Attempt) -> String {
     let Attempt { run, trial, number } = attempt;
-    format!("outcome/{run}/{trial}/{number}")
+    format!("{}{trial}/{number}", of_run(run))
 }

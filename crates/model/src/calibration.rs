@@ -52,8 +52,9 @@ impl Calibration {
             false => String::new(),
         };
         format!(
-            "baseline: {} to the built-in server ({load}, closed loop over {} connections, {} of \
-             the generator's CPU time per message; {by}measured {day}){disturbed}",
+            "baseline of this machine: at most {} by this generator to the built-in server \
+             ({load}, closed loop over {} connections, {} of the generator's CPU time per message; \
+             {by}measured {day}){disturbed}",
             rate(*per_s),
             count(u64::from(*connections)),
             time(generator_us * 1e3, false),

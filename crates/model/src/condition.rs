@@ -191,7 +191,13 @@ fn no_comparison(text: &str) -> Option<String> {
         (false, false, _) => "==",
     };
     let [left, right] = [left, right].map(str::trim);
-    Some(format!("{text:?}: {signs:?} is not a comparison: type \"{left} {meant} {right}\""))
+    let corrected = format!("{left} {meant} {right}");
+    // What is typed next must be accepted.
+    let fix = match corrected.parse::<Condition>() {
+        Ok(_) => corrected,
+        Err(_) => format!("{left} {meant}\" and a limit with its unit, as in \"p99 > 50ms"),
+    };
+    Some(format!("{text:?}: {signs:?} is not a comparison: type \"{fix}\""))
 }
 
 fn no_condition(text: &str) -> String {
@@ -203,8 +209,9 @@ fn no_condition(text: &str) -> String {
             format!("{text:?} is not a condition: type \"{} == {}\"", left.trim(), right.trim())
         }
         None => format!(
-            "{text:?} is not a condition: type a figure, one of < <= > >= == !=, and a limit, such \
-             as \"p99 < 50ms\", \"response_time p(95) < 500ms\" or \"loss == 0\""
+            "{text:?} is not a condition: type a figure, one of < <= > >= == !=, and a limit: \
+             \"p99 > 50ms\" or \"loss > 0\" for what must not be (--fail-if), \"p99 < 50ms\" or \
+             \"loss == 0\" for what must be (--goal, thresholds)"
         ),
     }
 }
@@ -260,16 +267,17 @@ mod tests {
             ("response_time min < 5ms", "p99.9"),
             ("loss = 0", "loss == 0"),
             ("p99 >> 50ms", "\">>\" is not a comparison: type \"p99 > 50ms\""),
+            ("p99 >> 50", "type \"p99 >\" and a limit with its unit, as in \"p99 > 50ms\""),
             ("p99 => 50ms", "\"=>\" is not a comparison: type \"p99 >= 50ms\""),
             ("loss <> 0", "type \"loss != 0\""),
             ("loss === 0", "type \"loss == 0\""),
             ("p99 < NaN", "finite number"),
             ("p99 < -1ms", "is negative"),
             ("response_time p(95) < 500", "500ms"),
-            ("p95", "such as"),
+            ("p95", "\"p99 > 50ms\""),
             ("loss == none", "such as 1%"),
             ("response_time_ns.p99 > +5", "+5%"),
-            ("< 5", "such as"),
+            ("< 5", "\"p99 > 50ms\""),
         ] {
             let problem = text.parse::<Condition>().unwrap_err();
             assert!(problem.contains(fix), "{text}: {problem}");

@@ -69,6 +69,12 @@ pub enum Signal<'a> {
     Granted(&'static str, u64),
     /// The peer answered the keep-alive that [`Connection::wake`] sent.
     Alive,
+    /// A layer that is also woken for itself reports that the connection inside it sent a
+    /// keep-alive; without such a layer the engine sees it.
+    KeptAlive,
+    /// The server divided the messages of a group of consumers anew (Kafka: a rebalance): this one
+    /// has its share, after it read nothing for this time.
+    Regrouped(Nanos),
     /// The peer will take no more operations on this connection; the engine closes it once the
     /// staged bytes are out, and opens another for what is left to send.
     Closing,
@@ -263,6 +269,13 @@ pub trait Connection {
     /// input may be handed to [`Connection::receive`]; it is not answered.
     fn close(&mut self, _out: &mut Outbox) {}
 
+    /// True after [`Connection::close`] while what was said before may not have arrived. The engine
+    /// keeps the socket and continues to call [`Connection::receive`] and [`Connection::wake`],
+    /// whose signals nothing hears, for a limited time. Over TCP the kernel sees to it.
+    fn is_parting(&self) -> bool {
+        false
+    }
+
     /// Returns its use of time: constant for the life of a connection.
     fn timing(&self) -> Timing {
         Timing::Untimed
@@ -289,6 +302,12 @@ pub trait Connection {
     /// since what they miss meanwhile is lost. Asked when it is made.
     fn resumes(&self) -> bool {
         false
+    }
+
+    /// Returns the time limit for its session, where the server may hold it back for longer than an
+    /// answer takes: until a group of consumers is complete. Asked when it is made.
+    fn opens_within(&self) -> Option<Nanos> {
+        None
     }
 
     /// Bodies that are never whole in memory (pattern `transfer`).

@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Most agents of a fleet: as many as one coordinator was tried with.
+pub const AGENTS_MAX: u32 = 1_000;
+
 /// The hosts of a run, as they were when its trials began or were resumed.
 ///
 /// # Examples
@@ -55,6 +58,17 @@ pub struct FleetHost {
     /// What disturbs load on it, as `weigh doctor` found when its agent started, one sentence each.
     #[serde(default)]
     pub findings: Vec<String>,
+    /// Its memory in bytes; absent if it is not known, and in records before this key.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// Files that its agent may have open, connections among them; absent without a limit, and in
+    /// records before this key.
+    #[serde(default)]
+    pub descriptors: Option<u64>,
+    /// Its local ports for connections to one address; absent if they are not known, and in records
+    /// before this key.
+    #[serde(default)]
+    pub ports: Option<u32>,
 }
 
 /// Record of the hosts during one trial.
@@ -96,6 +110,33 @@ pub struct HostRan {
     /// The 99 % quantile of its send lag, nanoseconds; absent if it sent too few messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_lag_ns_p99: Option<u64>,
+    /// Its first due time and its last completion on the trial's clock, nanoseconds; absent if it
+    /// completed nothing, and in records before this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_ns: Option<[u64; 2]>,
+    /// Why its part of the load is not what was asked for; absent if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<HostVerdict>,
+}
+
+/// Why a host's part of a load is not what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostVerdict {
+    /// It sent late: more than half of the times that it added to the result are its own lag.
+    Late,
+    /// Its busiest shard used its whole core.
+    Full,
+}
+
+impl HostVerdict {
+    /// The word in files and texts.
+    pub fn word(self) -> &'static str {
+        match self {
+            HostVerdict::Late => "late",
+            HostVerdict::Full => "full",
+        }
+    }
 }
 
 impl HostRan {
@@ -118,6 +159,18 @@ impl FleetRan {
         let known = self.hosts.iter().filter(|host| host.send_lag_ns_p99.is_some());
         known.max_by_key(|host| host.send_lag_ns_p99)
     }
+
+    /// From the first due time to the last completion of all hosts, and the part of it that they
+    /// share, nanoseconds; `None` unless every host completed something.
+    pub fn busy_and_shared_ns(&self) -> Option<[u64; 2]> {
+        let busy: Vec<[u64; 2]> =
+            self.hosts.iter().map(|host| host.busy_ns).collect::<Option<_>>()?;
+        let first = |[from, _]: &[u64; 2]| *from;
+        let last = |[_, to]: &[u64; 2]| *to;
+        let all = busy.iter().map(last).max()?.saturating_sub(busy.iter().map(first).min()?);
+        let shared = busy.iter().map(last).min()?.saturating_sub(busy.iter().map(first).max()?);
+        Some([all, shared])
+    }
 }
 
 #[cfg(test)]
@@ -136,5 +189,19 @@ mod tests {
         assert_eq!(ran.busiest().map(|host| host.rank), Some(2));
         assert_eq!(ran.latest().map(|host| host.rank), Some(1));
         assert_eq!(FleetRan::default().busiest(), None);
+    }
+
+    #[test]
+    fn hosts_share_the_part_in_which_all_are_busy() {
+        let busy = |each: &[Option<[u64; 2]>]| {
+            let host =
+                |busy_ns: &Option<[u64; 2]>| HostRan { busy_ns: *busy_ns, ..host(0, None, None) };
+            let hosts = each.iter().map(host).collect();
+            FleetRan { hosts, ..FleetRan::default() }.busy_and_shared_ns()
+        };
+        assert_eq!(busy(&[Some([10, 90]), Some([20, 110])]), Some([100, 70]));
+        assert_eq!(busy(&[Some([10, 20]), Some([30, 40])]), Some([30, 0]), "one after the other");
+        assert_eq!(busy(&[Some([10, 20]), None]), None);
+        assert_eq!(busy(&[]), None);
     }
 }

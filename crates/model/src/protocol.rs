@@ -136,14 +136,17 @@ pub trait Protocol: Sync {
 impl dyn Protocol + '_ {
     /// The scheme of its URLs without layers: `mqtt`.
     pub fn scheme(&self) -> &'static str {
-        self.scheme_in(false, false)
+        self.scheme_in(&Scheme::plain("", 0))
     }
 
-    /// The scheme for TLS and WebSocket, as far as it has one: `wss`.
-    pub fn scheme_in(&self, is_secure: bool, is_websocket: bool) -> &'static str {
+    /// The scheme with the layers of `like`, as far as it has one: `wss`.
+    pub fn scheme_in(&self, like: &Scheme) -> &'static str {
         let schemes = self.schemes();
-        let says = |own: &&Scheme| own.is_secure == is_secure && own.is_websocket == is_websocket;
-        schemes.iter().find(says).or(schemes.first()).map_or("", |own| own.name)
+        schemes
+            .iter()
+            .find(|own| own.has_layers_of(like))
+            .or(schemes.first())
+            .map_or("", |own| own.name)
     }
 
     /// True if the key is in its table.
@@ -163,12 +166,14 @@ pub struct Scheme {
     pub is_secure: bool,
     /// True if it implies WebSocket.
     pub is_websocket: bool,
+    /// True if it implies QUIC, and so TLS 1.3.
+    pub is_quic: bool,
 }
 
 impl Scheme {
     /// A scheme without layers.
     pub const fn plain(name: &'static str, port: u16) -> Scheme {
-        Scheme { name, port, is_secure: false, is_websocket: false }
+        Scheme { name, port, is_secure: false, is_websocket: false, is_quic: false }
     }
 
     /// A scheme with TLS.
@@ -179,6 +184,16 @@ impl Scheme {
     /// Returns this scheme inside WebSocket.
     pub const fn in_websocket(self) -> Scheme {
         Scheme { is_websocket: true, ..self }
+    }
+
+    /// Returns this scheme inside QUIC.
+    pub const fn in_quic(self) -> Scheme {
+        Scheme { is_secure: true, is_quic: true, ..self }
+    }
+
+    fn has_layers_of(&self, other: &Scheme) -> bool {
+        let layers = |own: &Scheme| (own.is_secure, own.is_websocket, own.is_quic);
+        layers(self) == layers(other)
     }
 }
 
@@ -291,6 +306,16 @@ pub enum Transport {
     /// Datagrams, each of which arrives whole, or never, or twice, or out of order: UDP. Output is
     /// cut into frames ([`crate::connection::Outbox::frame`]).
     Datagram,
+    /// Many streams of one encrypted connection over datagrams: QUIC. Input and output are pieces
+    /// of streams ([`crate::streams`]). Only a layer carries it, and datagrams carry the layer.
+    Streams,
+}
+
+impl Transport {
+    /// True if it reaches the network as datagrams.
+    pub fn is_over_datagrams(self) -> bool {
+        self != Transport::Stream
+    }
 }
 
 /// Functions with which the engine makes clients, if the engine owns the socket.

@@ -107,7 +107,7 @@ impl Tally {
     }
 
     /// Merges another consumer's tally into this one, for consumers that share their messages: a
-    /// message that both received is a duplicate.
+    /// message that both received is a duplicate, and late only if it was late at both.
     pub fn absorb(&mut self, other: &Tally) {
         self.received += other.received;
         self.duplicates += other.duplicates;
@@ -118,8 +118,8 @@ impl Tally {
         self.warmup += other.warmup;
         for (producer, theirs) in other.lanes.iter() {
             let ours = self.lanes.get_mut(producer);
+            ours.late = ours.late_with(theirs);
             let known = ours.seen.absorb(&theirs.seen);
-            ours.late.absorb(&theirs.late);
             ours.corrupt.absorb(&theirs.corrupt);
             self.duplicates += known;
         }
@@ -153,6 +153,18 @@ impl Lane {
     /// True if the message first arrived after Tmax.
     pub fn was_late(&self, sequence: u64) -> bool {
         self.late.get(sequence)
+    }
+
+    /// Messages that came late, if none of two consumers got them in time.
+    fn late_with(&self, other: &Lane) -> Bits {
+        let mut late = Bits::default();
+        for (one, other) in [(self, other), (other, self)] {
+            let numbers = one.late.numbers();
+            for number in numbers.filter(|own| !other.has(*own) || other.was_late(*own)) {
+                late.set(number);
+            }
+        }
+        late
     }
 
     /// True if a damaged copy of the message arrived.
@@ -194,6 +206,15 @@ impl Bits {
     pub fn get(&self, number: u64) -> bool {
         let block = self.blocks.get((number / BLOCK_BITS) as usize);
         block.is_some_and(|block| block.get(number % BLOCK_BITS))
+    }
+
+    /// Its numbers in rising order.
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        let some = self.blocks.iter().zip(0..).filter(|(block, _)| block.count() > 0);
+        some.flat_map(|(block, at)| {
+            let own = (0..BLOCK_BITS).filter(|number| block.get(*number));
+            own.map(move |number| at * BLOCK_BITS + number)
+        })
     }
 
     /// Adds all numbers of `other`; returns how many were already in the set.
@@ -362,6 +383,14 @@ mod tests {
         }
         left.absorb(&right);
         assert_eq!((left.unique(), left.late(), left.duplicates, left.received), (5, 1, 1, 6));
+        let mut again = Tally::default();
+        for number in [3, 40_000, 2] {
+            again.note(whole(0, number), true);
+        }
+        left.absorb(&again);
+        assert!(left.lane(0).was_late(3) && left.lane(0).was_late(40_000));
+        assert!(!left.lane(0).was_late(2), "the other one had got it in time");
+        assert_eq!((left.unique(), left.late(), left.duplicates), (6, 2, 3));
     }
 
     /// Consumers in pairs hear one producer each: together they take as much memory as they are.

@@ -2,6 +2,7 @@
 //! be measured with TLS and another without, and cells differ by them.
 
 use crate::protocol::{Setting, SettingKind};
+use crate::quic;
 use crate::settings::Settings;
 
 /// Number of keys.
@@ -27,6 +28,22 @@ pub const DATAGRAM_KEYS: usize = 9;
 /// is `own.len() + DATAGRAM_KEYS`.
 pub const fn over_datagrams<const N: usize>(own: &[Setting]) -> [Setting; N] {
     let keys = datagram_keys();
+    let mut all = [keys[0]; N];
+    let mut index = 0;
+    while index < N {
+        all[index] = if index < own.len() { own[index] } else { keys[index - own.len()] };
+        index += 1;
+    }
+    all
+}
+
+/// Number of keys over streams of QUIC.
+pub const STREAM_KEYS: usize = 10;
+
+/// Returns a protocol's own keys and those of QUIC, which is never without TLS 1.3; `alpn` is the
+/// protocol's name in ALPN (RFC 7301). Sessions are not resumed. `N` is `own.len() + STREAM_KEYS`.
+pub const fn over_streams<const N: usize>(own: &[Setting], alpn: &'static str) -> [Setting; N] {
+    let keys = stream_keys(alpn);
     let mut all = [keys[0]; N];
     let mut index = 0;
     while index < N {
@@ -99,6 +116,30 @@ const fn datagram_keys() -> [Setting; DATAGRAM_KEYS] {
         text("tls_key", "", "PEM file of its private key."),
         text(PSK_IDENTITY, "", "Name of the pre-shared key; then there are no certificates."),
         text(PSK, "", "Pre-shared key: text, or hex: and digits. It stays out of the record."),
+    ]
+}
+
+const fn stream_keys(alpn: &'static str) -> [Setting; STREAM_KEYS] {
+    [
+        Setting {
+            key: "tls",
+            kind: SettingKind::Choice(&["on", "1.3"]),
+            default: "on",
+            doc: "TLS 1.3, a part of QUIC: it cannot be off.",
+        },
+        quic::CONGESTION,
+        quic::DATAGRAM_BYTES,
+        flag(
+            "tls_mutual",
+            "false",
+            "The reference or managed server requires client certificates.",
+        ),
+        flag("tls_verify", "true", "Refuse certificates that are not valid; false: warn only."),
+        text("tls_name", "", "Host name in the server's certificate and in SNI; empty: the URL's."),
+        text("tls_alpn", alpn, "Protocols offered by ALPN, with commas; QUIC demands one."),
+        text("tls_ca", "", "PEM file of the other side's authority; empty: made, or system's."),
+        text("tls_cert", "", "PEM file of the client's certificate; empty: made, or none."),
+        text("tls_key", "", "PEM file of its private key."),
     ]
 }
 

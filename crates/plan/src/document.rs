@@ -187,6 +187,14 @@ impl Reader<'_> {
         let mut what = "range";
         if let Some(list) = elements(value) {
             what = "list";
+            if list.iter().any(|own| matches!(own.get_ref(), DeValue::Table(_))) {
+                let name = &key.name;
+                let fix = format!(
+                    "for one value type {name} = VALUE; for several type {name} = [VALUE, VALUE] \
+                     below [vary]"
+                );
+                return Wrong::new("a list of tables is not allowed here", fix);
+            }
             if let [only] = list
                 && let DeValue::String(word) = only.get_ref()
             {

@@ -45,7 +45,8 @@ pub struct LoadWords {
     pub duration: Option<Nanos>,
     /// See [`Load::warmup`]; [`WARMUP`] if left out, unless the load cannot have one.
     pub warmup: Option<Nanos>,
-    /// See [`Load::arrival`]; constant with a rate, else closed, if left out.
+    /// See [`Load::arrival`]; if left out, constant with a rate, periodic with a rate per client,
+    /// else closed.
     pub arrival: Option<Arrival>,
     /// See [`Load::rate`].
     pub rate: Option<Rate>,
@@ -165,6 +166,8 @@ impl LoadWords {
             _ => 0,
         };
         let arrival = self.arrival.clone().unwrap_or(match self.rate {
+            // Many devices with a rate of their own do not all send at the same instant.
+            Some(rate) if rate.per_client => Arrival::Periodic,
             Some(_) => Arrival::Constant,
             None => Arrival::Closed,
         });

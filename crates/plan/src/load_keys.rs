@@ -173,17 +173,18 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "pattern",
         kind: Kind::Pattern,
-        default: "deliver (MQTT)/request",
+        default: "depends on the protocol; publish for coap; request for http, http2, http3, grpc \
+                  and tcp; otherwise deliver",
         definition: "What is measured",
         values: &[
-            ("request", "send a request and read its answer; not over MQTT"),
-            ("publish", "send a message; over HTTP this equals request with POST"),
-            ("deliver", "send through the server to subscribers; MQTT and TCP"),
-            ("poll", "send to the server; consumers ask for messages; HTTP/1.1"),
-            ("batch", "send several messages in one exchange; not over HTTP/2"),
-            ("session", "connect, send one message, close"),
-            ("transfer", "send one large object in pieces; not over HTTP/2 and gRPC"),
-            ("hold", "stay connected, send nothing"),
+            ("request", "a request and its answer; not over MQTT, AMQP, SSE"),
+            ("publish", "a message; over HTTP this equals request with POST"),
+            ("deliver", "through the server to subscribers; not HTTP, gRPC"),
+            ("poll", "consumers ask; only HTTP/1.1, CoAP, NATS, AMQP, Redis"),
+            ("batch", "several at once; not HTTP/2, HTTP/3, CoAP, WebSocket, SSE"),
+            ("session", "connect, send one message, close; not over SSE"),
+            ("transfer", "a large object; only HTTP/1.1, MQTT, TCP, CoAP, AMQP 0.9.1"),
+            ("hold", "stay connected, send nothing; not over CoAP"),
         ],
         flag: Flag::long("pattern"),
         ..KEY
@@ -193,7 +194,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         others: &["load.publishers"],
         unit: "connections",
         kind: Kind::Count(1, u32::MAX as u64),
-        default: "2; 1 with the pattern transfer; 100 in weigh compare without protocols",
+        default: "2; 100 in weigh compare without protocols; 1 with the pattern transfer or \
+                  --stalled-subscriber",
         definition: "Number of connections that send messages",
         flag: Some(Flag {
             long: "connections",
@@ -217,14 +219,14 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "topology",
         kind: Kind::Topology,
-        default: "one subscriber: fan-in; as many subscribers as publishers: pairs (with poll: \
-                  fan-out); any other number: fan-out",
+        default: "fan-in if there is one subscriber; pairs if there are as many as publishers (not \
+                  for poll); otherwise fan-out",
         definition: "Who receives from whom, for the patterns deliver, poll and transfer",
         values: &[
             ("fan-in", "all publishers to one subscriber"),
             ("fan-out", "every message to every subscriber"),
             ("pairs", "publisher N to subscriber N"),
-            ("shared", "every message to one subscriber; the MQTT broker chooses"),
+            ("shared", "each message to one of several; the MQTT broker chooses"),
         ],
         flag: Flag::long("topology"),
         ..KEY
@@ -242,7 +244,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "duration",
         unit: "s",
         default: "2s; 10s with --stalled-subscriber; 900ms in weigh compare without protocols; \
-                  no default with a number of messages, steps or a trace: these end the load",
+                  none with -n, --arrival steps or --arrival trace",
         definition: "Time to measure after the warm-up, such as 10s or 2m",
         flag: Flag::short("duration", 'd', Some('z')),
         ..KEY
@@ -261,16 +263,16 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "arrival",
         kind: Kind::Arrival,
-        default: "closed; constant with a rate",
+        default: "closed; constant with a rate; periodic with a rate per client",
         definition: "When messages are due",
         values: &[
             ("closed", "as soon as an earlier message of the client is answered"),
-            ("constant", "evenly, at the rate"),
+            ("constant", "evenly, at the rate; if per client, all clients at the same instants"),
             ("poisson", "at random times, at the rate on average"),
             ("periodic", "each client evenly, from its own random start"),
             (
                 "each-second",
-                "at each full second all clients start; each sends its share, one by one",
+                "a closed loop: each second, each client sends its share of -R, then pauses",
             ),
             ("burst", "all at once"),
             ("ramp:10s", "closed loop; the clients join over 10 s"),
@@ -375,8 +377,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
     LoadKey {
         name: "warmup",
         unit: "s",
-        default: "500ms; none for the patterns transfer and hold, for the arrivals burst, ramp \
-                  and trace, and if clients join during the load (plan key load.join)",
+        default: "500ms; 200ms in weigh compare without protocols; none for the patterns transfer \
+                  and hold, for --arrival burst, ramp and trace, and if clients join during the \
+                  load (plan key load.join)",
         definition: "Warm-up time, excluded from the results",
         flag: Flag::long("warmup"),
         ..KEY
@@ -467,9 +470,9 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "timeout",
         unit: "s",
         default: "5s; 60s for the pattern transfer; two periods for poll, if that is more; the \
-                  stall plus 20s with stalled subscribers; on a slow path 10 times as long as a \
-                  message takes without load, if that is more",
-        definition: "A message counts as late if it arrives this long after its due time, or later",
+                  stall plus 20s with stalled subscribers; on a slow path at least 10 times \
+                  the time of one message without load",
+        definition: "A message that arrives later than this after its due time counts as late",
         flag: Flag::long("timeout"),
         source: "decisions/0042-slow-paths-and-radios.md",
         ..KEY

@@ -2,7 +2,7 @@
 //! logs are kept.
 
 /// Returns the text with a star for every byte of a secret, so that places stay valid: user and
-/// password of a URL, and the value of a key with a password or secret headers.
+/// password of a URL, and the value of a key with a password, a key or secret headers.
 pub(crate) fn masked(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut is_in_list = false;
@@ -49,7 +49,7 @@ fn starred(text: &str) -> String {
         .collect()
 }
 
-const SECRET_KEYS: [&str; 2] = ["password", "secret_headers"];
+const SECRET_KEYS: [&str; 4] = ["password", "secret_headers", "tls_psk", "oscore_secret"];
 
 const AUTHORITY_ENDS: [char; 7] = ['/', '?', '#', '"', '\'', ' ', '\n'];
 
@@ -67,6 +67,7 @@ mod tests {
             ("mqtt.broker_password = \"é1\"\r\n", "mqtt.broker_password =******\r\n"),
             ("\"http.secret_headers\" = [\"a: b\"]", "\"http.secret_headers\" =*********"),
             ("secret_headers = [\n\"a\",\n]\nx = 1", "secret_headers =**\n****\n*\nx = 1"),
+            ("coap.oscore_secret = \"k\"\n", "coap.oscore_secret =****\n"),
             ("# see https://example.org/a@b\n", "# see https://example.org/a@b\n"),
             ("http://a:b@one http://c:d@two", "http://***@one http://***@two"),
         ] {

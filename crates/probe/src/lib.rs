@@ -72,6 +72,12 @@ pub fn probe(
             reach.endpoint
         )));
     }
+    if urls::is_quic(&reach.endpoint) {
+        return Err(Unusable::NoQuestions(format!(
+            "{}: a server inside QUIC cannot be probed; type a {}:// URL of the same server",
+            reach.endpoint, asker.protocol
+        )));
+    }
     (asker.ask)(reach, bounds, tell).map_err(|trouble| told(reach, asker, &trouble))
 }
 

@@ -6,6 +6,8 @@ use weigh_model::protocol::Invalid;
 #[cfg(feature = "library")]
 pub mod adapter;
 pub mod amqp;
+pub mod amqp1;
+mod broker_core;
 mod chance;
 pub mod coap;
 pub mod fields;
@@ -14,7 +16,9 @@ pub mod http1;
 mod http1_core;
 pub mod http2;
 mod http2_core;
+pub mod http3;
 mod implementation;
+pub mod kafka;
 pub mod mqtt;
 mod name_pattern;
 pub mod nats;
@@ -40,12 +44,15 @@ pub static PROTOCOLS: &[&dyn Protocol] = &[
     &tcp::Tcp,
     &coap::Coap,
     &http2::Http2,
+    &http3::Http3,
     &grpc::Grpc,
     &nats::Nats,
     &amqp::Amqp,
+    &amqp1::Amqp1,
     &redis::Redis,
     &websocket::WebSocket,
     &sse::Sse,
+    &kafka::Kafka,
 ];
 
 /// The protocol of this name or alias, in any case.

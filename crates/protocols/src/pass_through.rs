@@ -22,10 +22,18 @@ pub const UNHEARD_BYTES_MAX: u64 = 64 << 10;
 /// message at its end.
 pub struct PassThroughs<T> {
     passages: HashMap<ConnectionId, Passage<T>>,
-    /// Listener of a passing message: its sender, and its kept output.
-    listeners: HashMap<ConnectionId, (ConnectionId, Vec<u8>)>,
+    listeners: HashMap<ConnectionId, Listener>,
     /// Senders that wait until their listeners are free.
     waiting: Vec<ConnectionId>,
+}
+
+/// A connection to which a message passes.
+struct Listener {
+    from: ConnectionId,
+    /// Output that follows the message.
+    kept: Vec<u8>,
+    /// True if the server wants to know when it may send more to it.
+    awaits_drain: bool,
 }
 
 struct Passage<T> {
@@ -73,7 +81,8 @@ impl<T> PassThroughs<T> {
     /// A message of `bytes` bytes begins to pass from `from` to `to`, whose heads are staged.
     pub fn begin(&mut self, from: ConnectionId, to: Vec<ConnectionId>, bytes: u64, about: T) {
         for listener in &to {
-            self.listeners.insert(*listener, (from, Vec::new()));
+            let own = Listener { from, kept: Vec::new(), awaits_drain: false };
+            self.listeners.insert(*listener, own);
         }
         let reader = BodyReader::default();
         let (is_held, is_begun) = (false, false);
@@ -119,8 +128,11 @@ impl<T> PassThroughs<T> {
             out.release(from);
         }
         for listener in &passage.to {
-            if let Some((_, kept)) = self.listeners.remove(listener) {
-                out.stage(*listener).extend_from_slice(&kept);
+            if let Some(own) = self.listeners.remove(listener) {
+                out.stage(*listener).extend_from_slice(&own.kept);
+                if own.awaits_drain {
+                    out.notify_drained(*listener);
+                }
             }
         }
         self.resume(out);
@@ -129,7 +141,7 @@ impl<T> PassThroughs<T> {
 
     /// The socket of `listener` accepted everything: its sender continues if no other is behind.
     pub fn drained(&mut self, listener: ConnectionId, out: &mut dyn Outboxes) {
-        let Some((from, _)) = self.listeners.get(&listener) else { return };
+        let Some(Listener { from, .. }) = self.listeners.get(&listener) else { return };
         let from = *from;
         let Some(passage) = self.passages.get_mut(&from) else { return };
         let is_behind = |to: &ConnectionId| out.pending_bytes(*to) > PENDING_BYTES_MAX;
@@ -142,7 +154,7 @@ impl<T> PassThroughs<T> {
     /// A connection is gone. What passed from it is given back: it will not arrive.
     pub fn closed(&mut self, connection: ConnectionId, out: &mut dyn Outboxes) -> Option<T> {
         self.waiting.retain(|waiting| *waiting != connection);
-        if let Some((from, _)) = self.listeners.remove(&connection)
+        if let Some(Listener { from, .. }) = self.listeners.remove(&connection)
             && let Some(passage) = self.passages.get_mut(&from)
         {
             passage.to.retain(|to| *to != connection);
@@ -181,7 +193,7 @@ pub struct PassThroughOutboxes<'p, T> {
 impl<T> Outboxes for PassThroughOutboxes<'_, T> {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         match self.passages.listeners.get_mut(&to) {
-            Some((_, kept)) => kept,
+            Some(listener) => &mut listener.kept,
             None => self.out.stage(to),
         }
     }
@@ -199,7 +211,12 @@ impl<T> Outboxes for PassThroughOutboxes<'_, T> {
     }
 
     fn notify_drained(&mut self, of: ConnectionId) {
-        self.out.notify_drained(of);
+        // Its outbox may be empty all the time that the message passes, and the server would hear
+        // of it at once, again and again.
+        match self.passages.listeners.get_mut(&of) {
+            Some(listener) => listener.awaits_drain = true,
+            None => self.out.notify_drained(of),
+        }
     }
 
     fn hold(&mut self, which: ConnectionId) {
@@ -238,3 +255,68 @@ impl<T> Outboxes for PassThroughOutboxes<'_, T> {
 /// With this number of bytes waiting for a listener, its sender waits until the socket accepted
 /// them.
 const PENDING_BYTES_MAX: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An engine that counts what it is asked for.
+    #[derive(Default)]
+    struct Counts {
+        staged: Vec<u8>,
+        notified: Vec<ConnectionId>,
+    }
+
+    impl Outboxes for Counts {
+        fn stage(&mut self, _: ConnectionId) -> &mut Vec<u8> {
+            &mut self.staged
+        }
+
+        fn frame(&mut self, _: ConnectionId) {}
+
+        fn pending_bytes(&self, _: ConnectionId) -> usize {
+            0
+        }
+
+        fn notify_drained(&mut self, of: ConnectionId) {
+            self.notified.push(of);
+        }
+
+        fn hold(&mut self, _: ConnectionId) {}
+
+        fn release(&mut self, _: ConnectionId) {}
+
+        fn close(&mut self, _: ConnectionId) {}
+
+        fn abort(&mut self, _: ConnectionId) {}
+
+        fn notify_shard(&mut self, _: u16) {}
+
+        fn store(&mut self, _: Record<'_>) {}
+
+        fn stores(&self) -> bool {
+            false
+        }
+    }
+
+    /// Who waits for a listener hears of it once, after the message, although the outbox is empty
+    /// all the time.
+    #[test]
+    fn a_listener_is_free_after_the_message_and_not_before() {
+        let (from, to) = (ConnectionId(1), ConnectionId(2));
+        let (mut passages, mut out) = (PassThroughs::default(), Counts::default());
+        passages.begin(from, vec![to], 4, ());
+        for _ in 0..3 {
+            let mut during = passages.outboxes(&mut out);
+            assert_eq!(during.pending_bytes(to), usize::MAX);
+            during.notify_drained(to);
+            during.stage(to).extend_from_slice(b"later");
+            during.notify_drained(from);
+        }
+        assert_eq!(out.notified, [from; 3], "the sender is no listener");
+        assert_eq!(passages.take(from, b"body", &mut out), 4);
+        assert!(passages.finish(from, &mut out).is_some());
+        assert_eq!(out.notified, [from, from, from, to]);
+        assert_eq!(out.staged, b"bodylaterlaterlater");
+    }
+}

@@ -37,6 +37,11 @@ pub fn is_secure(endpoint: &Endpoint) -> bool {
     find(&endpoint.scheme).is_some_and(|(_, scheme)| scheme.is_secure)
 }
 
+/// True if the scheme says QUIC.
+pub fn is_quic(endpoint: &Endpoint) -> bool {
+    find(&endpoint.scheme).is_some_and(|(_, scheme)| scheme.is_quic)
+}
+
 /// True if the scheme says WebSocket.
 pub fn is_websocket(endpoint: &Endpoint) -> bool {
     find(&endpoint.scheme).is_some_and(|(_, scheme)| scheme.is_websocket)
@@ -54,18 +59,22 @@ fn unknown(endpoint: &Endpoint) -> String {
         if named.is_empty() { last } else { format!("{} or {last}", named.join(", ")) }
     };
     format!(
-        "{endpoint}: unknown scheme {:?}: type {}, {} for TLS, or {} for WebSocket",
+        "{endpoint}: unknown scheme {:?}: type {}; for TLS {}; for MQTT over WebSocket {}; for \
+         QUIC {}",
         endpoint.scheme,
         listed(|own| !own.is_secure && !own.is_websocket),
-        listed(|own| own.is_secure && !own.is_websocket),
+        listed(|own| own.is_secure && !own.is_websocket && !own.is_quic),
         listed(|own| own.is_websocket),
+        listed(|own| own.is_quic),
     )
 }
 
 /// Schemes that users may expect, and what to do instead.
-const NOT_SPOKEN: [(&str, &str); 2] = [
+const NOT_SPOKEN: [(&str, &str); 4] = [
     ("coaps+tcp", "CoAP over TLS (RFC 8323) is not supported: type a coaps:// URL"),
     ("coap+tcp", "CoAP over TCP (RFC 8323) is not supported: type a coap:// URL"),
+    ("mqtt+quic", "MQTT over QUIC has another scheme here: type a mqtt-quic:// URL"),
+    ("quic", "the protocol inside QUIC is missing: type a mqtt-quic:// or h3:// URL"),
 ];
 
 #[cfg(test)]
@@ -79,6 +88,8 @@ mod tests {
             ("mqtts://h", 8883, (true, false), "mqtt"),
             ("ws://h/mqtt", 80, (false, true), "mqtt"),
             ("wss://h", 443, (true, true), "mqtt"),
+            ("mqtt-quic://h", 14_567, (true, false), "mqtt"),
+            ("h3://h", 443, (true, false), "http3"),
             ("https://h", 443, (true, false), "http1"),
             ("tls+tcp://h:7", 7, (true, false), "tcp"),
             ("coap://h", 5683, (false, false), "coap"),
@@ -88,7 +99,7 @@ mod tests {
             assert_eq!((own.port, (is_secure(&own), is_websocket(&own))), (port, layers), "{url}");
             let (found, scheme) = find(&own.scheme).unwrap();
             assert_eq!(found.name(), protocol);
-            assert_eq!(found.scheme_in(layers.0, layers.1), scheme.name);
+            assert_eq!(found.scheme_in(&scheme), scheme.name);
         }
         assert!(endpoint("tls+tcp://h").unwrap_err().contains("no port"));
         let text = endpoint("coaps+tcp://h").unwrap_err();

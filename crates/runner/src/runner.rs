@@ -24,6 +24,7 @@ use crate::preflight::{self, due, patience};
 use crate::run::experiment::{Experiment, Finished, Place, RunContext};
 use crate::run::resumption::{self, Begun};
 use crate::targets::hosts::Privileges;
+use crate::targets::observers::Observers;
 use crate::watcher::{Silent, Watch, Watcher};
 
 /// Runs plans of this program, one after another. [`Runner::new`] has the defaults.
@@ -178,6 +179,7 @@ impl Runner<'_> {
         patience::warnings(&cases).iter().for_each(|line| watcher.say(line));
         let (privileges, shards) = self.ready(&cases, &cases, self.shards)?;
         let fleet = self.gather(&cases)?;
+        let shards = self.spread(fleet.as_ref(), &cases, shards);
         let setup = self.setup(shards, secrets, &cases)?;
         Ok(Experiment { energy, fleet, ..self.experiment(plan, cases, setup, privileges)? })
     }
@@ -205,8 +207,10 @@ impl Runner<'_> {
         examined: impl FnOnce(&[Case]) -> Vec<Case>,
     ) -> Result<Experiment<'_>, Stop> {
         let cases = self.cases(&plan, secrets)?;
-        let (privileges, shards) = self.ready(&cases, &examined(&cases), self.shards)?;
+        let largest = examined(&cases);
+        let (privileges, shards) = self.ready(&cases, &largest, self.shards)?;
         let fleet = self.gather(&cases)?;
+        let shards = self.spread(fleet.as_ref(), &largest, shards);
         let setup = self.setup(shards, secrets, &cases)?;
         Ok(Experiment { fleet, ..self.experiment(plan, cases, setup, privileges)? })
     }
@@ -241,6 +245,7 @@ impl Runner<'_> {
         let cases = decide(plan, &self.catalogue, secrets)?;
         Build::OWN.check(plan, &cases)?;
         check_user(secrets, &cases)?;
+        Observers::check(&plan.observe.target, &cases)?;
         if let Some(request) = &self.fleet {
             fitness::check(plan, &cases, request.agents)?;
         }
@@ -275,6 +280,16 @@ impl Runner<'_> {
         Ok((privileges, shards))
     }
 
+    /// The number of shards on a fleet: what was asked for, or as many as its machines carry, of
+    /// which each has a client; at least the `needed` ones.
+    fn spread(&self, fleet: Option<&Hosts>, cases: &[Case], needed: u32) -> u32 {
+        let Some(hosts) = fleet.filter(|_| self.shards.is_none()) else { return needed };
+        let clients = cases.iter().map(|case| case.load.connections).max().unwrap_or(0);
+        let shards = hosts.carried().min(clients).max(needed);
+        // One thread must see what some loads wait for.
+        if preflight::check_shards(cases, shards).is_ok() { shards } else { needed }
+    }
+
     fn experiment(
         &self,
         plan: Plan,
@@ -294,7 +309,7 @@ impl Runner<'_> {
         Experiment::new(plan, cases, setup, around)
     }
 
-    fn watcher(&self) -> Box<dyn Watcher> {
+    pub(crate) fn watcher(&self) -> Box<dyn Watcher> {
         (self.watch)(self.is_quiet)
     }
 }

@@ -6,12 +6,15 @@ use std::path::Path;
 use crate::target::{Profile, Target, TargetError};
 
 /// The files of `targets/`, one line each.
-const BUILT_IN: [(&str, &str); 16] = [
+const BUILT_IN: [(&str, &str); 20] = [
     ("targets/aedes.toml", include_str!("../../../targets/aedes.toml")),
     ("targets/artemis.toml", include_str!("../../../targets/artemis.toml")),
+    ("targets/artemis-amqp1.toml", include_str!("../../../targets/artemis-amqp1.toml")),
+    ("targets/caddy.toml", include_str!("../../../targets/caddy.toml")),
     ("targets/ejabberd.toml", include_str!("../../../targets/ejabberd.toml")),
     ("targets/emqx.toml", include_str!("../../../targets/emqx.toml")),
     ("targets/hivemq.toml", include_str!("../../../targets/hivemq.toml")),
+    ("targets/kafka-server.toml", include_str!("../../../targets/kafka-server.toml")),
     ("targets/libcoap.toml", include_str!("../../../targets/libcoap.toml")),
     ("targets/mochi.toml", include_str!("../../../targets/mochi.toml")),
     ("targets/moquette.toml", include_str!("../../../targets/moquette.toml")),
@@ -21,6 +24,7 @@ const BUILT_IN: [(&str, &str); 16] = [
     ("targets/nats-server.toml", include_str!("../../../targets/nats-server.toml")),
     ("targets/nginx.toml", include_str!("../../../targets/nginx.toml")),
     ("targets/rabbitmq-amqp.toml", include_str!("../../../targets/rabbitmq-amqp.toml")),
+    ("targets/rabbitmq-amqp1.toml", include_str!("../../../targets/rabbitmq-amqp1.toml")),
     ("targets/rabbitmq.toml", include_str!("../../../targets/rabbitmq.toml")),
     ("targets/redis-server.toml", include_str!("../../../targets/redis-server.toml")),
 ];

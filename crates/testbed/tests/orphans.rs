@@ -65,6 +65,10 @@ fn a_killed_parent_leaves_no_child() {
 fn a_killed_parent_leaves_no_server() {
     let catalogue = Catalogue::load(None).unwrap();
     for target in catalogue.targets() {
+        // HTTP/3 is never without TLS, for which nobody has made certificates here.
+        if target.speaks.iter().all(|own| own.protocol == "http3") {
+            continue;
+        }
         if find(target).is_some() {
             leaves_nothing(&target.name);
         } else {

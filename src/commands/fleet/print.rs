@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use weigh_model::Nanos;
+use weigh_model::fleet::AGENTS_MAX;
 use weigh_model::units::{parse_duration, parse_size};
 
 use crate::planning::counts::counts;
@@ -55,6 +56,13 @@ struct Agents {
     /// Certificates that signed the bus's: a file of the hosts; Kubernetes: SECRET or SECRET/KEY
     #[arg(long, value_name = "FILE")]
     bus_ca: Option<String>,
+    /// Certificate that the agents show to the bus: a file of the hosts; Kubernetes: SECRET or
+    /// SECRET/KEY
+    #[arg(long, value_name = "FILE", requires = "bus_key")]
+    bus_cert: Option<String>,
+    /// Private key of --bus-cert: a file of the hosts; Kubernetes: SECRET or SECRET/KEY
+    #[arg(long, value_name = "FILE", requires = "bus_cert")]
+    bus_key: Option<String>,
     /// Keep the agents after a run, for the next one
     #[arg(long)]
     stay: bool,
@@ -66,7 +74,7 @@ struct Size {
     #[command(flatten)]
     agents: Agents,
     /// Number of agents: one on each node of Kubernetes or Slurm
-    #[arg(long = "agents", value_name = "N", value_parser = counts(1..=10_000_u32))]
+    #[arg(long = "agents", value_name = "N", value_parser = counts(1..=AGENTS_MAX))]
     count: u32,
     /// Whole cores for each agent, which no other agent uses
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = counts(1..=4096_u32))]
@@ -115,7 +123,7 @@ struct Ssh {
     #[arg(long = "host", value_name = "[USER@]HOST", required = true)]
     hosts: Vec<String>,
     /// Number of agents, which the hosts take in turn [default: the number of hosts]
-    #[arg(long = "agents", value_name = "N", value_parser = counts(1..=10_000_u32))]
+    #[arg(long = "agents", value_name = "N", value_parser = counts(1..=AGENTS_MAX))]
     count: Option<u32>,
 }
 
@@ -224,6 +232,7 @@ mod asked {
                 once: !self.stay,
                 credentials,
                 ca: self.bus_ca,
+                client_cert: self.bus_cert.zip(self.bus_key),
                 ..LaunchOptions::new(count, self.bus)
             }
         }

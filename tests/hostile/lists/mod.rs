@@ -27,9 +27,14 @@ fn tables(manner: &str) -> (Vec<&'static str>, &'static str) {
         "tcp" => (&[include_str!("tcp.txt")], ""),
         "nats" => (&[include_str!("nats.txt")], ""),
         "amqp" => (&[include_str!("amqp.txt")], ""),
+        "amqp1" => (&[include_str!("amqp1.txt")], ""),
         "redis" => (&[include_str!("redis.txt")], ""),
+        "kafka" => (&[include_str!("kafka.txt")], ""),
+        "kafka group" => (&[include_str!("kafka_group.txt")], ""),
         "coap" => (&[include_str!("coap.txt")], ""),
+        "oscore" => (&[include_str!("oscore.txt")], ""),
         "websocket" => (&[include_str!("websocket.txt")], ""),
+        "quic" | "mqtt in quic" => (&[include_str!("quic.txt")], ""),
         _ => (&[include_str!("tls.txt")], ""),
     };
     let all = [ANY].into_iter().chain(tables.iter().copied());

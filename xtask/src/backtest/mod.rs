@@ -4,12 +4,19 @@
 //!
 //! `--draw` writes the situations from the committed seed, `--freeze` the predictions and their
 //! hashes. Both refuse to replace what is there, because what was predicted must not change
-//! afterwards.
+//! afterwards. Both use the cells of the folder, which a calibration made.
 
+mod advisers;
+mod cells;
 mod draw;
+mod figure;
 mod freeze;
 mod measure;
+mod outcome;
 mod score;
+mod situations;
+mod table;
+mod tree;
 
 use std::path::{Path, PathBuf};
 
@@ -29,15 +36,26 @@ pub(crate) struct Options {
     /// Score what was measured so far, and measure nothing.
     #[arg(long)]
     score: bool,
-    /// Folder of situations, predictions and measurements.
+    /// Folder of situations, cells, predictions and measurements.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// The program.
     #[arg(long, value_name = "FILE", default_value = "target/release/weigh")]
     weigh: PathBuf,
-    /// Start no further situation after this number of minutes.
-    #[arg(long, value_name = "N", default_value_t = 90)]
-    minutes: u64,
+    /// Start no measurement that would end later than this number of minutes from now.
+    #[arg(long, value_name = "N", default_value_t = 60.0)]
+    minutes: f64,
+    /// Measure only these situations, such as 01,14.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Repetitions of each option in one round.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=20))]
+    repetitions: u32,
+    /// Rounds of a situation, at most; the next round is for situations that are not precise.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=20))]
+    rounds: u64,
 }
 
 /// Draws, freezes, or measures and scores.
@@ -52,10 +70,18 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     }
     let frozen = check(&folder).context("the predictions are not those that were frozen")?;
     if !options.score {
-        measure::all(&folder, &weigh, &frozen, options.minutes)?;
+        let budget = measure::Budget {
+            minutes: options.minutes,
+            only: options.only.clone(),
+            repetitions: options.repetitions,
+            rounds: options.rounds,
+        };
+        measure::all(&folder, &weigh, &frozen, &budget)?;
     }
-    let found = score::of(&folder, &frozen)?;
-    println!("{}", score::table(&found));
+    let tree = tree::Tree::of(&cells::cells(&folder)?);
+    let found = outcome::of(&folder, &frozen)?;
+    println!("{}", table::table(&found, &tree));
+    println!("{}", table::by_situation(&found));
     Ok(())
 }
 

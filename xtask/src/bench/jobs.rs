@@ -44,6 +44,11 @@ pub(crate) enum Work {
         /// How many.
         window: u32,
     },
+    /// Messages of 64 bytes by one producer of Kafka, acks=all, this many in flight.
+    Kafka {
+        /// How many.
+        window: u32,
+    },
     /// Confirmable POST of CoAP with 64 bytes, one in progress on each of this many endpoints.
     Coap(u32),
     /// Memory per idle MQTT connection, with this many of them.
@@ -147,6 +152,12 @@ pub(crate) const JOBS: &[Job] = &[
     job("redis-w1", "SET of 64 bytes, 50 clients, Redis", Work::Redis { window: 1 }, REDIS),
     job("redis-w16", "the same, 16 in flight on each", Work::Redis { window: 16 }, REDIS),
     job(
+        "kafka-w1000",
+        "64 bytes, acks=all, 1 producer, 1,000 in flight, reference server",
+        Work::Kafka { window: 1_000 },
+        KAFKA,
+    ),
+    job(
         "coap-64",
         "confirmable POST of 64 bytes, 64 endpoints, reference server",
         Work::Coap(64),
@@ -209,6 +220,7 @@ const QOS_2: &[Bar] = QOS_1;
 const PING_PONG: &[Bar] = &[bar("floor", 0.95), bar("sockperf", 0.97), bar("netperf", 0.95)];
 const FLOOR: &[Bar] = &[bar("floor", 0.95)];
 const GRPC: &[Bar] = &[bar("h2load", 1.1), bar("ghz", 7.0), bar("k6", 5.0)];
+const KAFKA: &[Bar] = &[bar("kafka-producer-perf-test", 1.0)];
 const REDIS: &[Bar] = &[bar("redis-benchmark", 1.0)];
 const HTTP2: &[Bar] = &[bar("h2load", 1.1)];
 /// "Under 5 % against not recording": 1 / 1.05.
@@ -253,6 +265,7 @@ impl Work {
             Work::Streams { is_grpc: false, .. } => Some(Kind::Reference("http2")),
             Work::Redis { .. } => Some(Kind::Redis),
             Work::Coap(_) => Some(Kind::Reference("coap")),
+            Work::Kafka { .. } => Some(Kind::Reference("kafka")),
             Work::Idle(_) | Work::Pacing(_) => None,
         }
     }

@@ -35,9 +35,9 @@ use targets::Target;
 /// Options of `cargo xtask bench`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Without --compare only the floor is beside us. Peers that are not on PATH \
-                        are named and left out; apt-get install wrk nghttp2-client nginx mosquitto \
-                        mosquitto-clients brings most, docs/benchmarks.md tells the rest."
+    after_help = "Without --compare only the floor is measured besides weigh. Peers that are not \
+                  on PATH are named and left out; apt-get install wrk nghttp2-client nginx \
+                  mosquitto mosquitto-clients brings most, docs/benchmarks.md has the rest."
 )]
 pub(crate) struct Options {
     /// Jobs to run; all of them without any. See --list.

@@ -59,6 +59,7 @@ impl Places {
                 self.http2_peers(port, (connections, each), seconds)
             }
             Work::Redis { window } => vec![redis_benchmark(port, window, seconds)],
+            Work::Kafka { .. } => vec![kafka_producer(port, seconds)],
             // coap-client of libcoap sends at most one request a second: it is not a load tool.
             Work::Coap(_) | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
         };
@@ -107,6 +108,10 @@ impl Places {
             Work::Redis { window } => format!(
                 "redis://127.0.0.1:{port} --pattern publish --set redis.command=set \
                  -c {REDIS_CLIENTS} --window {window} -d {seconds}s -s 64B"
+            ),
+            Work::Kafka { window } => format!(
+                "kafka://127.0.0.1:{port} --pattern publish --set kafka.acks=all -c 1 \
+                 --window {window} -d {seconds}s -s 64B"
             ),
             Work::Coap(connections) => format!(
                 "coap://127.0.0.1:{port}/messages --pattern publish --set coap.type=con \
@@ -164,6 +169,7 @@ impl Places {
             Work::Https { .. }
             | Work::Streams { .. }
             | Work::Redis { .. }
+            | Work::Kafka { .. }
             | Work::Idle(_)
             | Work::Pacing(_) => Vec::new(),
         }
@@ -277,6 +283,16 @@ impl Places {
                 own: |_| None,
                 target: None,
             },
+            // The bench of the crate mqtt5: each of its publishers keeps one message in flight.
+            tool(
+                "mqttv5",
+                &format!(
+                    "mqttv5 bench -H 127.0.0.1 -p {port} --mode throughput --duration {seconds} \
+                     --warmup 0 --publishers {CLIENTS} --subscribers 0 --qos {qos} \
+                     --payload-size {BODY_BYTES}"
+                ),
+                words::mqttv5,
+            ),
             // It keeps one message in flight for each client, whatever the window.
             tool(
                 "mqtt-benchmark",
@@ -417,6 +433,18 @@ fn redis_benchmark(port: u16, window: u32, seconds: u32) -> Tool {
         each_second * seconds
     );
     tool("redis-benchmark", &command, words::redis_benchmark)
+}
+
+/// The load tool of Apache Kafka's distribution; it takes a number of messages and no time. Its
+/// producer has the limits of Weighbridge's client, and no linger.
+fn kafka_producer(port: u16, seconds: u32) -> Tool {
+    let command = format!(
+        "kafka-producer-perf-test.sh --topic bench --num-records {} --record-size {BODY_BYTES} \
+         --throughput -1 --producer-props bootstrap.servers=127.0.0.1:{port} acks=all linger.ms=0 \
+         enable.idempotence=false batch.size=16384",
+        400_000 * seconds
+    );
+    tool("kafka-producer-perf-test", &command, words::kafka_producer)
 }
 
 fn publish(port: u16, qos: u8, window: u32, each: u32) -> String {

@@ -40,6 +40,12 @@ pub(crate) fn redis_benchmark(text: &str) -> Option<Own> {
     rate.parse().ok().map(Own::Rate)
 }
 
+/// The last line of `kafka-producer-perf-test.sh`: `400000 records sent, 352112.7 records/sec ...`
+pub(crate) fn kafka_producer(text: &str) -> Option<Own> {
+    let line = text.lines().rfind(|line| line.contains(" records sent, "))?;
+    line.split(' ').next()?.parse().ok().map(Own::Count)
+}
+
 /// `status codes: 900 2xx, 0 3xx, ...`
 pub(crate) fn h2load(text: &str) -> Option<Own> {
     number_after(text, "status codes:").map(Own::Count)
@@ -87,6 +93,11 @@ pub(crate) fn jmeter(text: &str) -> Option<Own> {
 /// `rate 1216354 per s, 480000 messages in 0.39 s`
 pub(crate) fn rumqttc(text: &str) -> Option<Own> {
     number_after(text, "per s,").map(Own::Count)
+}
+
+/// The `published` of the JSON of `mqttv5 bench`.
+pub(crate) fn mqttv5(text: &str) -> Option<Own> {
+    number_after(text, "\"published\":").map(Own::Count)
 }
 
 /// The `successes` of the totals of `mqtt-benchmark --format json`.
@@ -145,6 +156,10 @@ mod tests {
         let wrk = "  85155 requests in 1.02s, 7.31MB read\nRequests/sec:  83351.52\n\
                    Transfer/sec:      7.15MB\n";
         assert_eq!(rate(wrk), Some(Own::Rate(83_351.52)));
+        let kafka = "1203 records sent, 240.6 records/sec (0.01 MB/sec), 3.1 ms avg latency.\n\
+                     400000 records sent, 352112.676056 records/sec (21.49 MB/sec), 1.2 ms avg \
+                     latency, 301.00 ms max latency, 1 ms 50th, 4 ms 95th, 9 ms 99th.\n";
+        assert_eq!(kafka_producer(kafka), Some(Own::Count(400_000.0)));
         let hey = "  Average:\t0.0079 secs\n  Requests/sec:\t7891.7401\n  \n";
         assert_eq!(rate(hey), Some(Own::Rate(7_891.740_1)));
         let nghttp2 = "requests: 58856 total, 58920 started, 58856 done, 0 failed\n\
@@ -182,6 +197,8 @@ mod tests {
             rumqttc("rate 51134 per s, 60000 messages in 1.17 s\n"),
             Some(Own::Count(60_000.0))
         );
+        let bench = "  0 msg/s\n{ \"results\": {\n \"published\": 41337,\n \"received\": 0 } }";
+        assert_eq!(mqttv5(bench), Some(Own::Count(41_337.0)));
         let totals = "{\"runs\":[{\"successes\":100}],\"totals\":{\"ratio\":1,\"successes\":6000}}";
         assert_eq!(mqtt_benchmark(&totals.replace(":6000", ": 6000")), Some(Own::Count(6_000.0)));
         let stresser = "# Results\nPublished Messages:        240000 (100%)\n";

@@ -54,6 +54,12 @@ impl Load {
         }
     }
 
+    /// Messages per second, connections, and bytes of a message: its place among other loads.
+    pub fn place(&self) -> [f64; 3] {
+        let size = if self.messages > 0.0 { self.bytes / self.messages } else { 0.0 };
+        [self.messages, self.connections, size]
+    }
+
     /// Arrivals at the server: every message as often as it arrives, and every connection opened.
     pub fn arrivals_per_s(&self) -> f64 {
         self.messages * self.arrivals + self.opened + self.full + self.resumed

@@ -13,6 +13,7 @@ use crate::account::quiet::Quiet;
 use crate::account::traffic::{Phases, Traffic};
 use crate::dissect::Segment;
 use crate::stream::dtls::{self, Split};
+use crate::stream::quic;
 use crate::stream::reassembly::{Reassembly, Taken};
 use crate::stream::sequence::Sequence;
 use crate::stream::tls::{Session, Side};
@@ -33,12 +34,23 @@ pub struct Tracked {
     quiet: Quiet,
     halves: [Half; 2],
     content: Content,
-    /// The records of DTLS, if the first datagram began a handshake.
-    dtls: Option<Box<dtls::Session>>,
+    /// What is inside datagrams, by the first of them.
+    inside: Inside,
     plain_bytes: [u64; 2],
     /// Its packets, if they were requested.
     pub notes: NoteBook,
     edges: Edges,
+}
+
+/// What is inside datagrams.
+#[derive(Debug)]
+enum Inside {
+    /// Nothing that is known.
+    Plain,
+    /// Records of DTLS.
+    Dtls(Box<dtls::Session>),
+    /// Packets of QUIC.
+    Quic,
 }
 
 #[derive(Debug, Default)]
@@ -93,7 +105,7 @@ impl Tracked {
             quiet: Quiet::default(),
             halves: Default::default(),
             content: if is_read { Content::Undecided(Vec::new()) } else { Content::Plain },
-            dtls: None,
+            inside: Inside::Plain,
             plain_bytes: [0; 2],
             notes: NoteBook::default(),
             edges: Edges::default(),
@@ -116,19 +128,23 @@ impl Tracked {
         if source == self.initiator { Side::Client } else { Side::Server }
     }
 
-    /// Counts a datagram. One that carries only the handshake of DTLS belongs to the set-up.
+    /// Counts a datagram. One that carries only the handshake of DTLS or QUIC belongs to the
+    /// set-up.
     pub fn datagram(&mut self, source: SocketAddr, bytes: &[u8], share: &Share) {
         let side = self.side(source);
         self.note_time(share.at_ns);
         let is_first = self.halves.iter().all(|half| !half.has_data);
         if is_first && dtls::may_be_client_hello(bytes) {
-            self.dtls = Some(Box::default());
+            self.inside = Inside::Dtls(Box::default());
+        } else if is_first && quic::may_be_initial(bytes, share.stream_bytes) {
+            self.inside = Inside::Quic;
         }
         let mut traffic = share.traffic();
         traffic.data_packets = if share.stream_bytes > 0 { share.packets } else { 0 };
-        let split = match &mut self.dtls {
-            Some(session) => session.take(side, bytes, share.stream_bytes),
-            None => Split { content: share.stream_bytes, ..Split::default() },
+        let split = match &mut self.inside {
+            Inside::Dtls(session) => session.take(side, bytes, share.stream_bytes),
+            Inside::Quic => quic::split(bytes, share.stream_bytes),
+            Inside::Plain => Split { content: share.stream_bytes, ..Split::default() },
         };
         traffic.layers.tls_record += split.record;
         self.plain_bytes[side as usize] += split.content;
@@ -241,7 +257,11 @@ impl Tracked {
             timestamps: self.timestamps,
             tls: match &self.content {
                 Content::Tls(session) => Some(session.facts()),
-                _ => self.dtls.as_ref().map(|session| session.facts()),
+                _ => match &self.inside {
+                    Inside::Dtls(session) => Some(session.facts()),
+                    Inside::Quic => Some(quic::FACTS),
+                    Inside::Plain => None,
+                },
             },
             unseen_bytes: sent.reassembly.unseen_bytes + received.reassembly.unseen_bytes,
             sent: sent.phases,

@@ -1,7 +1,8 @@
-//! The content of one direction of a connection, in order: reassembly of TCP, and records of TLS
-//! and DTLS.
+//! The content of one direction of a connection, in order: reassembly of TCP, records of TLS and
+//! DTLS, and packets of QUIC.
 
 pub mod dtls;
+pub mod quic;
 pub mod reassembly;
 pub mod sequence;
 pub mod suite;

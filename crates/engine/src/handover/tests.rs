@@ -17,6 +17,7 @@ use crate::contents::{ConnectionContent, Contents};
 use crate::interval_times::IntervalTimes;
 use crate::outcome::Outcome;
 use crate::recorder::{Recorder, Sending};
+use crate::regroupings::Regroupings;
 use crate::window::Window;
 
 /// Random values, as long as they can stand together.
@@ -149,6 +150,7 @@ impl Making {
             sent_again: self.0.below(9),
             queue_drops: self.0.below(3),
             identity_bytes: 0,
+            regroupings: Regroupings { times: self.0.below(9), pause_max: self.time() },
         };
         accounts.close();
         ShardOutcome {
@@ -306,5 +308,5 @@ fn a_new_form_has_a_new_number() {
     outcome.accounts.identity_bytes = 0;
     let bytes = outcome.to_bytes();
     let check = u32::from_le_bytes(*bytes.last_chunk().unwrap());
-    assert_eq!((FORM, check), (4, 1_227_668_798));
+    assert_eq!((FORM, check), (5, 3_040_472_184));
 }

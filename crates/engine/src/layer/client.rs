@@ -169,6 +169,10 @@ impl<S: Session> Connection for LayeredConnection<S> {
         self.inner.resumes()
     }
 
+    fn opens_within(&self) -> Option<Nanos> {
+        self.inner.opens_within()
+    }
+
     fn transfer(&mut self) -> Option<&mut dyn Transfer> {
         self.inner.transfer().is_some().then_some(self)
     }

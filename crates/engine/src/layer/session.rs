@@ -31,7 +31,8 @@ pub(super) trait Session {
     /// True once the protocol inside may speak.
     fn stands(&self) -> bool;
 
-    /// True if a server inside speaks before the handshake, in the clear.
+    /// True if a server inside has the connection from its first moment, and not from the end of
+    /// the layer's handshake.
     fn speaks_first(&self) -> bool {
         false
     }

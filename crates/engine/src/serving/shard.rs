@@ -177,7 +177,7 @@ impl ServerShard {
         match self.server.receive(connection, input, now, &mut self.lines) {
             Ok(taken) => {
                 let taken = taken.min(input.len());
-                if self.transport == Transport::Datagram {
+                if self.transport.is_over_datagrams() {
                     return;
                 }
                 if carried {

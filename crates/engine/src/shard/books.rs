@@ -248,6 +248,14 @@ impl Bookkeeping {
                 *least = value.min(*least);
             }
             Signal::Alive => self.outcome.alive.answered += 1,
+            Signal::KeptAlive => {
+                let begin = self.outcome.measure_from;
+                let end = self.job.load().duration.map_or(Nanos::NEVER, |lasts| begin + lasts);
+                self.note_sign_of_life((begin..end).contains(&now));
+            }
+            // Before the load a group is still put together.
+            Signal::Regrouped(_) if self.outcome.measure_from == Nanos::NEVER => {}
+            Signal::Regrouped(pause) => self.outcome.accounts.regroupings.note(pause),
             Signal::Closing => state.phase = LinkPhase::Closing,
         }
     }
@@ -301,7 +309,9 @@ impl Bookkeeping {
         ticket: Ticket,
         no_subscriber: bool,
     ) {
-        let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
+        let traffic = state.traffic_mut();
+        let Some(flight) = traffic.flights.end(ticket) else { return };
+        traffic.has_answer = true;
         self.in_flight -= 1;
         self.last_moved = now;
         self.outcome.recorder.confirmed(flight.sending(), now, flight.warmup);
@@ -353,7 +363,9 @@ impl Bookkeeping {
     }
 
     fn refused(&mut self, link: LinkId, state: &mut LinkState, now: Nanos, ticket: Ticket) {
-        let Some(flight) = state.traffic_mut().flights.end(ticket) else { return };
+        let traffic = state.traffic_mut();
+        let Some(flight) = traffic.flights.end(ticket) else { return };
+        traffic.has_answer = true;
         self.in_flight -= 1;
         self.last_moved = now;
         self.outcome.recorder.refused(flight.due, flight.sent, now, flight.warmup);

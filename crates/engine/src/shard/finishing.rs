@@ -4,6 +4,7 @@ use weigh_model::ledger::{Cause, NotSentCause};
 use weigh_model::protocol::Role;
 use weigh_model::{Nanos, Pattern, Topology};
 
+use super::parting::PARTING_TIME_MAX;
 use super::parts::Awaited;
 use super::source::Source;
 use super::{Phase, Shard};
@@ -179,6 +180,9 @@ impl Shard {
                 .get((consumer.index / self.job.shards) as usize)
                 .filter(|producer| producer.index == consumer.index)
                 .map_or(0, ProducerAccount::left),
+            // What several got after a new division counts once for each of them, so that the
+            // number of arrivals is no longer that of messages.
+            Topology::Shared if self.books.outcome.accounts.regroupings.times > 0 => return false,
             Topology::Shared => return totals.arrived >= totals.sent,
             Topology::FanIn | Topology::FanOut => totals.sent,
         };
@@ -211,7 +215,10 @@ impl Shard {
             }
         }
         self.drop_lost(io);
-        self.clock.phase = Phase::Done;
+        self.clock.phase = match self.parting.is_empty() {
+            true => Phase::Done,
+            false => Phase::Closing(io.now() + PARTING_TIME_MAX),
+        };
     }
 
     /// Reacts to a request to stop: the first finishes the record, the second ends it now.
@@ -250,6 +257,8 @@ impl Shard {
             self.settle();
         }
         self.close_all(io);
+        self.parting.end(io);
+        self.clock.phase = Phase::Done;
     }
 }
 

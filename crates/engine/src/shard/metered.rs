@@ -25,7 +25,9 @@ impl Shard {
                 self.out.spare.settle(state, staged);
                 state.phase = LinkPhase::Closing;
                 self.flush(index, io);
-                if self.links[index].state.out_bytes() == 0 {
+                let Link { connection, state } = &self.links[index];
+                let parts = connection.as_ref().is_some_and(|own| own.is_parting());
+                if state.out_bytes() == 0 && !parts {
                     io.shutdown(token);
                 } else {
                     self.lose(index, String::new(), false);
@@ -41,7 +43,8 @@ impl Shard {
 
     /// Ends once every other side has closed its half too, or its time is over.
     pub(super) fn await_closes(&mut self, until: Nanos, io: &mut dyn Io) {
-        if io.now() < until && self.links.iter().any(|link| link.state.token.is_some()) {
+        let is_any_open = self.links.iter().any(|link| link.state.token.is_some());
+        if io.now() < until && (is_any_open || !self.parting.is_empty()) {
             return;
         }
         for index in self.links.ids() {
@@ -51,6 +54,7 @@ impl Shard {
             }
         }
         self.drop_lost(io);
+        self.parting.end(io);
         self.clock.phase = Phase::Done;
     }
 }

@@ -33,6 +33,7 @@ mod joining;
 mod links;
 mod metered;
 mod opening;
+mod parting;
 mod parts;
 mod polling;
 mod receiving;
@@ -60,6 +61,7 @@ use crate::outcome::ShardOutcome;
 use crate::rendezvous::orders::Orders;
 use books::Bookkeeping;
 use links::Links;
+use parting::Parting;
 use parts::Metered;
 use parts::PIECE_BYTES;
 pub use parts::Phase;
@@ -96,6 +98,8 @@ pub struct Shard {
     awaited: Awaited,
     /// Counts of codecs, if packets are captured.
     metered: Option<Box<Metered>>,
+    /// Closed connections whose last bytes may not have arrived.
+    parting: Parting,
     failure: Option<Failure>,
 }
 
@@ -140,6 +144,7 @@ impl Shard {
             out: Output { body: Vec::with_capacity(body_room(&job)), ..Output::default() },
             awaited: Awaited::default(),
             metered: job.is_metered.then(Box::default),
+            parting: Parting::default(),
             failure: None,
             job,
         }
@@ -203,9 +208,12 @@ impl Shard {
             Phase::Closing(until) => self.await_closes(until, io),
             Phase::Done => return false,
         }
-        self.wake_connections(now);
+        // What was said in this turn may want to leave at its end.
+        let woken_at = if self.waking.is_exact() { io.now() } else { now };
+        self.wake_connections(woken_at);
         self.flush_dirty(io);
         self.drop_lost(io);
+        self.parting.turn(io);
         self.report_interval(now);
         self.check_stop(io);
         self.books.hand_notes_over(self.clock.phase == Phase::Settled);
@@ -247,6 +255,7 @@ impl Shard {
             _ => self.reported.next_interval,
         };
         until = until.min(self.clock.next_sweep).min(self.stall.ends()).min(self.waking.next());
+        until = until.min(self.parting.next());
         if is_sending && self.clock.has_begun {
             until = until.min(self.next_due_moment());
             // Once over, what still waits to be sent must not be waited for in circles.

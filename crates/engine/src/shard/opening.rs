@@ -87,7 +87,10 @@ impl Shard {
         };
         match made_on(host, || match self.rules.transport {
             Transport::Stream => io.connect(self.job.address, source),
-            Transport::Datagram => io.connect_datagrams(self.job.address, source),
+            // Streams are a layer's, which speaks in datagrams.
+            Transport::Datagram | Transport::Streams => {
+                io.connect_datagrams(self.job.address, source)
+            }
         }) {
             Ok(token) => {
                 self.set_token(index, Some(token));
@@ -100,6 +103,8 @@ impl Shard {
                 }
                 self.waking.note_timing(connection.timing());
                 self.connecting.resumes |= seat.role == Role::Consumer && connection.resumes();
+                let own = connection.opens_within().unwrap_or_default();
+                self.connecting.opens_within = self.connecting.opens_within.max(own);
                 self.links[index].connection = Some(connection);
             }
             Err(fault) => {
@@ -129,13 +134,19 @@ impl Shard {
         let was_ready = state.is_standing;
         let is_planned = loss.reason.is_empty();
         let keeps = is_planned && !stays_away && self.rules.lifetime == Lifetime::Kept;
-        let flights = state.known_traffic().map(|known| known.end_flights(keeps));
-        let flights = flights.unwrap_or_default();
+        let now = io.now();
+        let is_short = now < state.connecting_since + RETRY_FIRST;
+        let ended = state.known_traffic();
+        let ended = ended.map(|known| (known.end_connection(is_short), known.end_flights(keeps)));
+        // Links that send nothing have no count of their own.
+        let (fruitless, flights) = ended.unwrap_or((u8::from(is_short) * 2, Vec::new()));
         let cut = state.traffic().first_here..state.traffic().sequence;
         if state.role == Role::Producer && !is_planned && !cut.is_empty() {
             self.books.outcome.accounts.producers[state.account as usize].cut.push(cut);
         }
-        if let Some(token) = state.token {
+        let token = state.token;
+        let parts = self.links[loss.link].connection.as_ref().is_some_and(|own| own.is_parting());
+        if let Some(token) = token {
             self.set_token(loss.link, None);
             let is_answered = self.job.dial.is_answered || self.job.is_metered;
             let has_parted = matches!(self.clock.phase, Phase::Closing(_));
@@ -144,15 +155,21 @@ impl Shard {
                 true => Close::Graceful,
                 false => Close::Abort,
             };
-            io.close(token, how);
+            if !(is_planned && parts) {
+                io.close(token, how);
+            }
         }
-        let now = io.now();
         self.drop_request(loss.link, now);
         let link = &mut self.links[loss.link];
         if let Some(metered) = &mut self.metered {
             metered.closed(loss.link, link);
         }
-        link.connection = None;
+        if let (Some(token), Some(connection)) = (token, link.connection.take())
+            && is_planned
+            && parts
+        {
+            self.parting.add(token, connection, now);
+        }
         let began = link.state.connecting_since;
         link.state.forget_connection();
         link.state.attempts = if was_ready { 0 } else { link.state.attempts + 1 };
@@ -172,7 +189,7 @@ impl Shard {
             self.books.note_loss(&loss.reason);
             self.decide_after_loss(loss, was_ready, now);
         } else if !stays_away && self.rules.lifetime == Lifetime::Kept {
-            self.connecting.reopens.push(now, loss.link);
+            self.connecting.reopens.push(now + pause_after(fruitless), loss.link);
         } else {
             self.books.unblocked.push(loss.link);
         }
@@ -361,12 +378,13 @@ impl Shard {
     }
 
     /// Returns the time limit for opening one connection: as long as an answer may take, within
-    /// limits; longer for paths, which delay every step of it.
+    /// limits; longer for paths, which delay every step of it, and where connections ask for it.
     fn session_time_max(&self) -> Nanos {
-        match self.job.may_be_cut_off {
+        let most = match self.job.may_be_cut_off {
             true => OPEN_TIME_MAX,
             false => self.job.load().timeout.clamp(OPEN_TIME_MIN, OPEN_TIME_MAX),
-        }
+        };
+        most.max(self.connecting.opens_within)
     }
 
     /// Begins the load without the connections that the path prevents: what they were to
@@ -431,6 +449,15 @@ impl Shard {
                 self.lose(index, SILENCE.to_owned(), false);
             }
         }
+    }
+}
+
+/// Returns the pause before the next connection of a link after this number of short ones in a row
+/// that the server ended without an answer. One may be a restart; more would only be ended again.
+fn pause_after(fruitless: u8) -> Nanos {
+    match fruitless {
+        0 | 1 => Nanos(0),
+        many => Nanos(RETRY_FIRST.0 << (many - 2).min(ATTEMPTS_MAX)),
     }
 }
 

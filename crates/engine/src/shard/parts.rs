@@ -106,6 +106,8 @@ pub(super) struct Connecting {
     pub(super) losses: Vec<Loss>,
     /// True if consumers get what they missed on their next connection.
     pub(super) resumes: bool,
+    /// The longest time that a connection asked for until its session is open.
+    pub(super) opens_within: Nanos,
 }
 
 /// Output: links to flush, and room for bodies.
@@ -165,7 +167,8 @@ pub enum Phase {
     Lingering(Nanos),
     /// The books are closed, the connections are not: what they cost can be looked at.
     Settled,
-    /// Sessions are closed; what the other side still sends is read, because it is counted.
+    /// Sessions are closed; what the other side still sends is read, because it is counted, and
+    /// what was said last is repeated where only the connection can.
     Closing(Nanos),
     /// Over.
     Done,

@@ -21,30 +21,30 @@ impl Shard {
         }
         match event {
             IoEvent::Connected(token) => self.connected(now, token),
-            IoEvent::Received(token, bytes) => {
-                if let Some(link) = self.link_of(token) {
-                    self.received(now, link, bytes);
-                }
-            }
-            IoEvent::Writable(token) => {
-                if let Some(link) = self.link_of(token) {
+            IoEvent::Received(token, bytes) => match self.link_of(token) {
+                Some(link) => self.received(now, link, bytes),
+                None => self.parting.heard(now, token, bytes),
+            },
+            IoEvent::Writable(token) => match self.link_of(token) {
+                Some(link) => {
                     self.links[link].state.is_blocked = false;
                     self.books.unblocked.push(link);
                     self.mark_dirty(link);
                 }
-            }
-            IoEvent::Ended(token) => {
-                if let Some(link) = self.link_of(token) {
-                    self.ended(now, link);
-                }
-            }
-            IoEvent::Failed(token, fault) => {
-                if let Some(link) = self.link_of(token) {
+                None => self.parting.unblocked(token),
+            },
+            IoEvent::Ended(token) => match self.link_of(token) {
+                Some(link) => self.ended(now, link),
+                None => self.parting.ended(token),
+            },
+            IoEvent::Failed(token, fault) => match self.link_of(token) {
+                Some(link) => {
                     let has_parted = self.has_parted(link);
                     let reason = if has_parted { String::new() } else { fault.to_string() };
                     self.lose(link, reason, false);
                 }
-            }
+                None => self.parting.ended(token),
+            },
             IoEvent::Accepted { .. } | IoEvent::Woken => {}
         }
     }
@@ -211,6 +211,11 @@ impl Shard {
 
     /// Hands the outbox of a link to its socket, as far as it takes it.
     pub(super) fn flush(&mut self, link: LinkId, io: &mut dyn Io) {
+        if self.waking.is_exact() {
+            // A layer that makes datagrams when it is woken makes those of this turn, so that no
+            // message waits for those of all other links.
+            self.wake_due(link, io.now());
+        }
         self.hand_over(link, io);
         let is_stream = self.rules.exchange == Exchange::Stream;
         if is_stream && self.links[link].state.traffic().outgoing.is_some() {
@@ -282,10 +287,17 @@ impl Shard {
     }
 
     fn wake_connection(&mut self, index: LinkId, now: Nanos) {
+        if self.wake_due(index, now) {
+            self.note_wake(index, now);
+        }
+    }
+
+    /// Lets a connection speak if its time has come. False if it is not there, or is lost now.
+    fn wake_due(&mut self, index: LinkId, now: Nanos) -> bool {
         let Link { connection, state } = &mut self.links[index];
-        let (Some(connection), Some(_)) = (connection, state.token) else { return };
+        let (Some(connection), Some(_)) = (connection, state.token) else { return false };
         if state.is_lost {
-            return;
+            return false;
         }
         let is_due = connection.next_wake().is_some_and(|at| at <= now);
         if is_due {
@@ -309,10 +321,11 @@ impl Shard {
             }
             self.continue_object(index);
             if let Err(fault) = result {
-                return self.lose_by_fault(index, &fault);
+                self.lose_by_fault(index, &fault);
+                return false;
             }
         }
-        self.note_wake(index, now);
+        true
     }
 
     /// True for a consumer.

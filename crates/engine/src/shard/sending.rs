@@ -366,7 +366,16 @@ impl Shard {
             return false;
         }
         let is_blocked = |link: &Link| link.state.is_blocked && link.state.token.is_some();
-        self.books.in_flight > 0 || self.links.iter().any(is_blocked)
+        // The target lets nothing be sent, such as one that allows no streams.
+        let is_kept_back = |link: &Link| {
+            let traffic = link.state.traffic();
+            let of_burst = (traffic.burst_left > 0).then_some(self.clock.measure_from);
+            let of_quota = traffic.waiting.front().copied().filter(|_| traffic.quota > 0);
+            let due = of_burst.or(of_quota);
+            due.is_some_and(|due| due + patience < now) && link.state.phase == LinkPhase::Ready
+        };
+        self.books.in_flight > 0
+            || self.links.iter().any(|link| is_blocked(link) || is_kept_back(link))
     }
 }
 

@@ -31,7 +31,8 @@ pub async fn connect(options: &BusOptions) -> Result<Connected, FleetError> {
         .connect(server.clone())
         .await
         .map_err(|error| FleetError::Bus(refusal(&place, &error)))?;
-    let is_private = is_local || server.tls_required() || client.server_info().tls_required;
+    let has_tls = insists_on_tls(options, &server) || client.server_info().tls_required;
+    let is_private = is_local || has_tls;
     let mut jetstream = jetstream::new(client.clone());
     jetstream.set_timeout(PATIENCE);
     check_jetstream(&client, &place).await?;
@@ -51,13 +52,17 @@ fn connect_options(
         .max_reconnects(None)
         .reconnect_delay_callback(|attempts| if attempts < 2 { Duration::ZERO } else { RETRY });
     if let Some(file) = &options.nkey_seed {
-        let seed = read(file, "nkey seed")?;
-        connect = connect.nkey(seed.trim().to_owned());
+        let text = read(file, "nkey seed")?;
+        let seed = text.lines().next().unwrap_or_default().trim();
+        if !is_seed(seed) {
+            let why = "its first line is not 58 letters and digits that begin with SU";
+            return Err(wrong_file(file, "the seed of a user's nkey", why));
+        }
+        connect = connect.nkey(seed.to_owned());
     }
     if let Some(file) = &options.creds {
-        let wrong = |error| {
-            let file = file.display();
-            FleetError::Options(format!("{file} is not a credentials file of NATS: {error}"))
+        let wrong = |error: std::io::Error| {
+            wrong_file(file, "a credentials file of NATS", &error.to_string())
         };
         connect = connect.credentials(&read(file, "credentials")?).map_err(wrong)?;
     }
@@ -65,12 +70,12 @@ fn connect_options(
         connect = connect.token(token.clone());
     }
     if let Some(file) = &options.ca {
-        read(file, "certificate authority")?;
+        read_pem(file, "certificate authority", "CERTIFICATE")?;
         connect = connect.add_root_certificates(file.clone());
     }
     if let Some((certificate, key)) = &options.client_cert {
-        read(certificate, "client certificate")?;
-        read(key, "client key")?;
+        read_pem(certificate, "client certificate", "CERTIFICATE")?;
+        read_pem(key, "client key", "PRIVATE KEY")?;
         connect = connect.add_client_certificate(certificate.clone(), key.clone());
     }
     if let Some(user) = server.username() {
@@ -80,13 +85,18 @@ fn connect_options(
             None => connect.token(plain(user)?),
         };
     }
-    if server.tls_required() {
+    if insists_on_tls(options, server) {
         connect = connect.require_tls(true);
     } else if is_local {
         // Another server of a cluster would not be on a loopback address.
         connect = connect.ignore_discovered_servers();
     }
     Ok(connect)
+}
+
+/// True if the user expects TLS: one who names certificates does.
+fn insists_on_tls(options: &BusOptions, server: &ServerAddr) -> bool {
+    server.tls_required() || options.ca.is_some() || options.client_cert.is_some()
 }
 
 /// A part of a URL without percent signs (RFC 3986, section 2.1); `None` if it is not UTF-8.
@@ -108,8 +118,30 @@ fn decoded(text: &str) -> Option<String> {
 fn read(file: &Path, what: &str) -> Result<String, FleetError> {
     fs::read_to_string(file).map_err(|error| {
         let file = file.display();
-        FleetError::Options(format!("cannot read the {what} of the bus from {file}: {error}"))
+        FleetError::Options(format!(
+            "cannot read the {what} of the bus from {file}: {error}; help: name a file that this \
+             user may read"
+        ))
     })
+}
+
+/// Checks that a file has an object with this label (RFC 7468).
+fn read_pem(file: &Path, what: &str, label: &str) -> Result<(), FleetError> {
+    match read(file, what)?.contains(&format!("{label}-----")) {
+        true => Ok(()),
+        false => Err(wrong_file(file, &format!("a {what} in PEM"), &format!("it has no {label}"))),
+    }
+}
+
+fn wrong_file(file: &Path, what: &str, why: &str) -> FleetError {
+    let file = file.display();
+    FleetError::Options(format!("{file} is not {what}: {why}; help: name one, or leave it out"))
+}
+
+/// True for the seed of a user as NATS writes it: 58 characters of RFC 4648, section 6.
+fn is_seed(text: &str) -> bool {
+    let is_coded = |byte: u8| byte.is_ascii_uppercase() || (b'2'..=b'7').contains(&byte);
+    text.len() == 58 && text.starts_with("SU") && text.bytes().all(is_coded)
 }
 
 fn refusal(place: &str, error: &ConnectError) -> String {
@@ -123,11 +155,20 @@ fn refusal(place: &str, error: &ConnectError) -> String {
         ),
         _ if text.contains("fatal alert") => format!(
             "the bus at {place} refuses the connection by TLS ({text}); help: give the certificate \
-             and the key of a client that its authority signed"
+             and the key of a client that its authority signed (--bus-cert and --bus-key of \
+             agents, --fleet-cert and --fleet-key of a run)"
+        ),
+        _ if text.contains("certificate or key") => format!(
+            "the client certificate for the bus at {place} and its key do not belong together; \
+             help: name the key with which the certificate was asked for"
+        ),
+        _ if text.contains("corrupt message") => format!(
+            "the bus at {place} has no TLS; help: give it a certificate (tls in the configuration \
+             of nats-server), or type nats:// and leave the certificates out"
         ),
         _ if is_of_tls => format!(
             "the bus at {place} cannot be trusted ({text}); help: name the authority that signed \
-             its certificate"
+             its certificate (--bus-ca of agents, --fleet-ca of a run)"
         ),
         _ => format!(
             "the bus at {place} cannot be reached ({text}); help: start it there with nats-server \
@@ -189,6 +230,17 @@ mod tests {
             assert_eq!(decoded(coded).as_deref(), Some(plain));
         }
         assert_eq!(decoded("%ff"), None);
+    }
+
+    #[test]
+    fn seeds_of_users_are_known_by_their_form() {
+        let seed = format!("SU{}", "A7".repeat(28));
+        assert!(is_seed(&seed));
+        let operator = seed.replacen("SU", "SO", 1);
+        for wrong in ["", "SU", &seed[1..], &format!("{seed}A"), &operator, &seed.to_lowercase()] {
+            assert!(!is_seed(wrong), "{wrong}");
+        }
+        assert!(!is_seed(&seed.replace('7', "1")), "1 is not a character of the code");
     }
 
     #[test]

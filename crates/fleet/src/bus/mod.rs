@@ -143,6 +143,11 @@ impl Bus {
         self.wait(store::has(&self.store, name))
     }
 
+    /// Names of the objects that begin with this text.
+    pub(crate) fn names(&self, prefix: &str) -> Vec<String> {
+        self.wait(store::names(&self.jetstream, &self.bucket, prefix))
+    }
+
     /// Removes objects, if they are there.
     pub(crate) fn remove(&self, names: impl IntoIterator<Item = String>) {
         self.wait(async {

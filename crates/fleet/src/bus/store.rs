@@ -7,6 +7,7 @@ use async_nats::jetstream::object_store::{Config, ObjectStore};
 use async_nats::jetstream::stream::StorageType;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
+use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
 
 use crate::error::FleetError;
@@ -48,6 +49,22 @@ pub async fn get(store: &ObjectStore, name: &str) -> Result<Vec<u8>, FleetError>
 /// True if the object is there.
 pub async fn has(store: &ObjectStore, name: &str) -> bool {
     store.info(name).await.is_ok_and(|info| !info.deleted)
+}
+
+/// Names of the objects that begin with this text.
+pub async fn names(jetstream: &Context, bucket: &str, prefix: &str) -> Vec<String> {
+    let heads = format!("$O.{bucket}.M.");
+    let Ok(stream) = jetstream.get_stream(format!("OBJ_{bucket}")).await else { return vec![] };
+    let Ok(mut subjects) = stream.info_with_subjects(format!("{heads}>")).await else {
+        return vec![];
+    };
+    let mut names = Vec::new();
+    while let Some(Ok((subject, _))) = subjects.next().await {
+        let name = subject.strip_prefix(&heads).and_then(|coded| URL_SAFE.decode(coded).ok());
+        let name = name.and_then(|bytes| String::from_utf8(bytes).ok());
+        names.extend(name.filter(|name| name.starts_with(prefix)));
+    }
+    names
 }
 
 /// Removes an object, if it is there, and the word about it that the client's own call would

@@ -138,6 +138,13 @@ impl Fleet {
         Ok(both.map(|(hand, shards)| Placed { rank: hand.rank, shards }).collect())
     }
 
+    /// The number of shards that keeps the agents busy: one for each core but one of each machine,
+    /// and one for each agent at least.
+    pub fn carried(&self) -> u32 {
+        let hands: Vec<Hand> = lock(&self.hands).iter().flatten().cloned().collect();
+        placement::carried(&hands.iter().map(|hand| &hand.facts).collect::<Vec<_>>())
+    }
+
     /// Stores bytes that agents need, for as long as the fleet is there. Storing them again costs
     /// a look.
     ///
@@ -234,11 +241,13 @@ impl Fleet {
         outcome
     }
 
-    /// Removes the outcomes of an attempt at a trial of another coordinator.
-    pub fn discard(&self, attempt: &Attempt, shards: u32) {
-        let agents = self.options.agents;
-        let collection = Collection { bus: &self.bus, attempt, shards, agents };
-        self.bus.remove(collection.names());
+    /// Removes the outcomes of a run that a coordinator which was killed has left, whatever their
+    /// trials, except those of the attempt that is `kept`.
+    pub fn discard(&self, run: &str, kept: Option<&Attempt>) {
+        let kept = kept.map(|attempt| format!("{}/", subjects::of_attempt(attempt)));
+        let mut names = self.bus.names(&subjects::of_run(run));
+        names.retain(|name| !kept.as_ref().is_some_and(|kept| name.starts_with(kept)));
+        self.bus.remove(names);
     }
 
     fn remove_collected(&self) {

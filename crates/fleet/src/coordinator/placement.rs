@@ -1,8 +1,25 @@
-//! Which agent runs which shards: as many as it has cores, in proportion.
+//! How many shards agents carry, and which of them run where: in proportion to their cores.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::facts::AgentFacts;
+
+/// The shards that keep these agents busy: one for each core but one of each machine, which its
+/// kernel needs for the network; and one for each agent at least. Agents on one machine share its
+/// cores: whether they have the same ones is not known.
+pub fn carried(agents: &[&AgentFacts]) -> u32 {
+    let machine = |agent: &AgentFacts| agent.place.split('/').next().unwrap_or("").to_owned();
+    let mut machines: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for (index, agent) in agents.iter().enumerate() {
+        // One that does not say where it is stands for itself.
+        let name = Some(machine(agent)).filter(|name| !name.is_empty());
+        let (cores, count) = machines.entry(name.unwrap_or(index.to_string())).or_default();
+        *cores = (*cores).max(agent.host.cores);
+        *count += 1;
+    }
+    machines.into_values().map(|(cores, count)| cores.saturating_sub(1).max(count)).sum()
+}
 
 /// The shards of each agent, contiguous and at least one each; `None` if there are fewer shards
 /// than agents. The same agents get the same shards whenever they are asked.
@@ -65,6 +82,18 @@ mod tests {
         assert_eq!((placed[0].start, placed.last().unwrap().end), (0, shards));
         assert!(placed.windows(2).all(|pair| pair[0].end == pair[1].start));
         placed.iter().map(|range| range.end - range.start).collect()
+    }
+
+    #[test]
+    fn every_machine_keeps_a_core_for_its_network() {
+        let on = |place: &str, cores| AgentFacts { place: place.to_owned(), ..agent(cores, 1) };
+        let carried = |agents: &[AgentFacts]| carried(&agents.iter().collect::<Vec<_>>());
+        assert_eq!(carried(&[on("a/1", 8), on("b/1", 4)]), 7 + 3);
+        assert_eq!(carried(&[on("a/1", 1), on("b/1", 2)]), 1 + 1);
+        assert_eq!(carried(&[on("a/1", 8), on("a/2", 8), on("b/1", 4)]), 7 + 3, "two share 8");
+        assert_eq!(carried(&[on("a/1", 2), on("a/2", 2), on("a/3", 2)]), 3, "one each");
+        assert_eq!(carried(&[on("", 4), on("", 4)]), 3 + 3);
+        assert_eq!(carried(&[]), 0);
     }
 
     #[test]

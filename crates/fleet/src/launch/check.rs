@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use weigh_model::fleet::AGENTS_MAX;
 use weigh_model::protocol::Invalid;
 
 use super::options::LaunchOptions;
@@ -36,10 +37,8 @@ pub(super) fn all(options: &LaunchOptions) -> Result<(), Invalid> {
     }
     let binary = options.binary.to_str().unwrap_or_default();
     plain("--binary", binary, "type the path of weigh on the hosts")?;
-    if let Some(credentials) = &options.credentials {
-        plain(credentials.kind.flag(), &credentials.place, "type the path of a file")?;
-    }
-    options.ca.as_ref().map_or(Ok(()), |place| plain("--bus-ca", place, "type the path of a file"))
+    let mut files = options.flags().zip(options.places()).given();
+    files.try_for_each(|(flag, place)| plain(flag, place, "type the path of a file"))
 }
 
 /// Returns the image, which containers need.
@@ -120,9 +119,6 @@ pub(super) fn plain(place: &str, value: &str, fix: &str) -> Result<(), Invalid> 
 
 /// Schemes of URLs of NATS.
 const SCHEMES: [&str; 2] = ["nats", "tls"];
-
-/// Most agents of a fleet.
-const AGENTS_MAX: u32 = 10_000;
 
 /// Most cores of an agent.
 const CORES_MAX: u32 = 4096;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weigh_model::protocol::Invalid;
 
+use super::bus_files::BusFiles;
 use super::check;
 use super::options::LaunchOptions;
 use super::yaml::yaml;
@@ -13,13 +14,8 @@ use super::yaml::yaml;
 pub(super) fn print(options: &LaunchOptions) -> Result<String, Invalid> {
     check::reached_from_containers(options)?;
     let image = literal(check::image(options)?);
-    let credentials = options.credentials.as_ref().map(|own| own.place.as_str());
-    let files = [(CREDENTIALS, credentials), (CA, options.ca.as_deref())];
-    let files: Vec<(&str, &str)> =
-        files.into_iter().filter_map(|(name, file)| Some((name, file?))).collect();
-    let in_container = |name| format!("/run/secrets/{name}");
-    let ca = options.ca.as_ref().map(|_| in_container(CA));
-    let words = options.agent_words(Some(&in_container(CREDENTIALS)), ca.as_deref());
+    let files = NAMES.zip(options.places());
+    let words = options.agent_words(files.map(|(name, _)| format!("/run/secrets/{name}")));
     let service = |rank: u32| {
         let mut words: Vec<String> = words.iter().map(|word| literal(word)).collect();
         words.extend(["--rank".to_owned(), rank.to_string()]);
@@ -30,11 +26,11 @@ pub(super) fn print(options: &LaunchOptions) -> Result<String, Invalid> {
             cpuset: cores_of(rank, options.cores),
             network_mode: options.host_network.then_some("host"),
             restart: "no",
-            secrets: files.iter().map(|(name, _)| *name).collect(),
+            secrets: files.given().map(|(name, _)| name).collect(),
         }
     };
     let services = (0..options.agents).map(|rank| (format!("agent-{rank:04}"), service(rank)));
-    let secrets = files.iter().map(|(name, file)| (*name, Secret { file: literal(file) }));
+    let secrets = files.given().map(|(name, file)| (name, Secret { file: literal(file) }));
     let file = Compose {
         name: options.job_name(),
         services: services.collect(),
@@ -84,8 +80,12 @@ struct Secret {
 }
 
 /// Names of the files in a container.
-const CREDENTIALS: &str = "bus-credentials";
-const CA: &str = "bus-ca";
+const NAMES: BusFiles<&str> = BusFiles {
+    credentials: Some("bus-credentials"),
+    ca: Some("bus-ca"),
+    certificate: Some("bus-certificate"),
+    key: Some("bus-key"),
+};
 
 const HEAD: &str = "\
 # Start: docker compose -f FILE up --abort-on-container-failure. Stop: Ctrl-C.

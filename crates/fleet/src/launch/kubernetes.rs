@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weigh_model::protocol::Invalid;
 
+use super::bus_files::BusFiles;
 use super::check;
 use super::options::LaunchOptions;
 use super::yaml::yaml;
@@ -61,7 +62,7 @@ fn failure_rules() -> Vec<FailureRule> {
 fn pod(
     options: &LaunchOptions,
     image: String,
-    files: &[SecretFile],
+    files: &BusFiles<SecretFile>,
     labels: BTreeMap<&'static str, String>,
 ) -> PodSpec {
     // A domain of every agent: where there are fewer nodes, pods wait instead of sharing one.
@@ -87,14 +88,12 @@ fn pod(
         },
         topology_spread_constraints: [spread],
         containers: [container(options, image, files)],
-        volumes: files.iter().map(SecretFile::volume).collect(),
+        volumes: files.as_ref().given().map(SecretFile::volume).collect(),
     }
 }
 
-fn container(options: &LaunchOptions, image: String, files: &[SecretFile]) -> Container {
-    let path = |of: Of| files.iter().find(|file| file.of == of).map(SecretFile::path);
-    let (credentials, ca) = (path(Of::Credentials), path(Of::Ca));
-    let words = options.agent_words(credentials.as_deref(), ca.as_deref());
+fn container(options: &LaunchOptions, image: String, files: &BusFiles<SecretFile>) -> Container {
+    let words = options.agent_words(files.as_ref().map(SecretFile::path));
     // Whole cores, requested and limited alike: the static CPU manager gives them to this pod
     // alone.
     let resources = BTreeMap::from([
@@ -111,7 +110,7 @@ fn container(options: &LaunchOptions, image: String, files: &[SecretFile]) -> Co
             allow_privilege_escalation: false,
             capabilities: Capabilities { drop: ["ALL"] },
         },
-        volume_mounts: files.iter().map(SecretFile::mount).collect(),
+        volume_mounts: files.as_ref().given().map(SecretFile::mount).collect(),
     }
 }
 
@@ -122,34 +121,19 @@ fn literal(text: &str) -> String {
 
 /// A key of a Secret that is a file in the container.
 struct SecretFile {
-    of: Of,
+    /// Name of the volume, and of its folder below `/etc/weigh`.
+    folder: &'static str,
     secret: String,
     key: String,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Credentials,
-    Ca,
-}
-
-impl Of {
-    /// Name of the volume, and of its folder below `/etc/weigh`.
-    fn name(self) -> &'static str {
-        match self {
-            Of::Credentials => "credentials",
-            Of::Ca => "ca",
-        }
-    }
-}
-
 impl SecretFile {
     fn path(&self) -> String {
-        format!("/etc/weigh/{}/{}", self.of.name(), self.key)
+        format!("/etc/weigh/{}/{}", self.folder, self.key)
     }
 
     fn mount(&self) -> Mount {
-        let name = self.of.name();
+        let name = self.folder;
         Mount { name, mount_path: format!("/etc/weigh/{name}"), read_only: true }
     }
 
@@ -161,31 +145,34 @@ impl SecretFile {
             default_mode: 0o440,
             items: [item],
         };
-        Volume { name: self.of.name(), secret }
+        Volume { name: self.folder, secret }
     }
 }
 
-fn secret_files(options: &LaunchOptions) -> Result<Vec<SecretFile>, Invalid> {
-    let mut files = Vec::new();
-    if let Some(own) = &options.credentials {
-        let (flag, key) = (own.kind.flag(), own.kind.key());
-        files.push(secret_file(Of::Credentials, flag, &own.place, key)?);
-    }
-    if let Some(place) = &options.ca {
-        files.push(secret_file(Of::Ca, "--bus-ca", place, "ca.pem")?);
-    }
-    Ok(files)
+fn secret_files(options: &LaunchOptions) -> Result<BusFiles<SecretFile>, Invalid> {
+    let keys = BusFiles {
+        credentials: options.credentials.as_ref().map(|own| own.kind.key()),
+        ca: Some("ca.pem"),
+        // Those of a Secret of the type kubernetes.io/tls.
+        certificate: Some("tls.crt"),
+        key: Some("tls.key"),
+    };
+    let given = options.flags().zip(options.places()).zip(FOLDERS.zip(keys));
+    given.map(|((flag, place), of)| secret_file((flag, place), of)).whole()
 }
 
-/// Reads `SECRET` or `SECRET/KEY`.
-fn secret_file(of: Of, flag: &str, place: &str, key: &str) -> Result<SecretFile, Invalid> {
+/// Reads `SECRET` or `SECRET/KEY`, given as an option; a folder, and a key for where none is given.
+fn secret_file(
+    (flag, place): (&str, &str),
+    (folder, key): (&'static str, &str),
+) -> Result<SecretFile, Invalid> {
     let (secret, key) = place.split_once('/').unwrap_or((place, key));
     let is_name =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     let is_key = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let fits = !secret.is_empty() && secret.bytes().all(is_name);
     if fits && !key.is_empty() && key.bytes().all(is_key) && !key.starts_with("..") {
-        return Ok(SecretFile { of, secret: secret.to_owned(), key: key.to_owned() });
+        return Ok(SecretFile { folder, secret: secret.to_owned(), key: key.to_owned() });
     }
     let problem = format!("{place:?} is not a Secret of Kubernetes");
     Err(Invalid::new(flag, problem, "type SECRET or SECRET/KEY: its file is not printed"))
@@ -365,6 +352,14 @@ struct Item {
     key: String,
     path: String,
 }
+
+/// Folders of the files below `/etc/weigh`.
+const FOLDERS: BusFiles<&str> = BusFiles {
+    credentials: Some("credentials"),
+    ca: Some("ca"),
+    certificate: Some("certificate"),
+    key: Some("key"),
+};
 
 /// Name of the container.
 const CONTAINER: &str = "agent";

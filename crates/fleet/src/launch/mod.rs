@@ -5,6 +5,7 @@
 //! the same rules: one agent for each rank, all start or none, and none is started again. An agent
 //! that ended is a part of the load that is missing, so the other agents are ended with it.
 
+mod bus_files;
 mod check;
 mod compose;
 mod kubernetes;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::bus_files::BusFiles;
+
 /// Which agents to start, and how.
 ///
 /// # Examples
@@ -46,6 +48,9 @@ pub struct LaunchOptions {
     pub credentials: Option<Credentials>,
     /// Certificates that signed the bus's: a file of the hosts, or in Kubernetes a `SECRET/KEY`.
     pub ca: Option<String>,
+    /// Certificate that agents show to the bus, and its key: files of the hosts, or in Kubernetes
+    /// `SECRET` or `SECRET/KEY` each.
+    pub client_cert: Option<(String, String)>,
 }
 
 /// Credentials for the bus. Their contents are never printed.
@@ -107,22 +112,41 @@ impl LaunchOptions {
             host_network: false,
             credentials: None,
             ca: None,
+            client_cert: None,
         }
     }
 
-    /// The words after the program's name that start an agent, without its rank. `credentials` and
-    /// `ca` are files where the agent runs.
-    pub(super) fn agent_words(&self, credentials: Option<&str>, ca: Option<&str>) -> Vec<String> {
+    /// What the launcher was given for each secret.
+    pub(super) fn places(&self) -> BusFiles<&str> {
+        let client_cert = self.client_cert.as_ref();
+        BusFiles {
+            credentials: self.credentials.as_ref().map(|own| own.place.as_str()),
+            ca: self.ca.as_deref(),
+            certificate: client_cert.map(|(certificate, _)| certificate.as_str()),
+            key: client_cert.map(|(_, key)| key.as_str()),
+        }
+    }
+
+    /// The agent's option for each secret.
+    pub(super) fn flags(&self) -> BusFiles<&'static str> {
+        BusFiles {
+            credentials: self.credentials.as_ref().map(|own| own.kind.flag()),
+            ca: Some("--bus-ca"),
+            certificate: Some("--bus-cert"),
+            key: Some("--bus-key"),
+        }
+    }
+
+    /// The words after the program's name that start an agent, without its rank; `files` are there
+    /// where the agent runs.
+    pub(super) fn agent_words(&self, files: BusFiles<String>) -> Vec<String> {
         let mut words = ["agent", "--bus", &self.bus].map(String::from).to_vec();
         let mut add = |flag: &str, value: &str| words.extend([flag.to_owned(), value.to_owned()]);
         if let Some(name) = &self.fleet_name {
             add("--fleet-name", name);
         }
-        if let (Some(own), Some(file)) = (&self.credentials, credentials) {
-            add(own.kind.flag(), file);
-        }
-        if let Some(file) = ca {
-            add("--bus-ca", file);
+        for (flag, file) in self.flags().zip(files).given() {
+            add(flag, &file);
         }
         for address in &self.may_load {
             add("--may-load", address);
@@ -133,9 +157,8 @@ impl LaunchOptions {
 
     /// The words that start an agent whose credentials are files of its host.
     pub(super) fn agent_words_on_host(&self) -> Vec<String> {
-        let credentials = self.credentials.as_ref().map(|own| own.place.as_str());
         let mut words = vec![self.binary.display().to_string()];
-        words.extend(self.agent_words(credentials, self.ca.as_deref()));
+        words.extend(self.agent_words(self.places().map(str::to_owned)));
         words
     }
 

@@ -1,6 +1,7 @@
 use k8s_openapi::api::batch::v1::Job;
 use proptest::prelude::*;
 use serde_json::Value;
+use weigh_model::fleet::AGENTS_MAX;
 
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ fn full() -> LaunchOptions {
             place: "bus/user.creds".to_owned(),
         }),
         ca: Some("bus-ca".to_owned()),
+        client_cert: Some(("bus-tls".to_owned(), "bus-tls/own.key".to_owned())),
         once: false,
         ..options()
     }
@@ -87,9 +89,32 @@ fn secrets_are_files_of_their_secret_and_never_text() {
     let of = |flag: &str| args[args.iter().position(|word| *word == flag).unwrap() + 1];
     assert_eq!(of("--creds"), "/etc/weigh/credentials/user.creds");
     assert_eq!(of("--bus-ca"), "/etc/weigh/ca/ca.pem");
+    assert_eq!(of("--bus-cert"), "/etc/weigh/certificate/tls.crt");
+    assert_eq!(of("--bus-key"), "/etc/weigh/key/own.key");
+    assert_eq!(pod["volumes"].as_array().map(Vec::len), Some(4));
+    assert_eq!(pod["volumes"][3]["secret"]["secretName"], "bus-tls");
+    assert_eq!(pod["volumes"][3]["secret"]["items"][0]["key"], "own.key");
     assert!(!args.contains(&"--once"), "{args:?}");
     let mounts = pod["containers"][0]["volumeMounts"].as_array().unwrap();
     assert!(mounts.iter().all(|mount| mount["readOnly"] == true), "{mounts:?}");
+}
+
+/// Files of the hosts: containers get them as secrets, and the others by their names.
+#[test]
+fn an_agent_shows_its_certificate_whatever_starts_it() {
+    let client_cert = Some(("/etc/own.pem".to_owned(), "/etc/own.key".to_owned()));
+    let options = LaunchOptions { client_cert, ..options() };
+    for launcher in [Launcher::Slurm, Launcher::Ssh] {
+        let text = options.print(launcher).unwrap();
+        assert!(text.contains("--bus-cert /etc/own.pem --bus-key /etc/own.key"), "{text}");
+    }
+    let document = read(&options.print(Launcher::Compose).unwrap());
+    let service = &document["services"]["agent-0000"];
+    assert_eq!(words(&service["secrets"]), ["bus-certificate", "bus-key"]);
+    let command = words(&service["command"]).join(" ");
+    let flags = "--bus-cert /run/secrets/bus-certificate --bus-key /run/secrets/bus-key";
+    assert!(command.contains(flags), "{command}");
+    assert_eq!(document["secrets"]["bus-key"]["file"], "/etc/own.key");
 }
 
 #[test]
@@ -116,6 +141,7 @@ fn what_is_wrong_is_refused_with_its_flag() {
     };
     use Launcher::{Compose, Kubernetes, Slurm, Ssh};
     wrong("--agents", Slurm, &|own| own.agents = 0);
+    wrong("--agents", Slurm, &|own| own.agents = AGENTS_MAX + 1);
     wrong("--bus", Slurm, &|own| own.bus = "bus:4222".into());
     wrong("--bus", Slurm, &|own| own.bus = "http://bus".into());
     wrong("--bus", Slurm, &|own| own.bus = "nats://token@bus:4222".into());
@@ -132,6 +158,9 @@ fn what_is_wrong_is_refused_with_its_flag() {
     wrong("--image", Compose, &|own| own.image = None);
     wrong("--memory", Kubernetes, &|own| own.memory_mib = 0);
     wrong("--bus-ca", Kubernetes, &|own| own.ca = Some("Not A Secret".into()));
+    let cert = |key: &str| Some(("tls".to_owned(), key.to_owned()));
+    wrong("--bus-key", Kubernetes, &|own| own.client_cert = cert("Not A Secret"));
+    wrong("--bus-key", Slurm, &|own| own.client_cert = cert("-x"));
     wrong("--host", Ssh, &|own| own.hosts.clear());
     wrong("--host", Ssh, &|own| own.hosts.push("-oProxyCommand=x".into()));
     wrong("--host", Ssh, &|own| own.hosts.push("a;b".into()));

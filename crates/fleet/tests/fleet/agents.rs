@@ -115,9 +115,8 @@ impl Process {
         let command = match ahead_s {
             None => Command::new(&this),
             Some(ahead) => {
-                let mut command = Command::new("unshare");
-                command.args(["-T", "--kill-child=SIGKILL", &format!("--monotonic={ahead}")]);
-                command.arg(&this);
+                let mut command = time_namespace(ahead);
+                command.arg("--kill-child=SIGKILL").arg(&this);
                 command
             }
         };
@@ -163,6 +162,17 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The beginning of a command in a time namespace whose clock is ahead by this number of seconds.
+/// Other users than root need a user namespace around it.
+pub fn time_namespace(ahead_s: u32) -> Command {
+    let mut command = Command::new("unshare");
+    if !rustix::process::geteuid().is_root() {
+        command.arg("-Ur");
+    }
+    command.args(["-T", &format!("--monotonic={ahead_s}")]);
+    command
 }
 
 /// Not a test of its own: what [`Process`] starts.

@@ -2,13 +2,12 @@
 //! that delay one direction: the bound of each offset contains the truth, and a smaller one would
 //! not.
 
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use weigh_engine::generator::TrialObserver;
 
-use super::agents::{Process, gather, run};
+use super::agents::{Process, gather, run, time_namespace};
 use super::nats::Nats;
 use super::proxy::Proxy;
 use super::target::Target;
@@ -90,7 +89,7 @@ fn a_trial_runs_over_clocks_that_are_far_apart() {
 }
 
 fn may_make_time_namespaces(test: &str) -> bool {
-    let made = Command::new("unshare").args(["-T", "--monotonic=1", "--fork", "true"]).output();
+    let made = time_namespace(1).args(["--fork", "true"]).output();
     if made.is_ok_and(|made| made.status.success()) {
         return true;
     }

@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// A connection.
@@ -17,6 +17,22 @@ struct Heard {
     subject: String,
     reply: String,
     payload: Vec<u8>,
+}
+
+/// Copies of messages.
+#[derive(Default)]
+pub struct Overheard(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Overheard {
+    /// True if one of them holds this text.
+    pub fn holds(&self, text: &str) -> bool {
+        self.0.lock().unwrap().iter().any(|payload| holds(payload, text))
+    }
+}
+
+/// True if these bytes hold the text.
+pub fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 impl Raw {
@@ -42,6 +58,29 @@ impl Raw {
             }
         });
         repeated
+    }
+
+    /// Keeps a copy of everything that comes by on these subjects from now on, also of what is
+    /// removed again.
+    pub fn overhear(mut self, subjects: &[&str]) -> Overheard {
+        for (subject, number) in subjects.iter().zip(1..) {
+            self.say(&format!("SUB {subject} {number}"));
+        }
+        // Answered once the server has taken the subscriptions.
+        self.say("PING");
+        let mut line = String::new();
+        while line.trim() != "PONG" {
+            line.clear();
+            assert!(self.reader.read_line(&mut line).unwrap() > 0);
+        }
+        let heard = Overheard::default();
+        let all = Arc::clone(&heard.0);
+        thread::spawn(move || {
+            while let Some(heard) = self.next() {
+                all.lock().unwrap().push(heard.payload);
+            }
+        });
+        heard
     }
 
     /// Number of objects in the store of the fleet `default`. Pieces of an object that was not

@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use weigh_engine::generator::TrialObserver;
-use weigh_fleet::{AgentOptions, AllowList, Bus, BusOptions, Fleet, FleetError, FleetOptions};
+use weigh_fleet::{
+    AgentOptions, AllowList, Bus, BusOptions, Fleet, FleetError, FleetOptions, Secrets,
+};
 use weigh_model::Nanos;
 
 use super::agents::{Thread, gather, options, run, threads, wanted};
@@ -163,6 +165,37 @@ fn a_target_that_is_not_allowed_is_not_loaded() {
         format!("agent 1 (host): the agent may not load {at}; help: start it with --may-load {at}");
     assert_eq!(text, expected);
     assert!(target.messages().is_empty(), "no agent may load it alone");
+}
+
+/// The bus is on this host, by an address that is not one of loopback.
+#[test]
+fn secrets_do_not_go_over_a_bus_that_others_can_read() {
+    let test = "secrets_do_not_go_over_a_bus_that_others_can_read";
+    let Some(nats) = Nats::start(test) else { return };
+    let (target, own) = (Target::start(), nats.bus());
+    let url = format!("nats://0.0.0.0:{}", nats.address.port());
+    let public = BusOptions { url, ..BusOptions::default() };
+    assert!(!Bus::connect(&public).unwrap().is_private());
+    let _agents = threads(&public, 1);
+    let secrets = Secrets { password: "pass-4711".to_owned(), ..Secrets::default() };
+    let observer: Arc<dyn TrialObserver> = Arc::new(Watcher::default());
+    let order = order(target.address());
+    let outcome = |bus: &BusOptions, secrets: Option<&Secrets>| {
+        gather(bus, 1).run(&order, secrets, super::agents::now_ns(), &observer, &mut |_| {})
+    };
+    let text = outcome(&public, Some(&secrets)).unwrap_err().to_string();
+    assert!(text.starts_with("secrets of the target are not sent over a bus"), "{text}");
+    assert!(text.ends_with("; help: connect with tls://"), "{text}");
+    // What a coordinator on the host of the bus may send, an agent elsewhere does not take.
+    let text = outcome(&own, Some(&secrets)).unwrap_err().to_string();
+    assert!(
+        text.contains("agent 0 (host): secrets came over a bus that others can read"),
+        "{text}"
+    );
+    assert!(text.contains("help: connect the agent with tls://"), "{text}");
+    assert!(target.messages().is_empty(), "nothing was loaded");
+    let ledger = merged(&order, outcome(&public, None).unwrap()).ledger;
+    assert_eq!(ledger.delivered, Some(10_000), "without secrets it is allowed");
 }
 
 #[test]

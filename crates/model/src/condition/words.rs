@@ -40,8 +40,8 @@ pub(super) fn metric(text: &str) -> Result<String, String> {
             Ok(format!("{full}.{part}"))
         }
         None => Err(format!(
-            "{name} needs a statistic: type \"{name} p(95)\" in its place, or avg, med or max in \
-             place of p(95)"
+            "{name} needs a statistic before the comparison: type \"{name} p(95)\", or avg, \
+                 med or max in place of p(95)"
         )),
     }
 }

@@ -78,7 +78,7 @@ pub const METRICS: &[Metric] = metrics! {
         "Messages handed to the transport within the measured window, divided by its length."
         ("sent in the window / window_s");
     "throughput_out_per_s" Higher ["out/s"]
-        "Different messages delivered in time within the measured window, divided by its length; \
+        "Distinct messages delivered in time within the measured window, divided by its length; \
          later deliveries are excluded."
         ("unique deliveries in the window / window_s; with ten subscribers ten times the rate of \
           messages handed over");
@@ -95,8 +95,8 @@ pub const METRICS: &[Metric] = metrics! {
          the server confirms messages, those not yet confirmed at its end count too."
         ("a message that never arrived at a subscriber is in the ledger");
     "settled_messages" Neither
-        "Messages that arrived after the measurement began, late ones included; all messages sent \
-         where arrivals cannot be seen. CPU time and energy per message are divided by it."
+        "Messages that arrived after the measurement began, also late ones; if arrivals cannot be \
+         seen, all that were sent. CPU time and energy per message are divided by it."
         ("count");
     "answers_per_wakeup" Neither
         "Answers and arrivals that the generator found when it woke, on average."
@@ -111,6 +111,8 @@ pub const METRICS: &[Metric] = metrics! {
     "sent_again" Neither
         "Messages that the server reported as not processed (GOAWAY of HTTP/2) and that were sent \
          again, warm-up included." ("count; their response times include both");
+    "rebalances" Lower "New assignments to consumers of a group, warm-up included." ("count");
+    "rebalance_pause_s" Lower "Longest pause of a consumer for one." ("notice to next fetch");
     "messages_per_write" Neither
         "Messages that left in one write to a socket, on average." ("above 1 they left in bursts");
     "polls" Neither ["polls"]

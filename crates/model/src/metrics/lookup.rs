@@ -144,7 +144,7 @@ mod tests {
                 " 50 % of the connections of a repetition took at most this long.",
             ),
             ("send_lag_ns.max", "From the moment", "Here the largest of a repetition."),
-            ("throughput_out_per_s", "Different messages", "are excluded."),
+            ("throughput_out_per_s", "Distinct messages", "are excluded."),
             ("tcp.round_trip_us.mean", "Smoothed", "mean of a repetition."),
             ("path.up.lost_packets", "Packets that", "from the clients to the target."),
             ("relay.wire.connections", "Of the second hop", "Connections seen on the wire."),

@@ -93,6 +93,7 @@ mod tests {
             ("target_memory_bytes.before", "B"),
             ("counter.dropped", "count"),
             ("subscriber_stall_s", "s"),
+            ("rebalance_pause_s", "s"),
             ("wire.sent.packets", "packets"),
             ("wire.bytes_per_message", "B/message"),
             ("wire.phases.set_up.bytes_per_session", "B/session"),

@@ -85,6 +85,27 @@ warnings! {
         "keep each message on one host (--topology pairs, -y as many as -c), or use figures of one \
          clock: response and service time"
         "methodology.md#6-the-rules-l01-to-l21";
+    LateHost(what: String) "late-host" Warning
+        ["{}", what]
+        "the quantiles of all hosts together hide it: what that host adds to them is mostly its \
+         own lateness"
+        "stop other programs on that host, give it fewer shards, or leave it out (--agents)"
+        "guide/fleet.md";
+    UnevenHosts(shared: f64, all: f64) "uneven-hosts" Warning
+        ["all hosts were busy together in {} s of {} s", three_digits(*shared), three_digits(*all)]
+        "the rate is that of all the time, so it is lower than that of all hosts together"
+        "give a duration (-d) or a rate (-R) in place of a number of messages, or use equal hosts"
+        "guide/fleet.md";
+    NearTimeLimit(messages: u64, bound: Nanos, limit: Nanos) "near-time-limit" Warning
+        [
+            "up to {} messages arrived within {} of the time limit of {}, which is the clock error \
+             between two hosts",
+            count(*messages), bound, limit
+        ]
+        "for these messages it is not known whether they were late"
+        "set another time limit (--timeout), or keep each message on one host (--topology pairs, \
+         -y as many as -c)"
+        "guide/fleet.md";
     TakenOver(agents: u64) "taken-over" Warning
         [
             "the program that ran this trial was killed, and {} agent{} finished it",
@@ -208,6 +229,17 @@ warnings! {
         "the load came from fewer clients than the plan asks for"
         "see the causes in the ledger and the target's log"
         "methodology.md#2-the-ledger";
+    Rebalanced(times: u64, pause: Nanos) "rebalanced" Warning
+        [
+            "consumers of a group were assigned their messages anew {} times during the load; the \
+             longest pause was {}",
+            count(*times), pause
+        ]
+        "a consumer reads nothing meanwhile, and then what was not committed a second time: it is \
+         a duplicate in the ledger"
+        "find the cause: a consumer that was silent for longer than its session timeout, another \
+         program in the group, or a broker that restarted"
+        "guide/kafka.md#groups";
     EndpointsReplaced(replaced: u64, of: u64) "endpoints-replaced" Warning
         [
             "{} connections had used all their message identifiers and were replaced ({} were \

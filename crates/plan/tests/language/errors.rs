@@ -72,6 +72,7 @@ fn values() {
             "protocol = \"mqtt\"\n[load]\nconnections = \"1..5 step 1\"",
             "target = [\"mqtt\"]",
             "protocol = \"mqtt\"\ntarget = [\"mosquitto\"]",
+            "protocol = \"mqtt\"\n[[target]]\nname = \"reference\"",
             "protocol = \"mqtt\"\n[load]\npattern = \"dance\"",
             "protocol = \"mqtt\"\n[load]\npattern = 5",
             "protocol = \"mqtt\"\n[load]\narrival = \"often\"",

@@ -21,6 +21,12 @@ impl World for TestWorld {
             "hivemq" | "rabbitmq" | "artemis" | "ejabberd" | "nats-mqtt" | "mochi" | "moquette"
             | "aedes" => Some("mqtt"),
             "nginx" | "http://127.0.0.1:80" => Some("http1"),
+            "libcoap" => Some("coap"),
+            "nats-server@memory" => Some("nats"),
+            "rabbitmq-amqp" => Some("amqp"),
+            "rabbitmq-amqp1" => Some("amqp1"),
+            "redis-server" => Some("redis"),
+            "kafka-server" => Some("kafka"),
             _ => return Err(format!("{word:?} is no target: there are: mosquitto, nginx")),
         };
         let speaks = speaks.map(|names| names.split(' ').map(str::to_owned).collect());

@@ -4,7 +4,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use weigh_model::Nanos;
 use weigh_model::server::{Outboxes, ServerReport};
@@ -13,6 +12,7 @@ use super::exchange::{Exchange, ExchangeKind};
 use super::queue::{Message, Place, Queue, QueueTerms, Waiting};
 use super::refusal::Refusal;
 use super::settings::Rules;
+use crate::broker_core::{Mailboxes, Memory};
 use crate::server_counts::ServerCounts;
 
 /// The common part of all shards.
@@ -24,10 +24,8 @@ pub(super) struct Hub {
     queues: Vec<Option<Box<Queue>>>,
     by_name: HashMap<Box<str>, u32>,
     consumers: Vec<Option<Box<Consumer>>>,
-    mail: Vec<Vec<Mail>>,
-    /// Publishers that wait until there is memory again.
-    blocked: Vec<Place>,
-    memory: Arc<AtomicU64>,
+    pub(super) mail: Mailboxes<Mail>,
+    pub(super) memory: Memory,
     names_made: u64,
 }
 
@@ -91,15 +89,14 @@ impl Hub {
         ];
         let exchanges = predeclared.map(|(name, kind)| (name.into(), Exchange::new(kind, true)));
         Hub {
+            memory: Memory::new(rules.memory_bytes_max),
             rules,
             census: ServerCounts::default(),
             exchanges: exchanges.into(),
             queues: Vec::new(),
             by_name: HashMap::new(),
             consumers: Vec::new(),
-            mail: Vec::new(),
-            blocked: Vec::new(),
-            memory: Arc::default(),
+            mail: Mailboxes::new(),
             names_made: 0,
         }
     }
@@ -241,7 +238,7 @@ impl Hub {
         properties: &[u8],
         body: &[u8],
     ) -> Arc<Message> {
-        Arc::new(Message::new(exchange, key, properties, body, &self.memory))
+        Arc::new(Message::new(exchange, key, properties, body, self.memory.counter()))
     }
 
     /// Puts a message into a queue; false if it refuses it.
@@ -321,7 +318,7 @@ impl Hub {
         let (shard, is_first) = (consumer.place.shard, consumer.inbox.is_empty());
         consumer.inbox.push_back(waiting);
         if is_first {
-            self.post(shard, Mail::Deliver(key), turn);
+            self.mail.post(shard, Mail::Deliver(key), turn.out);
         }
     }
 
@@ -330,48 +327,11 @@ impl Hub {
         self.consumer_mut(key)?.inbox.pop_front()
     }
 
-    pub(super) fn post(&mut self, shard: u16, mail: Mail, turn: &mut Turn<'_>) {
-        if self.mail.len() <= usize::from(shard) {
-            self.mail.resize_with(usize::from(shard) + 1, Vec::new);
-        }
-        self.mail[usize::from(shard)].push(mail);
-        turn.out.notify_shard(shard);
-    }
-
-    /// Takes the work that other shards left for this one.
-    pub(super) fn take_mail(&mut self, shard: u16) -> Vec<Mail> {
-        self.mail.get_mut(usize::from(shard)).map(std::mem::take).unwrap_or_default()
-    }
-
-    /// True if messages take the share of the memory at which publishers have to wait.
-    pub(super) fn is_full(&self) -> bool {
-        self.memory.load(Ordering::Relaxed) >= self.rules.memory_bytes_max
-    }
-
-    /// A publisher waits.
-    pub(super) fn note_blocked(&mut self, place: Place) {
-        self.blocked.push(place);
-    }
-
-    /// Publishers that need not wait any longer: a tenth of the memory is free again.
-    pub(super) fn take_unblocked(&mut self) -> Vec<Place> {
-        let most = self.rules.memory_bytes_max;
-        match self.blocked.is_empty() || self.memory.load(Ordering::Relaxed) > most / 10 * 9 {
-            true => Vec::new(),
-            false => std::mem::take(&mut self.blocked),
-        }
-    }
-
-    /// A connection is gone.
-    pub(super) fn forget_blocked(&mut self, place: Place) {
-        self.blocked.retain(|own| *own != place);
-    }
-
     /// Counts of the server.
     pub(super) fn report(&self) -> ServerReport {
         let mut report = self.census.report();
         report.queued = self.queues.iter().flatten().map(|queue| queue.ready.len() as u64).sum();
-        report.queued_bytes = self.memory.load(Ordering::Relaxed);
+        report.queued_bytes = self.memory.bytes();
         report
     }
 }

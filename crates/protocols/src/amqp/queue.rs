@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(super) use crate::broker_core::Place;
 use weigh_model::Nanos;
-use weigh_model::server::ConnectionId;
 
 use super::codec::{Table, Value};
 
@@ -26,15 +26,6 @@ pub(super) struct Waiting {
     pub(super) message: Arc<Message>,
     /// True if it was delivered before.
     pub(super) is_redelivered: bool,
-}
-
-/// A connection of one of the shards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) shard: u16,
-    pub(super) connection: ConnectionId,
-    /// Distinguishes connections with the same number.
-    pub(super) serial: u32,
 }
 
 /// What a queue was declared with.

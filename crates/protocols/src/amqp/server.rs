@@ -279,7 +279,7 @@ impl Broker {
         if let Some(peer) = self.peer(id) {
             peer.channels.clear();
         }
-        hub.forget_blocked(place);
+        hub.memory.forget(place);
         for queue in hub.owned_by(place) {
             self.delete_queue(queue, hub, turn);
         }
@@ -296,10 +296,10 @@ impl Broker {
     /// Lets publishers continue for whom there is memory again, and lets those wait that do not
     /// read their answers.
     fn settle(&mut self, hub: &mut Hub, turn: &mut Turn<'_>) {
-        for place in hub.take_unblocked() {
+        for place in hub.memory.take_unblocked() {
             match place.shard == turn.shard {
                 true => self.unblock(place, turn),
-                false => hub.post(place.shard, Mail::Unblocked(place), turn),
+                false => hub.mail.post(place.shard, Mail::Unblocked(place), turn.out),
             }
         }
     }
@@ -427,7 +427,7 @@ impl Server for Broker {
         let shared = Arc::clone(&self.hub);
         let mut hub = lock(&shared);
         let mut turn = Turn { out, now, shard: self.shard };
-        for mail in hub.take_mail(self.shard) {
+        for mail in hub.mail.take(self.shard) {
             match mail {
                 Mail::Deliver(consumer) => {
                     while let Some(waiting) = hub.take_left(consumer) {

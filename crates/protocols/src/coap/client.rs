@@ -13,9 +13,10 @@ use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::protocol::Seat;
 
 use super::blocks::{self, Blocks};
-use super::codec::{self, Block, Kind, Message, Token, code, number};
+use super::codec::{Block, Kind, Message, Token, code, number};
 use super::hearing::Hearing;
 use super::ids::{IDS, MessageIds};
+use super::oscore::{Binding, Heard, Scratch, Session};
 use super::plan::{BLOCKS_MAX, Plan};
 use super::repeats::{Due, Key, Repeats};
 
@@ -40,6 +41,8 @@ pub(super) struct CoapClient {
     /// Requests that are no longer expected to be answered: when they are forgotten, in order.
     overdue: VecDeque<(Nanos, Token)>,
     hearing: Hearing,
+    session: Session,
+    scratch: Scratch,
     meter: Meter,
 }
 
@@ -59,6 +62,24 @@ struct Request {
     /// Until when a response is expected, if the message is not repeated.
     deadline: Nanos,
     blocks: Option<Box<Blocks>>,
+    /// Bytes of a body in its message.
+    payload: usize,
+    /// What protected responses to it are bound to.
+    binding: Binding,
+}
+
+impl Request {
+    fn new(ticket: Ticket, blocks: Option<Box<Blocks>>) -> Request {
+        Request {
+            ticket,
+            id: 0,
+            is_expected: true,
+            deadline: Nanos(0),
+            blocks,
+            payload: 0,
+            binding: Binding::default(),
+        }
+    }
 }
 
 impl CoapClient {
@@ -81,6 +102,8 @@ impl CoapClient {
             expected: VecDeque::new(),
             overdue: VecDeque::new(),
             hearing: Hearing::default(),
+            session: plan.session(seat),
+            scratch: Scratch::default(),
             meter: Meter::default(),
             plan,
         }
@@ -112,9 +135,7 @@ impl CoapClient {
         now: Nanos,
         out: &mut Outbox,
     ) -> usize {
-        let blocks = Some(Box::new(blocks));
-        let request = Request { ticket, id: 0, is_expected: true, deadline: Nanos(0), blocks };
-        self.requests.insert(token, request);
+        self.requests.insert(token, Request::new(ticket, Some(Box::new(blocks))));
         (self.outstanding, self.is_in_blocks) = (self.outstanding + 1, true);
         self.send_block(token, now, out)
     }
@@ -125,9 +146,10 @@ impl CoapClient {
         let Some(blocks) = &request.blocks else { return 0 };
         let Some(payload) = blocks.block().map(<[u8]>::len) else { return 0 };
         let Some(id) = self.ids.take(now) else { return 0 };
-        request.id = id;
         let before = out.len();
         self.plan.put_block(out.buffer(), id, token, blocks);
+        (request.id, request.payload) = (id, payload);
+        request.binding = self.session.protect(out.buffer(), before);
         out.frame();
         self.await_answer(id, token, &out.bytes()[before..], now);
         payload
@@ -281,6 +303,7 @@ impl Connection for CoapClient {
         let id = self.ids.take(now).unwrap_or_default();
         let before = out.len();
         self.plan.put_request(out.buffer(), id, token, op.body);
+        let binding = self.session.protect(out.buffer(), before);
         out.frame();
         let payload = if self.plan.carries() { op.body.len() } else { 0 };
         self.meter.wrote(Phase::Messages, out.len() - before, payload);
@@ -288,8 +311,7 @@ impl Connection for CoapClient {
             return Reply::None;
         }
         self.outstanding += 1;
-        let request =
-            Request { ticket: op.ticket, id, is_expected: true, deadline: Nanos(0), blocks: None };
+        let request = Request { id, payload, binding, ..Request::new(op.ticket, None) };
         self.requests.insert(token, request);
         self.await_answer(id, token, &out.bytes()[before..], now);
         Reply::Awaited
@@ -306,8 +328,19 @@ impl Connection for CoapClient {
         // What comes back is no message of the trial.
         self.meter.read(Phase::Messages, input.len(), 0);
         let mut payload = 0;
-        if let Some(message) = self.hearing.read(input, out)? {
-            payload = self.hear(&message, now, out, emit);
+        if let Some(outer) = self.hearing.read(input, out)? {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let binding = self.requests.get(&outer.token).map(|request| request.binding);
+            payload = match self.session.open(outer, binding, None, &mut scratch) {
+                Heard::Verified(message) | Heard::Unprotected(message) => {
+                    self.hear(&message, now, out, emit)
+                }
+                Heard::Unverified => {
+                    self.hearing.confirm_unverified(&outer, out);
+                    0
+                }
+            };
+            self.scratch = scratch;
             self.renew(emit);
         }
         self.meter.wrote(Phase::Messages, out.len() - before, payload);
@@ -330,10 +363,10 @@ impl Connection for CoapClient {
     fn wake(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) -> Result<(), Fault> {
         while let Some(due) = self.repeats.due(now) {
             match due {
-                Due::Again(_, message) => {
+                Due::Again { token, message, .. } => {
                     out.put(message);
                     out.frame();
-                    let payload = codec::parse(message).map_or(0, |own| own.payload.len());
+                    let payload = self.requests.get(&token).map_or(0, |own| own.payload);
                     self.meter.wrote(Phase::Messages, message.len(), payload);
                 }
                 Due::GivenUp(_, token) => self.give_up(token, now),

@@ -5,7 +5,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Outbox};
 
 use super::codec::{self, Kind, Message};
-use super::seen::Seen;
+use super::seen::{Known, Seen};
 
 /// The receiving side of a client.
 #[derive(Debug, Default)]
@@ -45,6 +45,15 @@ impl Hearing {
         }
     }
 
+    /// Acknowledges a confirmable message that does not verify: it stays unanswered otherwise, and
+    /// ends nothing (RFC 8613, section 8.4).
+    pub(super) fn confirm_unverified(&mut self, message: &Message<'_>, out: &mut Outbox) {
+        if message.kind == Kind::Confirmable {
+            codec::put_empty(out.buffer(), Kind::Acknowledgement, message.id);
+            out.frame();
+        }
+    }
+
     /// Acknowledges a confirmable message if `is_known` or if it was acknowledged before, else
     /// rejects it; true if it is new and expected.
     pub(super) fn confirm(
@@ -56,13 +65,13 @@ impl Hearing {
         out: &mut Outbox,
     ) -> bool {
         let Message { id, token, code, .. } = *message;
-        let is_again = self.seen.answer(id, token, now, lifetime).is_some();
+        let is_again = self.seen.known(id, token, now, lifetime).is_some();
         let is_new = is_known && code.is_response() && !is_again;
         let answer = if is_new || is_again { Kind::Acknowledgement } else { Kind::Reset };
         codec::put_empty(out.buffer(), answer, id);
         out.frame();
         if is_new {
-            self.seen.note(id, token, code, now, lifetime);
+            self.seen.note(id, token, Known { code, partial_iv: 0 }, now, lifetime);
         }
         is_new
     }

@@ -1,7 +1,38 @@
 //! A request as the reference server reads it: its resource, and what it asks for.
 
+use std::ops::Deref;
+
 use super::codec::{Block, Code, Message, code, number};
+use super::oscore::Exchange;
 use crate::readings_core::Query;
+
+/// A request, without its protection.
+#[derive(Clone, Debug)]
+pub(super) struct Request<'m> {
+    pub(super) message: Message<'m>,
+    /// How responses to it are protected; `None` if it was not protected.
+    pub(super) exchange: Option<Exchange>,
+}
+
+impl<'m> Request<'m> {
+    /// A request without OSCORE.
+    pub(super) fn plain(message: Message<'m>) -> Request<'m> {
+        Request { message, exchange: None }
+    }
+
+    /// Its number among those of its sender; 0 without OSCORE.
+    pub(super) fn partial_iv(&self) -> u64 {
+        self.exchange.as_ref().map_or(0, Exchange::number)
+    }
+}
+
+impl<'m> Deref for Request<'m> {
+    type Target = Message<'m>;
+
+    fn deref(&self) -> &Message<'m> {
+        &self.message
+    }
+}
 
 /// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! CoAP (RFC 7252) over UDP, with Observe (RFC 7641) and block-wise requests (RFC 7959): the
-//! client, the reference server, and the codec that both share.
+//! client, the reference server, and the codec that both share; protected by OSCORE (RFC 8613).
 
 pub mod codec;
+pub mod oscore;
 
 mod blocks;
 mod client;
@@ -19,6 +20,7 @@ mod plan;
 mod poller;
 mod repeats;
 mod reply;
+mod rules;
 mod seen;
 mod server;
 mod settings;
@@ -77,10 +79,18 @@ impl Protocol for Coap {
         let code = Code::new((number / 100) as u8, (number % 100) as u8);
         let words = code.name().map_or_else(String::new, |words| format!(" {words}"));
         let advice = match (code.class(), code.detail()) {
-            (4, 1 | 3) => {
-                "the server requires credentials: type a coaps:// URL and a pre-shared key"
+            (4, 0) => {
+                "the server cannot read the request: with OSCORE compare the keys of the ends"
             }
-            (4, 2) => "the server does not know an option: remove coap.content_format or the query",
+            (4, 1) => {
+                "the server requires credentials: type a coaps:// URL and a pre-shared key, or for \
+                 OSCORE its IDs and a coap.oscore_sequence above all that it has seen"
+            }
+            (4, 3) => "the server requires credentials: type a coaps:// URL and a pre-shared key",
+            (4, 2) => {
+                "the server does not know an option: remove coap.content_format, the query or \
+                 coap.oscore"
+            }
             (4, 4) => "there is nothing at this path: type coap://HOST/PATH",
             (4, 5) => "the resource does not support this method: type --set coap.method=PUT",
             (4, 13) => "the body is too large for the server: type a smaller -s",
@@ -132,7 +142,10 @@ impl Protocol for Coap {
         let polling = load.polling();
         let is_in_pairs = load.delivers() && load.topology == Topology::Pairs;
         let lists = if is_in_pairs { load.connections } else { 1 };
-        let plan = |list| plan::Plan::read(trial, is_in_pairs.then_some(list)).map(Arc::new);
+        let keys = oscore::Keys::read(&trial.settings)?;
+        let sessions = Arc::new(oscore::Sessions::new(keys, load)?);
+        let plan =
+            |list| plan::Plan::read(trial, is_in_pairs.then_some(list), &sessions).map(Arc::new);
         let plans = (0..lists).map(plan).collect::<Result<Vec<_>, _>>()?;
         let cursors = poller::Cursors::default();
         Ok(Dial {
@@ -160,7 +173,7 @@ impl Protocol for Coap {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let rules = Arc::new(server::Rules::read(settings)?);
+        let rules = Arc::new(rules::Rules::read(settings)?);
         Ok(Host {
             transport: Transport::Datagram,
             make: Box::new(move |shard| Box::new(server::CoapServer::new(rules.clone(), shard))),

@@ -18,10 +18,13 @@ pub(super) fn name(from_client: bool, head: &[u8]) -> Option<PacketName> {
         Some(word) => format!(" {code} {word}"),
         None => format!(" {code}"),
     };
-    let subscribes = code == codec::code::GET && observe.is_some_and(<[u8]>::is_empty);
+    let can_subscribe = matches!(code, codec::code::GET | codec::code::FETCH);
+    let subscribes = can_subscribe && observe.is_some_and(<[u8]>::is_empty);
     let observe = if observe.is_some() { " Observe" } else { "" };
+    // What is asked is inside, and not to be seen.
+    let oscore = message.options.first(number::OSCORE).map_or("", |_| " OSCORE");
     is_plausible.then(|| PacketName {
-        name: format!("{kind}{result}{observe} #{id}"),
+        name: format!("{kind}{result}{observe}{oscore} #{id}"),
         length: None,
         subscribes,
     })
@@ -41,6 +44,10 @@ mod tests {
         assert_eq!(of(false, b"\x70\x00\x7d\x34"), named("RST #32052"));
         assert_eq!(of(true, b"\x40\x01\x7d\x34\x60"), named("CON GET Observe #32052"));
         assert!(name(true, b"\x40\x01\x7d\x34\x60").unwrap().subscribes);
+        assert_eq!(of(true, b"\x40\x02\x7d\x34\x90\xffhi"), named("CON POST OSCORE #32052"));
+        let registration = b"\x40\x05\x7d\x34\x60\x30\xffhi";
+        assert_eq!(of(true, registration), named("CON FETCH Observe OSCORE #32052"));
+        assert!(name(true, registration).unwrap().subscribes);
         assert_eq!(of(false, b"\x40\x01\x7d\x34"), None);
         assert_eq!(of(true, b"hello, world"), None);
     }

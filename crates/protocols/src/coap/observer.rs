@@ -12,9 +12,10 @@ use weigh_model::protocol::Seat;
 
 use super::codec::{Kind, Message, Token, code, number};
 use super::hearing::Hearing;
+use super::oscore::{Binding, Heard, Scratch, Session, Window};
 use super::plan::Plan;
 use super::repeats::{Due, Key, Repeats};
-use super::seen::Seen;
+use super::seen::{Known, Seen};
 
 /// A consumer's connection.
 pub(super) struct CoapObserver {
@@ -26,6 +27,11 @@ pub(super) struct CoapObserver {
     hearing: Hearing,
     /// Notifications that are not confirmable, to find duplicates.
     seen: Seen,
+    session: Session,
+    /// What protected notifications are bound to, and which were received.
+    binding: Binding,
+    window: Window,
+    scratch: Scratch,
     meter: Meter,
 }
 
@@ -40,6 +46,7 @@ enum State {
 impl CoapObserver {
     pub(super) fn new(plan: Arc<Plan>, seat: Seat) -> CoapObserver {
         let mut chance = plan.chance(seat);
+        let session = plan.session(seat);
         CoapObserver {
             state: State::Unopened,
             id: chance.next() as u16,
@@ -47,9 +54,38 @@ impl CoapObserver {
             repeats: Repeats::new(plan.parameters, chance),
             hearing: Hearing::default(),
             seen: Seen::default(),
+            binding: Binding::default(),
+            window: session.window(),
+            session,
+            scratch: Scratch::default(),
             meter: Meter::default(),
             plan,
         }
+    }
+
+    /// Removes the protection of a message and handles it; returns the bytes of a body in it.
+    fn unwrap(
+        &mut self,
+        outer: Message<'_>,
+        now: Nanos,
+        out: &mut Outbox,
+        emit: Emit<'_>,
+    ) -> Result<usize, Fault> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let binding = (outer.token == self.token).then_some(self.binding);
+        let is_registering = self.state == State::Registering;
+        let payload = match self.session.open(outer, binding, Some(&mut self.window), &mut scratch)
+        {
+            Heard::Verified(message) => self.hear(&message, now, out, emit)?,
+            Heard::Unprotected(message) if is_registering => self.hear(&message, now, out, emit)?,
+            // An error that anyone may have sent does not end the observation.
+            Heard::Unprotected(_) | Heard::Unverified => {
+                self.hearing.confirm_unverified(&outer, out);
+                0
+            }
+        };
+        self.scratch = scratch;
+        Ok(payload)
     }
 
     /// Handles a message; returns the bytes of a body in it.
@@ -84,10 +120,10 @@ impl CoapObserver {
             }
             Kind::NonConfirmable => {
                 let Message { id, token, code, .. } = *message;
-                if !is_own || self.seen.answer(id, token, now, lifetime).is_some() {
+                if !is_own || self.seen.known(id, token, now, lifetime).is_some() {
                     return Ok(0);
                 }
-                self.seen.note(id, token, code, now, lifetime);
+                self.seen.note(id, token, Known { code, partial_iv: 0 }, now, lifetime);
             }
         }
         self.take(message, emit)
@@ -133,6 +169,7 @@ impl Connection for CoapObserver {
     fn open(&mut self, now: Nanos, out: &mut Outbox, _emit: Emit<'_>) {
         let before = out.len();
         self.plan.put_observe(out.buffer(), self.id, self.token, REGISTER);
+        self.binding = self.session.protect(out.buffer(), before);
         out.frame();
         let key = Key { peer: 0, id: self.id };
         self.repeats.hold(key, self.token, &out.bytes()[before..], now);
@@ -157,9 +194,8 @@ impl Connection for CoapObserver {
         emit: Emit<'_>,
     ) -> Result<usize, Fault> {
         let (phase, before) = (self.phase(), out.len());
-        let message = self.hearing.read(input, out)?;
-        let payload = match &message {
-            Some(message) => self.hear(message, now, out, emit)?,
+        let payload = match self.hearing.read(input, out)? {
+            Some(outer) => self.unwrap(outer, now, out, emit)?,
             None => 0,
         };
         self.meter.read(phase, input.len(), payload);
@@ -171,6 +207,7 @@ impl Connection for CoapObserver {
         if self.state == State::Registered {
             let before = out.len();
             self.plan.put_observe(out.buffer(), self.id.wrapping_add(1), self.token, DEREGISTER);
+            self.session.protect_end(out.buffer(), before, self.binding);
             out.frame();
             self.meter.wrote(Phase::TearDown, out.len() - before, 0);
         }
@@ -188,7 +225,7 @@ impl Connection for CoapObserver {
     fn wake(&mut self, now: Nanos, out: &mut Outbox, _emit: Emit<'_>) -> Result<(), Fault> {
         while let Some(due) = self.repeats.due(now) {
             match due {
-                Due::Again(_, message) => {
+                Due::Again { message, .. } => {
                     out.put(message);
                     out.frame();
                     self.meter.wrote(Phase::SetUp, message.len(), 0);

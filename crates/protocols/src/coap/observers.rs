@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use weigh_model::server::ConnectionId;
 
 use super::codec::Token;
+use super::oscore::Exchange;
 
 /// A registered client.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(super) struct Observer {
     pub(super) in_progress: u32,
     /// The newest states, which wait for an acknowledgement.
     pub(super) waiting: VecDeque<Vec<u8>>,
+    /// How its notifications are protected.
+    pub(super) exchange: Option<Exchange>,
 }
 
 /// All observers of one shard.
@@ -40,7 +43,7 @@ impl Observers {
         let known = self.find(new.peer, new.token);
         match known {
             Some(known) => {
-                known.list = new.list;
+                (known.list, known.exchange) = (new.list, new.exchange);
                 false
             }
             None => {

@@ -1,5 +1,6 @@
 //! What all clients of a trial send: the request, rendered once, and its rules.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use weigh_model::protocol::{Invalid, Role, Seat};
@@ -11,6 +12,7 @@ use super::codec::{
     self, BLOCK_SZX_MAX, Block, Code, Kind, OptionWriter, Token, code, number, put_payload,
 };
 use super::ids::IDS;
+use super::oscore::{Session, Sessions};
 use super::parameters::Parameters;
 use super::path::{self, Place};
 use crate::chance::Chance;
@@ -40,6 +42,7 @@ pub(super) struct Plan {
     pub(super) patience: Nanos,
     seed: u64,
     connections: AtomicU32,
+    sessions: Arc<Sessions>,
 }
 
 impl Plan {
@@ -47,7 +50,11 @@ impl Plan {
     ///
     /// # Errors
     /// A trial that CoAP cannot do.
-    pub(super) fn read(trial: &Trial, list: Option<u32>) -> Result<Plan, Invalid> {
+    pub(super) fn read(
+        trial: &Trial,
+        list: Option<u32>,
+        sessions: &Arc<Sessions>,
+    ) -> Result<Plan, Invalid> {
         let settings = &trial.settings;
         let parameters = Parameters::read(settings)?;
         let kind = match settings.text("type") {
@@ -94,6 +101,7 @@ impl Plan {
             patience: trial.load.timeout,
             seed: trial.seed,
             connections: AtomicU32::new(0),
+            sessions: sessions.clone(),
         };
         plan.checked(trial)
     }
@@ -198,6 +206,11 @@ impl Plan {
             let block = Block { has_more: false, ..block };
             writer.put_unsigned(out, number::BLOCK2, block.number());
         }
+    }
+
+    /// OSCORE of the next connection of a seat.
+    pub(super) fn session(&self, seat: Seat) -> Session {
+        self.sessions.of(seat)
     }
 
     /// The size of blocks, as its exponent.

@@ -17,6 +17,7 @@ use super::client::RESET;
 use super::codec::{Block, Code, Kind, Message, Token, code, number};
 use super::hearing::Hearing;
 use super::ids::{IDS, MessageIds};
+use super::oscore::{Binding, Heard, Scratch, Session};
 use super::plan::Plan;
 use super::repeats::{Due, Key, Repeats};
 use crate::readings_core::Page;
@@ -38,6 +39,8 @@ pub(super) struct CoapPoller {
     next_token: u64,
     repeats: Repeats,
     hearing: Hearing,
+    session: Session,
+    scratch: Scratch,
     meter: Meter,
 }
 
@@ -66,6 +69,8 @@ struct Asked {
     etag: Vec<u8>,
     /// When the request is given up; those of the set-up are repeated until their last repetition.
     deadline: Nanos,
+    /// What protected answers are bound to.
+    binding: Binding,
 }
 
 impl CoapPoller {
@@ -85,6 +90,8 @@ impl CoapPoller {
             next_token: chance.next(),
             repeats: Repeats::new(plan.parameters, chance),
             hearing: Hearing::default(),
+            session: plan.session(seat),
+            scratch: Scratch::default(),
             meter: Meter::default(),
             plan,
         }
@@ -104,7 +111,8 @@ impl CoapPoller {
         };
         let next = Block { index: 0, has_more: false, szx: self.plan.szx() };
         let (body, etag) = (Vec::new(), Vec::new());
-        self.asked = Some(Asked { token, id: 0, body, next, etag, deadline });
+        let binding = Binding::default();
+        self.asked = Some(Asked { token, id: 0, body, next, etag, deadline, binding });
         self.put_block_question(now, out);
     }
 
@@ -123,10 +131,38 @@ impl CoapPoller {
         let before = out.len();
         let cursor = self.cursor.as_deref();
         self.plan.put_poll(out.buffer(), id, asked.token, (cursor, limit), asked.next);
+        asked.binding = self.session.protect(out.buffer(), before);
         out.frame();
         let message = &out.bytes()[before..];
         self.meter.wrote(phase, message.len(), 0);
         self.repeats.hold(Key { peer: 0, id }, asked.token, message, now);
+    }
+
+    /// Removes the protection of a message and handles it; returns how much of it became part of an
+    /// answer.
+    fn unwrap(
+        &mut self,
+        outer: Message<'_>,
+        now: Nanos,
+        out: &mut Outbox,
+        emit: Emit<'_>,
+    ) -> Result<usize, Fault> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let asked = self.asked.as_ref().filter(|asked| asked.token == outer.token);
+        let binding = asked.map(|asked| asked.binding);
+        let part = match self.session.open(outer, binding, None, &mut scratch) {
+            Heard::Verified(message) | Heard::Unprotected(message) => {
+                self.hear(&message, now, out, emit)?
+            }
+            Heard::Unverified => {
+                let before = out.len();
+                self.hearing.confirm_unverified(&outer, out);
+                self.meter.wrote(self.phase(), out.len() - before, 0);
+                0
+            }
+        };
+        self.scratch = scratch;
+        Ok(part)
     }
 
     /// Handles a message; returns how much of it became part of an answer.
@@ -329,10 +365,10 @@ impl Connection for CoapPoller {
         emit: Emit<'_>,
     ) -> Result<usize, Fault> {
         let (phase, before) = (self.phase(), out.len());
-        let message = self.hearing.read(input, out)?;
+        let outer = self.hearing.read(input, out)?;
         self.meter.wrote(phase, out.len() - before, 0);
-        let part = match &message {
-            Some(message) => self.hear(message, now, out, emit)?,
+        let part = match outer {
+            Some(outer) => self.unwrap(outer, now, out, emit)?,
             None => 0,
         };
         // What became part of an answer counts when the answer is complete.
@@ -359,7 +395,7 @@ impl Connection for CoapPoller {
         }
         while let Some(due) = self.repeats.due(now) {
             match due {
-                Due::Again(_, message) => {
+                Due::Again { message, .. } => {
                     out.put(message);
                     out.frame();
                     self.meter.wrote(phase, message.len(), 0);

@@ -40,7 +40,7 @@ struct Pending {
 /// A message whose time has come.
 pub(super) enum Due<'m> {
     /// Its bytes are to be sent again.
-    Again(Key, &'m [u8]),
+    Again { key: Key, token: Token, message: &'m [u8] },
     /// It was repeated as often as it may be; its token.
     GivenUp(Key, Token),
 }
@@ -109,7 +109,7 @@ impl Repeats {
         // From the time at which it was due, so that being woken late does not add up.
         pending.at = pending.at + pending.wait;
         self.times.insert((pending.at, key));
-        Some(Due::Again(key, &pending.message))
+        Some(Due::Again { key, token: pending.token, message: &pending.message })
     }
 }
 
@@ -139,8 +139,9 @@ mod tests {
             while let Some(at) = repeats.next() {
                 times.push(at);
                 match repeats.due(at) {
-                    Some(Due::Again(of, message)) => {
-                        assert_eq!((of, message), (key, &b"message"[..]));
+                    Some(Due::Again { key: of, token, message }) => {
+                        assert_eq!((of, token), (key, Token::of(b"t")));
+                        assert_eq!(message, b"message");
                     }
                     Some(Due::GivenUp(of, token)) => {
                         assert_eq!((of, token), (key, Token::of(b"t")));

@@ -15,6 +15,8 @@ pub(super) struct Reply<'p> {
     block2: Option<Block>,
     /// Block1 of the request, as it was.
     block1: Option<&'p [u8]>,
+    /// True for an answer that no proxy may keep.
+    is_uncacheable: bool,
     payload: &'p [u8],
     /// A payload that was made for this response.
     made: Vec<u8>,
@@ -30,6 +32,7 @@ impl<'p> Reply<'p> {
             etag: None,
             block2: None,
             block1: None,
+            is_uncacheable: false,
             payload: b"",
             made: Vec::new(),
         }
@@ -69,6 +72,11 @@ impl<'p> Reply<'p> {
         Reply { made: words.as_bytes().to_vec(), ..Reply::of(code) }
     }
 
+    /// A response with words that holds for this request only (RFC 8613, section 4.1.3.1).
+    pub(super) fn uncacheable(code: Code, words: &'static str) -> Reply<'p> {
+        Reply { is_uncacheable: true, ..Reply::said(code, words) }
+    }
+
     /// A page of readings, or the block of it that was asked for; blocks have its ETag, since the
     /// list may have changed before the next one is requested (RFC 7959, section 2.4).
     pub(super) fn page(body: &'p [u8], etag: u32, asked: Option<Block>) -> Reply<'p> {
@@ -104,6 +112,9 @@ impl<'p> Reply<'p> {
         }
         if let Some(format) = self.format {
             writer.put_unsigned(out, number::CONTENT_FORMAT, format.into());
+        }
+        if self.is_uncacheable {
+            writer.put_unsigned(out, number::MAX_AGE, 0);
         }
         if let Some(block) = self.block2 {
             writer.put_unsigned(out, number::BLOCK2, block.number());

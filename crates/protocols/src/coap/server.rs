@@ -5,39 +5,21 @@ use std::sync::Arc;
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::protocol::Invalid;
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
-use weigh_model::trial::Settings;
 
-use super::codec::{self, Code, Kind, Message, Token, code, number};
-use super::hub::{self, Hub, Mailbox};
+use super::codec::{self, Code, Kind, Message, Options, Token, code, number};
+use super::hub::{self, Mailbox};
 use super::incoming::{Incoming, Taken};
-use super::intake::{self, Route, Store, Target};
+use super::intake::{self, Request, Route, Target};
 use super::observers::{Observer, Observers};
-use super::parameters::Parameters;
-use super::path;
+use super::oscore::{Exchange, Refusal, Scratch};
 use super::repeats::{Due, Key, Repeats};
 use super::reply::Reply;
-use super::seen::Seen;
+use super::rules::Rules;
+use super::seen::{Known, Seen};
 use crate::chance::Chance;
-use crate::readings_core::{Found, Query, Readings};
+use crate::readings_core::{Found, Query};
 use crate::server_counts::ServerCounts;
-
-/// Rules of all shards of one server.
-pub(super) struct Rules {
-    parameters: Parameters,
-    store: Store,
-    /// True if a confirmable request is acknowledged first and answered after that.
-    is_separate: bool,
-    body_bytes_max: usize,
-    /// True if notifications are confirmable.
-    notifies_confirmable: bool,
-    /// States that wait for an observer's acknowledgement.
-    notify_queue: usize,
-    /// The readings of all shards: one may arrive at a shard and be requested from another.
-    readings: Readings,
-    hub: Hub,
-}
 
 /// All peers of one shard.
 pub(super) struct CoapServer {
@@ -51,6 +33,9 @@ pub(super) struct CoapServer {
     newest: HashMap<u32, Vec<u8>>,
     /// The ETag of the last page of readings.
     etag: u32,
+    /// Messages that are protected, and those whose protection is removed.
+    plain: Vec<u8>,
+    scratch: Scratch,
     census: ServerCounts,
 }
 
@@ -65,6 +50,13 @@ struct Peer {
     page: Option<Box<Sent>>,
 }
 
+/// Where a response or a notification goes.
+struct Receiver<'e> {
+    peer: ConnectionId,
+    token: Token,
+    exchange: Option<&'e Exchange>,
+}
+
 /// A page of readings.
 struct Sent {
     query: Query,
@@ -72,36 +64,6 @@ struct Sent {
     request: (u16, Token),
     etag: u32,
     body: Vec<u8>,
-}
-
-impl Rules {
-    /// Reads the settings.
-    ///
-    /// # Errors
-    /// A value that the server does not accept.
-    pub(super) fn read(settings: &Settings) -> Result<Rules, Invalid> {
-        let segments = |place: &'static str, key, default: &'static str| {
-            let path = settings.text(key);
-            let path = if path.is_empty() { default } else { path };
-            path::read(path).map(|(segments, _)| segments).ok_or_else(|| {
-                let problem = format!("{path:?} is not a path");
-                Invalid::new(place, problem, "type one that starts with /")
-            })
-        };
-        Ok(Rules {
-            parameters: Parameters::read(settings)?,
-            store: Store {
-                state: segments("coap.path", "path", "/messages")?,
-                readings: segments("coap.poll_path", "poll_path", "/readings")?,
-            },
-            readings: Readings::new(settings.integer("readings").max(1) as usize),
-            is_separate: settings.text("response") == "separate",
-            body_bytes_max: settings.integer("body_bytes_max") as usize,
-            notifies_confirmable: settings.text("type") != "non",
-            notify_queue: settings.integer("notify_queue").max(1) as usize,
-            hub: Hub::default(),
-        })
-    }
 }
 
 impl CoapServer {
@@ -113,6 +75,8 @@ impl CoapServer {
             repeats: Repeats::new(rules.parameters, Chance::new(SERVER_SEED, shard.into())),
             newest: HashMap::new(),
             etag: 0,
+            plain: Vec::new(),
+            scratch: Scratch::default(),
             census: ServerCounts::default(),
             rules,
         }
@@ -162,28 +126,77 @@ impl CoapServer {
     fn take_request(
         &mut self,
         from: ConnectionId,
-        request: &Message<'_>,
+        outer: &Message<'_>,
         now: Nanos,
         out: &mut dyn Outboxes,
     ) {
         let lifetime = self.rules.parameters.exchange_lifetime();
-        let Message { id, token, .. } = *request;
-        let known = self.peer(from).seen.answer(id, token, now, lifetime);
-        if let Some(answer) = known {
-            return self.answer_again(from, request, answer, out);
+        let known = self.peer(from).seen.known(outer.id, outer.token, now, lifetime);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        match self.open(from, outer, known, &mut scratch) {
+            Ok(request) => self.handle(from, &request, known, now, out),
+            Err(refusal) => {
+                self.census.note_dropped(refusal.cause());
+                // Outside only what is not authenticated was read, and none of it is used.
+                let request = Request::plain(Message { options: Options::default(), ..*outer });
+                let reply = Reply::uncacheable(refusal.code(), refusal.words());
+                self.respond(from, &request, &reply, now, out);
+            }
+        }
+        self.scratch = scratch;
+    }
+
+    /// Removes the protection of a request, if the server demands one.
+    fn open<'m>(
+        &mut self,
+        from: ConnectionId,
+        outer: &Message<'m>,
+        known: Option<Known>,
+        scratch: &'m mut Scratch,
+    ) -> Result<Request<'m>, Refusal> {
+        let Some(contexts) = &self.rules.contexts else { return Ok(Request::plain(*outer)) };
+        let observe = outer.options.first(number::OBSERVE).and_then(codec::read_unsigned);
+        let is_end = observe.is_some_and(|observe| observe != REGISTER);
+        let observer = self.observers.of_peer(from, outer.token).filter(|_| is_end);
+        let registration = observer.and_then(|observer| observer.exchange.as_ref());
+        let again = known.map(|known| known.partial_iv);
+        let (message, exchange) = contexts.open(outer, again, registration, scratch)?;
+        Ok(Request { message, exchange: Some(exchange) })
+    }
+
+    fn handle(
+        &mut self,
+        from: ConnectionId,
+        request: &Request<'_>,
+        known: Option<Known>,
+        now: Nanos,
+        out: &mut dyn Outboxes,
+    ) {
+        let lifetime = self.rules.parameters.exchange_lifetime();
+        let Message { id, token, .. } = request.message;
+        let known = known.filter(|known| known.partial_iv == request.partial_iv());
+        // Asking twice changes nothing, so copies are handled again (section 4.5); a protected one
+        // is known all the same, or it would be a replay.
+        let is_shown = request.code == code::GET;
+        if let Some(known) = known.filter(|_| !is_shown) {
+            return self.answer_again(from, request, known.code, out);
+        }
+        if is_shown && request.exchange.is_some() {
+            let known = Known { code: code::EMPTY, partial_iv: request.partial_iv() };
+            self.peer(from).seen.note(id, token, known, now, lifetime);
         }
         let reply = match self.rules.store.route(request) {
             Route::Store(target) => self.store(from, request, target, now, out),
             Route::Poll(query) => return self.page(from, request, query, now, out),
             Route::Show(list, observe) => {
-                // Asking twice changes nothing, so duplicates are handled again (section 4.5).
-                return self.show(from, request, list, observe, now, out);
+                return self.show(from, request, (list, observe), now, out);
             }
             Route::Discover => Reply::core(&self.rules.store),
             Route::Refused(code) => Reply::of(code),
             Route::BadQuery(why) => Reply::said(code::BAD_REQUEST, why),
         };
-        self.peer(from).seen.note(id, token, reply.code, now, lifetime);
+        let known = Known { code: reply.code, partial_iv: request.partial_iv() };
+        self.peer(from).seen.note(id, token, known, now, lifetime);
         self.respond(from, request, &reply, now, out);
     }
 
@@ -191,7 +204,7 @@ impl CoapServer {
     fn answer_again(
         &mut self,
         from: ConnectionId,
-        request: &Message<'_>,
+        request: &Request<'_>,
         answer: Code,
         out: &mut dyn Outboxes,
     ) {
@@ -205,15 +218,14 @@ impl CoapServer {
             return put_empty(out, from, Kind::Acknowledgement, request.id);
         }
         let reply = Reply::of(answer).with_block1(request.options.first(number::BLOCK1));
-        reply.put(out.stage(from), Kind::Acknowledgement, request.id, request.token);
-        out.frame(from);
+        self.acknowledge_with(from, request, &reply, out);
     }
 
     /// Takes a message, or a block of one.
     fn store<'r>(
         &mut self,
         from: ConnectionId,
-        request: &Message<'r>,
+        request: &Request<'r>,
         target: Target,
         now: Nanos,
         out: &mut dyn Outboxes,
@@ -273,9 +285,8 @@ impl CoapServer {
     fn show(
         &mut self,
         from: ConnectionId,
-        request: &Message<'_>,
-        list: u32,
-        observe: Option<u32>,
+        request: &Request<'_>,
+        (list, observe): (u32, Option<u32>),
         now: Nanos,
         out: &mut dyn Outboxes,
     ) {
@@ -289,6 +300,7 @@ impl CoapServer {
                     sequence: 1,
                     in_progress: 0,
                     waiting: VecDeque::new(),
+                    exchange: request.exchange.clone(),
                 };
                 if self.observers.register(observer) {
                     self.rules.hub.came(&self.own);
@@ -315,7 +327,7 @@ impl CoapServer {
     fn page(
         &mut self,
         from: ConnectionId,
-        request: &Message<'_>,
+        request: &Request<'_>,
         query: Query,
         now: Nanos,
         out: &mut dyn Outboxes,
@@ -359,12 +371,12 @@ impl CoapServer {
     fn respond(
         &mut self,
         to: ConnectionId,
-        request: &Message<'_>,
+        request: &Request<'_>,
         reply: &Reply<'_>,
         now: Nanos,
         out: &mut dyn Outboxes,
     ) {
-        let Message { kind, id, token, .. } = *request;
+        let Message { kind, id, token, .. } = request.message;
         let is_confirmable = kind == Kind::Confirmable;
         if intake::is_unwanted(request, reply.code) {
             if is_confirmable {
@@ -373,33 +385,53 @@ impl CoapServer {
             return;
         }
         if is_confirmable && !self.rules.is_separate {
-            reply.put(out.stage(to), Kind::Acknowledgement, id, token);
-            return out.frame(to);
+            return self.acknowledge_with(to, request, reply, out);
         }
         if is_confirmable {
             put_empty(out, to, Kind::Acknowledgement, id);
         }
-        self.send(to, kind, token, reply, now, out);
+        let exchange = request.exchange.as_ref();
+        self.send(&Receiver { peer: to, token, exchange }, kind, reply, now, out);
+    }
+
+    /// Sends a response in the acknowledgement of its request.
+    fn acknowledge_with(
+        &mut self,
+        to: ConnectionId,
+        request: &Request<'_>,
+        reply: &Reply<'_>,
+        out: &mut dyn Outboxes,
+    ) {
+        let staged = out.stage(to);
+        let before = staged.len();
+        reply.put(staged, Kind::Acknowledgement, request.id, request.token);
+        if let Some(exchange) = &request.exchange {
+            exchange.protect(staged, before, &mut self.plain);
+        }
+        out.frame(to);
     }
 
     /// Sends a message with an ID of its own, and repeats it if it is confirmable.
     fn send(
         &mut self,
-        to: ConnectionId,
+        to: &Receiver<'_>,
         kind: Kind,
-        token: Token,
         reply: &Reply<'_>,
         now: Nanos,
         out: &mut dyn Outboxes,
     ) -> u16 {
-        let id = self.next_id(to);
-        let staged = out.stage(to);
+        let Receiver { peer, token, exchange } = *to;
+        let id = self.next_id(peer);
+        let staged = out.stage(peer);
         let before = staged.len();
         reply.put(staged, kind, id, token);
-        if kind == Kind::Confirmable {
-            self.repeats.hold(Key { peer: to.0, id }, token, &staged[before..], now);
+        if let Some(exchange) = exchange {
+            exchange.protect(staged, before, &mut self.plain);
         }
-        out.frame(to);
+        if kind == Kind::Confirmable {
+            self.repeats.hold(Key { peer: peer.0, id }, token, &staged[before..], now);
+        }
+        out.frame(peer);
         id
     }
 
@@ -440,9 +472,11 @@ impl CoapServer {
         observer.sequence = (observer.sequence + 1) & SEQUENCE_MAX;
         let (sequence, is_confirmed) = (observer.sequence, self.rules.notifies_confirmable);
         observer.in_progress += u32::from(is_confirmed);
+        let exchange = observer.exchange.clone();
         let kind = if is_confirmed { Kind::Confirmable } else { Kind::NonConfirmable };
         let reply = Reply::content(body, None).with_observe(Some(sequence));
-        let id = self.send(peer, kind, token, &reply, now, out);
+        let to = Receiver { peer, token, exchange: exchange.as_ref() };
+        let id = self.send(&to, kind, &reply, now, out);
         self.observers.note_sent(peer, id, token, is_confirmed);
         self.census.note_forwarded(1);
     }
@@ -493,7 +527,7 @@ impl Server for CoapServer {
     fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
         while let Some(due) = self.repeats.due(now) {
             match due {
-                Due::Again(key, message) => {
+                Due::Again { key, message, .. } => {
                     let to = ConnectionId(key.peer);
                     out.stage(to).extend_from_slice(message);
                     out.frame(to);

@@ -1,11 +1,22 @@
 //! The keys of the table `coap` in a plan.
 
 use weigh_model::protocol::{Setting, SettingKind};
-use weigh_model::tls;
+use weigh_model::trial::Settings;
+use weigh_model::{oscore, tls};
 
 /// All keys.
 pub(super) static SETTINGS: &[Setting] =
     &tls::over_datagrams::<{ OWN.len() + tls::DATAGRAM_KEYS }>(OWN);
+
+/// The first key of OSCORE that is set, of those that do nothing without it.
+pub(super) fn oscore_given(settings: &Settings) -> Option<&'static str> {
+    let mut of_oscore = OWN.iter().filter(|own| own.key.starts_with("oscore_"));
+    let is_given = |own: &&Setting| {
+        let text = settings.text(own.key);
+        !text.is_empty() && text != own.default
+    };
+    of_oscore.find(is_given).map(|own| own.key)
+}
 
 /// Parameters of RFC 7252, section 4.8, apply to both ends.
 const OWN: &[Setting] = &[
@@ -94,5 +105,54 @@ const OWN: &[Setting] = &[
         (1, 1 << 30),
         "33554432",
         "Reference server: largest body it takes; beyond it answers 4.13.",
+    ),
+    Setting {
+        key: oscore::ON,
+        kind: SettingKind::Choice(&["off", "on"]),
+        default: "off",
+        doc: "OSCORE (RFC 8613): requests and responses are protected end to end.",
+    },
+    Setting::text(
+        oscore::SECRET,
+        "",
+        "Master secret: text, or hex: and digits; empty: the public one of RFC 8613, C.1.",
+    ),
+    Setting::text(
+        "oscore_salt",
+        "hex:9e7ca92223786340",
+        "Master salt: text, or hex: and digits; empty for none.",
+    ),
+    Setting::text(
+        "oscore_id_context",
+        "",
+        "ID context: text, or hex: and digits. Every request carries it; empty for none.",
+    ),
+    Setting::text(
+        "oscore_sender_id",
+        "",
+        "ID of the first connection: text, or hex: and digits; the others count up.",
+    ),
+    Setting::integer(
+        oscore::FIRST_ID,
+        (0, 0xff_ffff),
+        "0",
+        "Without oscore_sender_id: number of the first ID of 3 bytes; each trial draws its own.",
+    ),
+    Setting::text(
+        "oscore_recipient_id",
+        "",
+        "ID of the server towards the first connection; the others count up.",
+    ),
+    Setting::integer(
+        "oscore_sequence",
+        (0, 1 << 39),
+        "0",
+        "First sequence number of every connection, above all that the server has seen.",
+    ),
+    Setting::integer(
+        "oscore_window",
+        (1, 65_536),
+        "32",
+        "Numbers that the replay windows of server and observers remember.",
     ),
 ];

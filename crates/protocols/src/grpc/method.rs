@@ -184,8 +184,8 @@ fn not_compiled(settings: &Settings) -> Result<(), Invalid> {
     }
     for key in [PROTO.key, IMPORT_PATHS.key, MESSAGE.key] {
         if !settings.text(key).is_empty() {
-            let problem = format!("without a method, {SERVICE} is called, which needs none");
-            let fix = "add grpc.method = \"package.Service/Method\" (--method)";
+            let problem = format!("without --method, {SERVICE} is called, and no file is used");
+            let fix = "add --method package.Service/Method (in a plan grpc.method)";
             return Err(Invalid::new(format!("grpc.{key}"), problem, fix));
         }
     }

@@ -4,9 +4,10 @@ use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Trial;
 
-use super::codec;
+use super::codec::NAMING;
 use crate::http2_core::exchange::{Exchange, Shape};
 use crate::http2_core::fields::AnswerHead;
+use crate::http2_core::head;
 use crate::http2_core::request::RequestTemplate;
 use crate::requests;
 use crate::statuses::Statuses;
@@ -28,8 +29,8 @@ impl Requests {
     pub(super) fn new(trial: &Trial) -> Result<Requests, Invalid> {
         let settings = &trial.settings;
         Ok(Requests {
-            template: codec::template(trial)?,
-            carries: codec::carries(settings),
+            template: head::template(trial, &NAMING)?,
+            carries: head::carries(settings),
             is_head: settings.text("method") == "HEAD",
             statuses: Statuses::read(settings.text("status"), "http2.status")?,
             streams: requests::streams(trial),

@@ -1,17 +1,15 @@
 //! HTTP/2 (RFC 9113): requests as in HTTP/1.1, many at once as streams of one connection.
 
-use std::sync::Arc;
-
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{
-    Dial, ErrorWords, Guarantee, Host, Invalid, Protocol, Scheme, Setting, SettingKind, Transport,
+    Dial, ErrorWords, Guarantee, Host, Invalid, Protocol, Scheme, Setting, SettingKind,
 };
 use weigh_model::tls;
 use weigh_model::trial::{Settings, Trial};
 
-use crate::http2_core::caller;
-use crate::http2_core::serving::Serving;
+use crate::http2_core::{caller, head};
 use crate::{fields, implementation, requests, statuses};
+use codec::NAMING;
 
 mod client;
 mod codec;
@@ -33,7 +31,7 @@ impl Protocol for Http2 {
 
     /// With prior knowledge and without TLS, as curl and nghttp2 call it; inside TLS `h2`.
     fn schemes(&self) -> &'static [Scheme] {
-        const SCHEMES: &[Scheme] = &[Scheme::plain("h2c", 80), Scheme::secure(codec::SECURE, 443)];
+        const SCHEMES: &[Scheme] = &[Scheme::plain("h2c", 80), Scheme::secure(NAMING.secure, 443)];
         SCHEMES
     }
 
@@ -56,7 +54,7 @@ impl Protocol for Http2 {
 
     /// GET and HEAD only ask, and DELETE brings nothing.
     fn carries(&self, settings: &Settings) -> bool {
-        codec::carries(settings)
+        head::carries(settings)
     }
 
     fn library(&self, settings: &Settings) -> Option<&'static str> {
@@ -83,13 +81,7 @@ impl Protocol for Http2 {
             return hosted::host(settings);
         }
         implementation::check("http2", settings)?;
-        let rules = Arc::new(server::Rules::new(settings)?);
-        Ok(Host {
-            transport: Transport::Stream,
-            make: Box::new(move |_shard| {
-                Box::new(Serving::new(server::Intake::new(Arc::clone(&rules))))
-            }),
-        })
+        server::host(settings)
     }
 }
 

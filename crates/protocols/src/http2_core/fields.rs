@@ -85,7 +85,11 @@ impl<F: AnswerFields> AnswerHead<F> {
         self.order != Order::Pseudo && self.status == 0
     }
 
-    fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
+    /// Takes a field.
+    ///
+    /// # Errors
+    /// Why the field makes the message malformed.
+    pub(crate) fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
         check(name, value)?;
         if name[0] != b':' {
             self.order = Order::Regular;
@@ -155,7 +159,11 @@ impl RequestHead {
         self.malformed.or(has_pseudo.then_some("trailers have a pseudo-header"))
     }
 
-    fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
+    /// Takes a field.
+    ///
+    /// # Errors
+    /// Why the field makes the message malformed.
+    pub(crate) fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
         check(name, value)?;
         if name[0] != b':' {
             self.order = Order::Regular;
@@ -191,12 +199,12 @@ fn check(name: &[u8], value: &[u8]) -> Result<(), &'static str> {
     let is_of_name = |byte: &u8| matches!(byte, b'!'..=b'~') && !byte.is_ascii_uppercase();
     let plain = name.strip_prefix(b":").unwrap_or(name);
     if plain.is_empty() || !plain.iter().all(|byte| is_of_name(byte) && *byte != b':') {
-        return Err("a field name is not allowed in HTTP/2");
+        return Err("a field name is not allowed");
     }
     let is_edge = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let has_control = value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'));
     if has_control || is_edge(value.first()) || is_edge(value.last()) {
-        return Err("a field value is not allowed in HTTP/2");
+        return Err("a field value is not allowed");
     }
     match name {
         b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => {

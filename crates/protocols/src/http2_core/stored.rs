@@ -26,12 +26,12 @@ impl Stored {
     }
 
     /// Finds out whether the loop stores.
-    pub(super) fn turn(&mut self, out: &dyn Outboxes) {
+    pub(crate) fn turn(&mut self, out: &dyn Outboxes) {
         self.is_on = out.stores();
     }
 
     /// Hands all messages to the loop, which writes them before the turn's confirmations leave.
-    pub(super) fn hand_over(&mut self, out: &mut dyn Outboxes) {
+    pub(crate) fn hand_over(&mut self, out: &mut dyn Outboxes) {
         let mut begin = 0;
         for end in self.ends.drain(..) {
             out.store(Record::Message { name: &[], body: &self.bytes[begin..end] });

@@ -51,6 +51,7 @@ impl Protocol for Mqtt {
             Scheme::secure("mqtts", 8883),
             Scheme::plain("ws", 80).in_websocket(),
             Scheme::secure("wss", 443).in_websocket(),
+            Scheme::plain("mqtt-quic", 14_567).in_quic(),
         ];
         SCHEMES
     }

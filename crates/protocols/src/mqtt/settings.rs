@@ -2,7 +2,7 @@
 
 use weigh_model::protocol::{Guarantee, Invalid, Setting, SettingKind};
 use weigh_model::trial::Settings;
-use weigh_model::{tls, websocket};
+use weigh_model::{quic, tls, websocket};
 
 use super::codec::{Qos, Version};
 use super::overload::Overload;
@@ -94,6 +94,9 @@ const OWN: &[Setting] = &[
     Setting::text("broker_password", "", "Reference broker: password of that user."),
     websocket::ON,
     websocket::PATH,
+    quic::ON,
+    quic::CONGESTION,
+    quic::DATAGRAM_BYTES,
 ];
 
 /// The keys of MQTT, and those of TLS.

@@ -353,7 +353,7 @@ impl Server for WebSocketServer {
 }
 
 /// Bytes of answers that may wait for a client before nothing more is read from it.
-const ANSWER_BYTES_MAX: usize = 8 << 20;
+const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// Memory for the next payload.
 const PAYLOAD_BYTES_KEPT: usize = 1 << 20;

@@ -339,9 +339,11 @@ pub(crate) fn keep(said: &mut Vec<Said>, signal: Signal<'_>) {
         }
         Signal::Granted(name, value) => Said::Granted(name, value),
         Signal::Alive => Said::Alive,
+        Signal::KeptAlive => unreachable!("only layers report it"),
         Signal::Head { .. } | Signal::Piece(_) => unreachable!("no transfer is tested here"),
         Signal::Answered(_) => unreachable!("MQTT has nothing to ask for"),
         Signal::Unprocessed(_) => unreachable!("MQTT does not say so"),
+        Signal::Regrouped(_) => unreachable!("MQTT has no groups that are divided anew"),
         Signal::Closing => unreachable!("MQTT connections never ask to be closed"),
     });
 }

@@ -1,7 +1,7 @@
 //! Connections and servers in memory: bytes in arbitrary pieces, signals as they come out.
 #![allow(dead_code, unreachable_pub, reason = "every test binary uses its own part of it")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weigh_model::Nanos;
 use weigh_model::connection::{
@@ -24,6 +24,7 @@ pub enum Heard {
     Answered(Result<(), u16>),
     Granted(&'static str, u64),
     Alive,
+    Regrouped(Nanos),
     Closing,
 }
 
@@ -39,6 +40,8 @@ impl From<Signal<'_>> for Heard {
             Signal::Answered(result) => Heard::Answered(result),
             Signal::Granted(what, value) => Heard::Granted(what, value),
             Signal::Alive => Heard::Alive,
+            Signal::KeptAlive => unreachable!("only layers report it"),
+            Signal::Regrouped(pause) => Heard::Regrouped(pause),
             Signal::Head { .. } | Signal::Piece(_) => unreachable!("no transfer is tested here"),
             Signal::Closing => Heard::Closing,
         }
@@ -178,6 +181,8 @@ impl Client {
 pub struct Desk {
     pub staged: BTreeMap<u32, Vec<u8>>,
     pub closed: Vec<u32>,
+    /// Connections that are not read.
+    pub held: BTreeSet<u32>,
     pub notified: Vec<u16>,
     /// Bodies of the records that the server stored, pieces included.
     pub stored: Vec<Vec<u8>>,
@@ -203,9 +208,13 @@ impl Outboxes for Desk {
 
     fn notify_drained(&mut self, _of: ConnectionId) {}
 
-    fn hold(&mut self, _which: ConnectionId) {}
+    fn hold(&mut self, which: ConnectionId) {
+        self.held.insert(which.0);
+    }
 
-    fn release(&mut self, _which: ConnectionId) {}
+    fn release(&mut self, which: ConnectionId) {
+        self.held.remove(&which.0);
+    }
 
     fn close(&mut self, which: ConnectionId) {
         self.closed.push(which.0);

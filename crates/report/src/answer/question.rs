@@ -114,9 +114,11 @@ fn written(name: &str) -> String {
     match name {
         "http1" => "HTTP/1.1".to_owned(),
         "http2" => "HTTP/2".to_owned(),
+        "http3" => "HTTP/3".to_owned(),
         "grpc" => "gRPC".to_owned(),
         "coap" => "CoAP".to_owned(),
         "redis" => "Redis".to_owned(),
+        "kafka" => "Kafka".to_owned(),
         "websocket" => "WebSocket".to_owned(),
         other => other.to_uppercase(),
     }

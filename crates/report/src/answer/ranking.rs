@@ -3,7 +3,7 @@
 use weigh_model::Guarantee;
 
 use super::contests::{Contest, Standing, contests};
-use super::words::{fitting, less, listed, sentence_start, short, told_apart};
+use super::words::{fitting, less, listed, short, told_apart};
 use crate::figures::{three_digits, time};
 use crate::summary::{AnswerKind, Cell, Summary};
 use crate::view::meeting::{Lanes, everywhere};
@@ -108,7 +108,7 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
     let (mut decided, open): (Vec<&Group>, Vec<&Group>) =
         groups.iter().partition(|group| group.is_decided());
     decided.sort_by_key(|group| std::cmp::Reverse(group.lanes.len()));
-    let head = |group: &Group| sentence_start(&group.guarantee.to_string());
+    let head = |group: &Group| format!("Guarantee {}", group.guarantee);
     let mut parts: Vec<String> =
         decided.iter().map(|group| format!("{}: {}", head(group), one(group))).collect();
     match &open[..] {
@@ -118,14 +118,16 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
             let mut names: Vec<String> =
                 several.iter().map(|group| group.guarantee.to_string()).collect();
             names.dedup();
-            let within = format!("cases with the same guarantee ({})", names.join(", "));
+            let within = names.join(", ");
             if decided.is_empty() {
-                return Some(format!("{title}: too close to call among {within}"));
+                return Some(format!(
+                    "{title}: too close to call within each guarantee ({within})"
+                ));
             }
-            parts.push(format!("Too close to call among {within}"));
+            parts.push(format!("Too close to call within each guarantee ({within})"));
         }
     }
-    Some(fitting(title, &parts, "more result"))
+    Some(fitting(title, &parts, "group"))
 }
 
 impl Group<'_> {

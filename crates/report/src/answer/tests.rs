@@ -116,12 +116,12 @@ fn a_difference_that_may_be_lag_is_not_to_be_repeated() {
     let said = |own: &[Comparison]| text(&with(&three(), own), AnswerKind::Undecided);
     assert_eq!(
         said(std::slice::from_ref(&lag)),
-        "Too close to call: 1 of 1 comparison in time; the difference may be the generator's lag."
+        "Too close to call: 1 of 1 comparison (time); generator lag may be the cause."
     );
     assert_eq!(
         said(&[lag, compared(CPU, ["a", "b"], 1.0, false)]),
-        "Too close to call: 2 of 2 comparisons in CPU and time; --reps 10 may decide 1; in 1 the \
-         difference may be the generator's lag."
+        "Too close to call: 2 of 2 comparisons (CPU and time); --reps 10 may decide 1 of \
+         these; for the remaining 1 the generator may have sent too late."
     );
 }
 
@@ -141,7 +141,7 @@ fn a_clear_winner_is_named_with_its_figure_and_the_next() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Too close to call: 1 of 3 comparisons in CPU; --reps 10 may decide."
+        "Too close to call: 1 of 3 comparisons (CPU); --reps 10 may decide."
     );
     // The same from the other side of every pair.
     let turned = with(
@@ -212,12 +212,12 @@ fn guarantees_are_answered_one_by_one_and_never_together() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Cpu),
-        "Least server CPU per message. At most once: a (10.0 µs, 50 % less than b). At least once: \
-         too close to call between c and d."
+        "Least server CPU per message. Guarantee at most once: a (10.0 µs, 50 % less than b). \
+         Guarantee at least once: too close to call between c and d."
     );
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Too close to call: 1 of 2 comparisons in CPU; --reps 10 may decide. Not \
+        "Too close to call: 1 of 2 comparisons (CPU); --reps 10 may decide. Not \
          compared: cases with different guarantees."
     );
 }

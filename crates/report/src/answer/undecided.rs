@@ -33,15 +33,18 @@ fn close(summary: &Summary, all: &[&Comparison]) -> Option<String> {
     let most = summary.cells.iter().map(|cell| cell.repetitions).max().unwrap_or(1);
     let repeat = format!("--reps {} may decide", 2 * most);
     let what = match (open.len() - lag, lag) {
-        (0, _) => "the difference may be the generator's lag".to_owned(),
+        (0, _) => "generator lag may be the cause".to_owned(),
         (_, 0) => repeat,
         (rest, lag) => {
-            format!("{repeat} {rest}; in {lag} the difference may be the generator's lag")
+            format!(
+                "{repeat} {rest} of these; for the remaining {lag} the generator may have sent too \
+                 late"
+            )
         }
     };
     (!open.is_empty()).then(|| {
         format!(
-            "Too close to call: {} of {} in {}; {what}",
+            "Too close to call: {} of {} ({}); {what}",
             open.len(),
             counted(compared, "comparison"),
             subjects(all)

@@ -38,26 +38,28 @@ pub(super) fn sentence(text: &str) -> String {
     if text.ends_with('.') { text } else { text + "." }
 }
 
-/// `text` with a capital letter.
-pub(super) fn sentence_start(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().to_string())
-        + letters.as_str()
-}
-
 /// `title. One. Two`: as many of `parts` as [`LINE_CHARS_MAX`] allows, at least one, then how many
 /// of `what` are left out.
 pub(super) fn fitting(title: &str, parts: &[String], what: &str) -> String {
     let mut line = title.to_owned();
     for (number, part) in parts.iter().enumerate() {
         let is_last = number + 1 == parts.len();
-        let rest = if is_last { 0 } else { ". 12 ".len() + what.len() + "s below.".len() };
+        let rest =
+            if is_last { 0 } else { ". The table has those of 12 more s.".len() + what.len() };
         if number > 0 && line.chars().count() + part.chars().count() + rest + 3 > LINE_CHARS_MAX {
-            return format!("{line}. {} below", counted(parts.len() - number, what));
+            return format!("{line}. {}", elsewhere(parts.len() - number, what));
         }
         line = format!("{line}. {part}");
     }
     line
+}
+
+/// `The table has those of 3 more groups`.
+fn elsewhere(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("The table has that of 1 more {what}"),
+        _ => format!("The table has those of {number} more {what}s"),
+    }
 }
 
 /// `1 case`, `2 cases`.
@@ -111,13 +113,13 @@ mod tests {
         let parts = |lengths: &[usize]| -> Vec<String> {
             lengths.iter().map(|length| "x".repeat(*length)).collect()
         };
-        assert_eq!(fitting("T", &parts(&[2, 3]), "other group"), "T. xx. xxx");
-        let long = fitting("T", &parts(&[200, 3]), "other group");
-        assert_eq!(long, format!("T. {}. 1 other group below", "x".repeat(200)));
-        let both = fitting("T", &parts(&[100, 54]), "other group");
+        assert_eq!(fitting("T", &parts(&[2, 3]), "group"), "T. xx. xxx");
+        let long = fitting("T", &parts(&[200, 3]), "group");
+        assert_eq!(long, format!("T. {}. The table has that of 1 more group", "x".repeat(200)));
+        let both = fitting("T", &parts(&[100, 54]), "group");
         assert_eq!(both.len() + 1, LINE_CHARS_MAX, "with its full stop");
-        let one = fitting("T", &parts(&[100, 55]), "other group");
-        assert_eq!(one, format!("T. {}. 1 other group below", "x".repeat(100)));
+        let one = fitting("T", &parts(&[100, 55]), "group");
+        assert_eq!(one, format!("T. {}. The table has that of 1 more group", "x".repeat(100)));
     }
 
     #[test]

@@ -108,7 +108,8 @@ impl RunFolder {
                     RecordError::saying(&places[0], "there is no such run", newest)
                 }
                 None => {
-                    let problem = format!("there is no such run, and no run below {shown}");
+                    let problem =
+                        format!("there is no such run, and the folder {shown} has none either");
                     RecordError::saying(&places[0], problem, newest)
                 }
             }

@@ -69,6 +69,6 @@ pub(crate) fn section(summary: &Summary, provenance: &Provenance) -> String {
         escape(&plan)
     );
     html + "<p class=\"note\">Everything on this page is made from the journal of the run; \
-            <code>weigh report</code> makes it again. Charts by Apache ECharts (Apache License \
-            2.0).</p>\n"
+            <code>weigh report --html</code> makes it again. Charts by Apache ECharts (Apache \
+            License 2.0).</p>\n"
 }

@@ -26,14 +26,15 @@ pub(crate) fn table(summary: &Summary) -> String {
             html += &part(summary, title, &names.chain(own).collect::<Vec<_>>());
         }
     }
-    html + "<p class=\"note\">Rows are sorted within each delivery \
+    html + "<p class=\"note\">A click on a heading sorts the rows within each delivery \
             guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
             confirmed. <b>s</b> service time (from sending, not from the due time), because \
             the generator sent too late. <b>∞</b> too many messages were lost: this percentile has \
             no finite time. <b>generator lag</b> the generator sent late, so the true time may be \
             shorter by up to this much; shown if the lag is more than 5 % of the time and more \
             than half the width of its interval. <b>in/s</b> messages sent per second. \
-            <b>out/s</b> messages delivered per second. <b>–</b> not measured.</p>\n"
+            <b>out/s</b> messages delivered per second. <b>–</b> not measured, or too few \
+            messages.</p>\n"
 }
 
 /// One table with these columns.

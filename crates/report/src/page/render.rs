@@ -244,7 +244,7 @@ fn most_lossy(summary: &Summary) -> usize {
 /// Pictures of single cases.
 const SINGLE: [Kind; 3] = [Kind::Flow, Kind::OverTime, Kind::Histogram];
 
-const WITHOUT_SCRIPTS: &str = "Without scripts other metrics and other cases cannot be chosen; \
+const WITHOUT_SCRIPTS: &str = "Without JavaScript no other metric or case can be chosen; \
     summary.json and cells.csv hold all figures.";
 
 const INTERVALS: &str = "Each repetition gives one value; the figure is their mean. Messages \

@@ -10,6 +10,7 @@ use weigh_stats::steady_state::State;
 use super::picture::{Kind, Picture, lean, rounded};
 use super::tcp_looks;
 use super::tcp_looks::Look;
+use crate::summary::course::TOO_SHORT;
 use crate::summary::{Cell, Matrix};
 
 /// A picture for every cell whose trials have intervals.
@@ -240,7 +241,11 @@ fn note(runs: &[&Vec<Moment>], detail: Detail) -> String {
 /// The course of the rate within the window, by number of repetitions.
 fn course(counts: &BTreeMap<String, u32>) -> String {
     let said = counts.iter().enumerate().map(|(at, (name, number))| {
-        let name = if name == State::Flat.name() { "steady" } else { name };
+        let name = match name.as_str() {
+            flat if flat == State::Flat.name() => "yes",
+            TOO_SHORT => "too short to tell",
+            name => name,
+        };
         let repetitions = match (at, number) {
             (0, 1) => " repetition",
             (0, _) => " repetitions",
@@ -251,7 +256,7 @@ fn course(counts: &BTreeMap<String, u32>) -> String {
     let said: Vec<String> = said.collect();
     match said.len() {
         0 => String::new(),
-        _ => format!(" Rate during the measurement: {}.", said.join(", ")),
+        _ => format!(" Was the rate steady? {}.", said.join(", ")),
     }
 }
 
@@ -392,7 +397,7 @@ const PANELS: [Panel; 8] = [
         ],
     },
     Panel {
-        title: "response time",
+        title: "response or delivery time",
         marks: "@nanoseconds",
         unit: "ns",
         lines: &[

@@ -159,7 +159,7 @@ const WINDOWS_MIN: usize = 20;
 const MESSAGES_MIN: f64 = 25.0;
 
 /// The word for a trial of too few windows.
-const TOO_SHORT: &str = "too short to tell";
+pub(crate) const TOO_SHORT: &str = "too short to tell";
 
 #[cfg(test)]
 mod tests {

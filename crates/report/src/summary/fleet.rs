@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weigh_model::event::Event;
-use weigh_model::fleet::{FleetHost, FleetRan, HostRan};
+use weigh_model::fleet::{FleetHost, FleetRan, HostRan, HostVerdict};
 
 use crate::journal::attempts;
 use crate::summary::shape::FleetHostShape;
@@ -24,6 +24,12 @@ pub struct GeneratorHost {
     pub cpu_percent: Option<f64>,
     /// Largest 99 % quantile of its send lag, nanoseconds.
     pub send_lag_ns_p99: Option<u64>,
+    /// Number of trials in which its busiest shard used its whole core.
+    #[serde(default)]
+    pub trials_full: u64,
+    /// Number of trials in which more than half of the times that it added were its own lag.
+    #[serde(default)]
+    pub trials_late: u64,
 }
 
 /// The hosts of the run, by rank, and the largest difference of two starts in one trial,
@@ -75,6 +81,8 @@ impl GeneratorHost {
         let percents = self.cpu_percent.into_iter().chain(ran.cpu_percent);
         self.cpu_percent = percents.reduce(f64::max);
         self.send_lag_ns_p99 = self.send_lag_ns_p99.max(ran.send_lag_ns_p99);
+        self.trials_full += u64::from(ran.verdict == Some(HostVerdict::Full));
+        self.trials_late += u64::from(ran.verdict == Some(HostVerdict::Late));
     }
 }
 

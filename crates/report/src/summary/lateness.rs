@@ -188,7 +188,7 @@ const CODE: &str = "generator-lag";
 const NEGLIGIBLE: f64 = 0.05;
 
 /// Above this share of a figure it is not reported.
-const DOMINANT: f64 = 0.5;
+pub const DOMINANT: f64 = 0.5;
 
 /// The statistics checked for the warning, in the order of its text.
 const PARTS: [&str; 7] = ["p50", "p99", "max", "mean", "p90", "p95", "p999"];

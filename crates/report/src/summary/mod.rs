@@ -8,7 +8,7 @@ pub(crate) mod cell_name;
 mod cells;
 pub(crate) mod comparison;
 pub mod comparisons;
-mod course;
+pub(crate) mod course;
 mod decisions;
 pub mod document;
 pub(crate) mod energy;

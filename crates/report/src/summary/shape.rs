@@ -57,6 +57,14 @@ pub(crate) struct FleetHostShape {
     /// What disturbs load on it, as `weigh doctor` found when its agent started, one sentence each.
     #[schemars(default)]
     findings: Vec<String>,
+    /// Its memory in bytes; absent if it is not known, and in records before this key.
+    memory_bytes: Option<u64>,
+    /// Files that its agent may have open, connections among them; absent without a limit, and in
+    /// records before this key.
+    descriptors: Option<u64>,
+    /// Its local ports for connections to one address; absent if they are not known, and in records
+    /// before this key.
+    ports: Option<u32>,
 }
 
 /// The energy meter of a run.

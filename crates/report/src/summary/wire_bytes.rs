@@ -125,7 +125,10 @@ pub(crate) fn scene_words(cell: &Cell) -> Option<String> {
             of("path.up").unwrap_or_default(),
             of("path.down").unwrap_or_default()
         ),
-        None if of("carrier").is_some() => "hosts with only a wire between them".to_owned(),
+        None if of("carrier").is_some() => {
+            "generator and target in two network namespaces, joined by a wire without delay"
+                .to_owned()
+        }
         None if cell.metrics.contains_key("start_skew_bound_ns") => {
             "network: the one between the fleet and its target".to_owned()
         }

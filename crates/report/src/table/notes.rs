@@ -399,8 +399,8 @@ fn titled(title: &str, lines: Vec<String>) -> Vec<String> {
 
 /// Headings of figures of the wire.
 const WIRE_WORDS: [&str; 4] = [
-    "wire: all bytes at the clients' interfaces in both directions, Ethernet headers included; per \
-     message, so connecting and closing are included",
+    "wire: all bytes at the clients' interfaces in both directions, with Ethernet headers and with \
+     connecting and closing, divided by the messages",
     "content: bodies and what the protocol adds to them, without TCP, TLS and below",
     "session: one connection",
     "packets again: retransmissions per repetition",

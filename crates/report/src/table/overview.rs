@@ -110,9 +110,14 @@ fn key_table(summary: &Summary, style: Style) -> String {
     });
     let bound = loss_bound(summary, style).map_or(String::new(), |(bound, sent)| {
         let of = count(sent);
-        let of = match summary.cells.len() {
-            0 | 1 => format!("{of} messages"),
-            _ => format!("at least {of} messages in each case"),
+        let none = summary.cells.iter().filter(|cell| cell.ledger.lost == Some(0)).count();
+        let is_equal = summary.cells.iter().all(|cell| cell.ledger.sent == sent);
+        let of = match (summary.cells.len(), none) {
+            (0 | 1, _) => format!("{of} messages"),
+            (all, none) if all == none && is_equal => format!("{of} messages in each case"),
+            (all, none) if all == none => format!("at least {of} messages in each case"),
+            (_, 1) => format!("{of} messages in 1 case"),
+            (_, none) => format!("at least {of} messages in each of {none} cases"),
         };
         format!("lost 0 of {of}: with 95 % confidence the loss rate is {bound}\n")
     });

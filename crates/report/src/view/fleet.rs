@@ -1,6 +1,8 @@
 //! The hosts of a fleet in words: one line for the fleet, one for each host. Page and table have
 //! the same lines.
 
+use weigh_model::fleet::HostVerdict;
+
 use crate::figures::{percent, time};
 use crate::summary::fleet::GeneratorHost;
 use crate::summary::{Cell, Summary};
@@ -25,7 +27,7 @@ pub(crate) fn title(summary: &Summary, is_ascii: bool) -> Option<String> {
 /// processor use, and send lag, each the worst over all trials.
 pub(crate) fn lines(summary: &Summary, is_ascii: bool) -> Vec<String> {
     let hosts = &summary.run.hosts;
-    let columns: [fn(&GeneratorHost, bool) -> String; 5] = [name, shards, clock, cpu, lag];
+    let columns: [fn(&GeneratorHost, bool) -> String; 6] = [name, shards, clock, cpu, lag, verdict];
     let columns = columns.map(|show| {
         let texts: Vec<String> = hosts.iter().map(|host| show(host, is_ascii)).collect();
         padded(texts)
@@ -72,6 +74,17 @@ fn cpu(host: &GeneratorHost, _: bool) -> String {
 fn lag(host: &GeneratorHost, is_ascii: bool) -> String {
     let p99 = |ns: u64| format!("send lag p99 {}", time(ns as f64, is_ascii));
     host.send_lag_ns_p99.map_or(String::new(), p99)
+}
+
+fn verdict(host: &GeneratorHost, _: bool) -> String {
+    let of = |trials: u64, word: &str| match trials {
+        0 => None,
+        1 => Some(format!("{word} in 1 trial")),
+        more => Some(format!("{word} in {more} trials")),
+    };
+    let said = [(host.trials_full, HostVerdict::Full), (host.trials_late, HostVerdict::Late)];
+    let said = said.into_iter().filter_map(|(trials, verdict)| of(trials, verdict.word()));
+    said.collect::<Vec<_>>().join(", ")
 }
 
 /// The texts of a column, all of the same width, from the left.

@@ -40,14 +40,13 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
     lines.push(
         "  no pause: the device sends as the trial did, until the battery is empty. \
-         A message takes the trial's time from the first packet to the last, divided by its \
-         messages"
+         Time per message: from the trial's first packet to its last, divided by its messages"
             .to_owned(),
     );
     lines.push(format!(
-        "  every {}: the device sleeps, sends one message, and sleeps again. J/message \
-         leaves out sleeping. The column `battery days` includes keep-alives of kept connections. \
-         Only producers are modelled",
+        "  every {}: the device sleeps, sends one message, and sleeps again. J/message does \
+         not include sleeping; `battery days` does, and the keep-alives of a connection that stays \
+         open. Only devices that send are modelled",
         span(modelled.every_s)
     ));
     lines.push(format!(
@@ -65,8 +64,9 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
             .take(NAMED)
             .map(contribution)
             .collect();
+        let from = first.join(", ");
         (!first.is_empty())
-            .then(|| format!("  {cell}, {title}: the uncertainty comes from {}", first.join(", ")))
+            .then(|| format!("  {cell}, {title}: main sources of the uncertainty: {from}"))
     };
     for cell in &modelled.cells {
         lines.extend(cell.keep_alives.iter().map(|text| format!("  {}: {text}", cell.cell)));
@@ -103,7 +103,7 @@ fn ratio(own: &ModelledRatio, headings: &[(String, &str)]) -> String {
             ratio.value
         ),
         (_, Some((low, high))) => format!(
-            "  {what}: the model cannot distinguish {left} and {right}, the ratio is {low:.2} to \
+            "  {what}: the model cannot distinguish {left} and {right}: the ratio is {low:.2} to \
              {high:.2}"
         ),
     }
@@ -115,7 +115,7 @@ fn contribution(own: &Contribution) -> String {
         runs if runs == RUNS => Some("repetitions"),
         _ => COEFFICIENTS.iter().find(|(known, _)| *known == key).map(|(_, words)| *words),
     };
-    format!("{} {}", words.unwrap_or(&own.name), percent(own.share * 100.0))
+    format!("{} ({})", words.unwrap_or(&own.name), percent(own.share * 100.0))
 }
 
 /// A span as people say it: `1 min`, `12.9 h`.

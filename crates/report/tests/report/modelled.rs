@@ -132,7 +132,7 @@ fn lanes_that_the_model_cannot_tell_apart_get_no_ratio() {
     let summary = Summary::from_events(&run()).unwrap();
     let text = render(&summary, Style::plain(300));
     let said = "J/message, every 1 min: the model cannot distinguish http1 on reference and \
-                tcp on reference, the ratio is 1.00 to 1.00";
+                tcp on reference: the ratio is 1.00 to 1.00";
     assert!(text.contains(said), "{text}");
     assert!(!text.contains("1.0000"), "{text}");
     let told = "mAh/session, no pause: http1 on reference has 0.69 times (";

@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use weigh_advice::session::{Flight, Session};
 use weigh_engine::io::Io;
-use weigh_engine::io::sim::{Link, Party, World};
+use weigh_engine::io::sim::{Link, Party, SimIo, World};
 use weigh_engine::job::Job;
 use weigh_engine::rendezvous::one_process::OneProcess;
 use weigh_engine::serving::ServerShard;
 use weigh_engine::shard::Shard;
+use weigh_model::layers::scheme;
 use weigh_model::protocol::{Dial, Protocol, Transport};
 use weigh_model::units::{Bytes, Rate};
 use weigh_model::{Endpoint, Load, Nanos, Pattern, Trial};
@@ -157,7 +158,7 @@ fn writes(
         given.insert("tls_resume".to_owned(), "false".to_owned());
     }
     let lane = Lane::new(protocol, Against::Reference, given)?;
-    let trial = trial(&lane, (is_kept, is_tls), size);
+    let trial = trial(&lane, is_kept, size);
     let mut served = lane.settings.clone();
     for word in vault.serve_arguments(&lane)? {
         let word = word.to_string_lossy().into_owned();
@@ -168,7 +169,7 @@ fn writes(
     }
     let host = layers::host(protocol.host(&served)?, &protocol.properties(), &served, None)?;
     let address = address();
-    let endpoint = Endpoint::at(protocol.scheme_in(is_tls, false), address);
+    let endpoint = Endpoint::at(scheme(protocol, &lane.settings), address);
     let (dial, _) = layers::dial(&lane, protocol.dial(&trial)?, (&endpoint, 1), vault)?;
     let job = job(trial, dial)?;
     let log: Log = Rc::new(RefCell::new(Vec::new()));
@@ -177,14 +178,15 @@ fn writes(
     let mut server = HeardIo::new(world.party(), false, &log);
     match host.transport {
         Transport::Stream => server.listen(address, 16),
-        Transport::Datagram => server.listen_datagrams(address),
+        Transport::Datagram | Transport::Streams => server.listen_datagrams(address),
     }
     .map_err(|fault| Stop::usage(format!("a dry trial cannot listen: {fault:?}")))?;
     let shard = ServerShard::new((host.make)(0), host.transport, vec![server.waker()]);
     let mut server = Serving { shard, io: server };
     let io = HeardIo::new(world.party(), true, &log);
     let mut client = Client { shard: Shard::new(job, 0, Box::new(|_| {})), io };
-    world.run(&mut [&mut server, &mut client], Nanos::from_secs(60));
+    let mut rest = Rest { io: world.party() };
+    world.run(&mut [&mut server, &mut client, &mut rest], Nanos::from_secs(60));
     if let Some(failure) = client.shard.outcome().failure {
         return Err(Stop::usage(format!("a dry trial failed: {failure:?}")));
     }
@@ -193,7 +195,7 @@ fn writes(
 }
 
 /// Three messages, one a second, in a trial that nothing measures.
-fn trial(lane: &Lane, (is_kept, is_tls): (bool, bool), size: u64) -> Trial {
+fn trial(lane: &Lane, is_kept: bool, size: u64) -> Trial {
     let pattern = if is_kept { Pattern::Publish } else { Pattern::Session };
     let rate = Rate { per_second: 1.0, per_client: false };
     let load = Load {
@@ -209,7 +211,7 @@ fn trial(lane: &Lane, (is_kept, is_tls): (bool, bool), size: u64) -> Trial {
         seed: 1,
         protocol: lane.protocol.name().to_owned(),
         target: "reference".to_owned(),
-        endpoint: Some(Endpoint::at(lane.protocol.scheme_in(is_tls, false), address())),
+        endpoint: Some(Endpoint::at(scheme(lane.protocol, &lane.settings), address())),
         load,
         settings: lane.settings.clone(),
     }
@@ -266,6 +268,22 @@ impl Party for Client {
         self.shard.step(&mut self.io)
     }
 }
+
+/// Keeps the world going after the client is over: a server that is closed answers with the
+/// close_notify of TLS.
+struct Rest {
+    io: SimIo,
+}
+
+impl Party for Rest {
+    fn step(&mut self) -> bool {
+        self.io.turn(END, &mut |_, _| {});
+        self.io.now() < END
+    }
+}
+
+/// Long after the last message.
+const END: Nanos = Nanos::from_secs(30);
 
 const MESSAGES: u64 = 3;
 

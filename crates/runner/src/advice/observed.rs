@@ -28,7 +28,7 @@ pub fn cells(summary: &Summary, source: &str) -> (Cells, Vec<String>) {
         source: source.to_owned(),
         made: summary.run.started.clone(),
         weigh: summary.run.version.clone(),
-        machine: machine(&summary.run.host),
+        machine: served_by(summary),
         is_shipped: false,
         cells: found,
     };
@@ -44,6 +44,18 @@ pub fn machine(host: &HostFacts) -> Machine {
         cores: host.cores,
         kernel: host.kernel.clone(),
         virtualisation: host.virtualisation.clone(),
+    }
+}
+
+/// The machine of the servers: this one, or one that an agent observed, of which no more is known
+/// than that it is another.
+fn served_by(summary: &Summary) -> Machine {
+    let own = machine(&summary.run.host);
+    match summary.cells.iter().any(|cell| cell.scene.contains_key(BOUND)) {
+        true => {
+            Machine { cpu: format!("of a server that an agent observed from {}", own.cpu), ..own }
+        }
+        false => own,
     }
 }
 
@@ -130,7 +142,7 @@ fn repetitions(
     pattern: &str,
     (is_tls, is_per_connection): (bool, bool),
 ) -> Option<Vec<Repetition>> {
-    let cores = cell.point.get("target.cores").and_then(serde_json::Value::as_f64).unwrap_or(1.0);
+    let cores = cores(cell)?;
     let percent = values(cell, CPU)?;
     let of = |name: &str| values(cell, name).filter(|values| values.len() == percent.len());
     // Connections that only stand send nothing.
@@ -161,6 +173,18 @@ fn repetitions(
     Some((0..percent.len()).map(of_one).collect())
 }
 
+/// The cores of which the share is known that a server used: those that weigh gave it, or those
+/// that an observer found.
+fn cores(cell: &Measured) -> Option<f64> {
+    let given = cell.point.get("target.cores").and_then(serde_json::Value::as_f64);
+    let is_foreign = text(&cell.point, "target").contains("://");
+    match given {
+        Some(cores) => Some(cores),
+        None if is_foreign => cell.scene.get(OBSERVED_CORES)?.parse().ok(),
+        None => Some(1.0),
+    }
+}
+
 /// The values of all repetitions; `None` where one has none.
 fn values(cell: &Measured, name: &str) -> Option<Vec<f64>> {
     let values: Option<Vec<f64>> = cell.metrics.get(name)?.values.iter().copied().collect();
@@ -179,6 +203,12 @@ fn value_text(value: &serde_json::Value) -> String {
 }
 
 const CPU: &str = "target_cpu_percent.mean";
+
+/// Cores of an observed process, in a cell's scene.
+const OBSERVED_CORES: &str = "target.watched.cores";
+
+/// In the scene of a cell whose server an agent observed: how exact its times are.
+const BOUND: &str = "target.watched.clock_bound";
 
 /// Mean size of a hydroponic reading with its mark, bytes (data/hydroponics.jsonl).
 const READING_BYTES: f64 = 72.0;

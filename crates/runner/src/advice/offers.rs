@@ -9,9 +9,9 @@ use weigh_advice::choice::{AbilityKnown, Choice};
 use weigh_advice::session::Session;
 use weigh_advice::situation::{Situation, TlsWish};
 use weigh_model::protocol::{Protocol, Transport};
-use weigh_model::{Nanos, Pattern};
+use weigh_model::{Endpoint, Nanos, Pattern, quic};
 use weigh_probe::abilities::{Abilities, Value};
-use weigh_protocols as registry;
+use weigh_protocols::{self as registry, urls};
 use weigh_testbed::catalogue::Catalogue;
 
 use super::dry;
@@ -32,7 +32,7 @@ impl Offers {
     /// keys.
     ///
     /// # Errors
-    /// Unknown words, targets that are given by URL, and a folder that cannot be written.
+    /// Unknown words, URLs whose traffic cannot be computed, and a folder that cannot be written.
     pub fn of(
         situation: &Situation,
         catalogue: &Catalogue,
@@ -40,15 +40,13 @@ impl Offers {
         watcher: &dyn Watcher,
     ) -> Result<Offers, Stop> {
         let words: Vec<String> = match situation.options.is_empty() {
-            true => registry::PROTOCOLS.iter().map(|own| own.name().to_owned()).collect(),
+            // What QUIC costs is not computed here.
+            true => {
+                let known = registry::PROTOCOLS.iter().filter(|own| !quic::is_always(**own));
+                known.map(|own| own.name().to_owned()).collect()
+            }
             false => situation.options.clone(),
         };
-        if let Some(url) = words.iter().find(|word| word.contains("://")) {
-            return Err(Stop::usage(format!(
-                "options: {url}: the costs of a server given by URL are not known\nhelp: run weigh \
-                 compare {url} --observe port:PORT, then weigh advise --cells latest"
-            )));
-        }
         let mut offers = Offers { all: Vec::new(), vault: CertificateFiles::new(folder) };
         for lane in lanes(&words, catalogue, &Given::default(), watcher)? {
             offers.add(&lane, situation, catalogue)?;
@@ -70,12 +68,23 @@ impl Offers {
         catalogue: &Catalogue,
     ) -> Result<(), Stop> {
         let transport = lane.protocol.host(&lane.settings)?.transport;
+        if quic::is_on(lane.protocol, &lane.settings) {
+            let why = "what QUIC costs is not computed here";
+            let fix = "run weigh compare, then weigh size --cells latest";
+            return Err(Stop::usage(format!(
+                "options: {}: {why}\nhelp: {fix}",
+                lane.protocol.name()
+            )));
+        }
         let is_datagram = transport == Transport::Datagram;
         // Nothing is known of what DTLS costs.
         let has_tls = lane.protocol.has_setting("tls") && HAS_TLS && !is_datagram;
         let wish = situation.network.tls;
         let mut secured = vec![false];
-        if has_tls {
+        if let Against::Foreign(endpoint) = &lane.against {
+            check_url(endpoint)?;
+            secured = vec![urls::is_secure(endpoint)];
+        } else if has_tls {
             secured = match wish {
                 TlsWish::On => vec![true],
                 TlsWish::Off => vec![false],
@@ -94,6 +103,19 @@ impl Offers {
         }
         Ok(())
     }
+}
+
+/// A URL says whether there is TLS; what else it may say, a dry trial does not show.
+fn check_url(endpoint: &Endpoint) -> Result<(), Stop> {
+    let why = match (endpoint.credentials.is_some(), urls::is_websocket(endpoint)) {
+        (true, _) => "a password in a URL is not used here",
+        (_, true) => "the bytes of WebSocket are not computed here",
+        _ => return Ok(()),
+    };
+    Err(Stop::usage(format!(
+        "options: {endpoint}: {why}\nhelp: run weigh compare with this URL and --observe \
+         port:PORT, then weigh size --cells latest"
+    )))
 }
 
 fn choice(

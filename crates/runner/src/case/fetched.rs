@@ -68,7 +68,7 @@ impl Notices {
     pub fn say(&mut self, url: &str, watcher: &dyn Watcher) {
         if !self.0.iter().any(|known| known == url) {
             watcher.say(&format!(
-                "{url} gets GET requests; to POST messages, add a body, a size or \
+                "GET requests are sent to {url}; to send POST, add a body, a size or \
                  --method POST"
             ));
             self.0.push(url.to_owned());

@@ -296,6 +296,6 @@ fn check_whole(load: &Load) -> Result<(), Invalid> {
     if !is_whole || load.size.is_none_or(|size| size.0 <= BODY_BYTES_MAX) {
         return Ok(());
     }
-    let problem = "a body that is sent whole has at most 268435456 bytes";
-    Err(Invalid::new("load.size", problem, "type a smaller size, or the pattern transfer"))
+    let problem = "a body that is sent whole has at most 256 MiB";
+    Err(Invalid::new("load.size", problem, "type a smaller size, or --pattern transfer"))
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::{Point, Settings};
-use weigh_model::{Durability, Endpoint, Load, Pattern, Protocol, tls, websocket};
+use weigh_model::{Durability, Endpoint, Load, Pattern, Protocol, oscore, quic, tls, websocket};
 use weigh_plan::Case;
 use weigh_plan::case::{Stages, setting_value, word};
 use weigh_plan::keys::{self, PIPELINE as PIPELINE_KEYS};
@@ -19,6 +19,7 @@ use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::target::Target;
 
 use crate::case::pipeline::{self, Entry, Pipeline, SPOKEN};
+use crate::case::url_layers;
 use crate::exit::Stop;
 use crate::watcher::Watcher;
 
@@ -473,28 +474,21 @@ impl Lane {
         given: BTreeMap<String, String>,
     ) -> Result<Lane, Invalid> {
         let mut given = given;
-        if let Against::Foreign(endpoint) = &against
-            && urls::is_secure(endpoint)
+        let url = match &against {
+            Against::Foreign(endpoint) => Some(endpoint),
+            _ => None,
+        };
+        url_layers::settle(protocol, url, &mut given)?;
+        if let Against::Managed(name) = &against
+            && given.get(quic::ON.key).is_some_and(|value| value == "true")
         {
-            let asked = given.entry("tls".to_owned()).or_insert_with(|| "on".to_owned());
-            if asked == "off" {
-                let problem = format!("{endpoint} uses TLS");
-                return Err(Invalid::new("tls", problem, "leave --tls out, or type another URL"));
-            }
-        }
-        if let Against::Foreign(endpoint) = &against
-            && urls::is_websocket(endpoint)
-        {
-            let asked = given.entry(websocket::ON.key.to_owned()).or_insert("true".to_owned());
-            if asked != "true" {
-                let problem = format!("{endpoint} uses WebSocket");
-                let fix = "leave websocket out, or type another URL";
-                return Err(Invalid::new(websocket::ON.key, problem, fix));
-            }
-            if !endpoint.path.is_empty() {
-                let path = endpoint.path.clone();
-                given.entry(websocket::PATH.key.to_owned()).or_insert(path);
-            }
+            let problem = format!("{name} is not started with QUIC");
+            let fix = "leave it out, or type the mqtt-quic:// URL of a server that has it";
+            return Err(Invalid::new(
+                format!("{}.{}", protocol.name(), quic::ON.key),
+                problem,
+                fix,
+            ));
         }
         let usual = match &against {
             Against::Pipeline(_) => Entry::of(protocol.name())?.settings(),
@@ -582,7 +576,7 @@ impl Lane {
 /// True for a setting (without the protocol's name) that is never recorded or shown.
 pub fn is_secret(key: &str, value: &str) -> bool {
     match key {
-        BROKER_PASSWORD | tls::PSK => true,
+        BROKER_PASSWORD | tls::PSK | oscore::SECRET => true,
         own if own == fields::SECRET_HEADERS.key => true,
         own if own == fields::HEADERS.key => fields::has_secret(value),
         _ => false,

@@ -18,6 +18,7 @@ pub mod pipeline;
 pub mod readings;
 pub mod secrets;
 pub mod share;
+mod url_layers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -168,8 +169,8 @@ fn offloads_of(
             "add --wire (in a plan observe.wire = true), or leave it out",
         ),
         Some(Offload::On) if path.is_some_and(|path| !path.is_free()) => wrong(
-            "a path would delay, lose and count a super-packet as one",
-            "leave the path out, or the offloads off",
+            "a path would treat merged packets as one packet",
+            "leave the path out, or type --offload off (in a plan offload = \"off\")",
         ),
         Some(Offload::On) => Ok(Offloads::AsCaptured),
         Some(Offload::Off) => Ok(Offloads::Off),

@@ -2,7 +2,7 @@
 //! exchange, and bytes on the link.
 
 use weigh_model::path::Path;
-use weigh_model::{Load, Pattern, tls, websocket};
+use weigh_model::{Load, Pattern, quic, tls, websocket};
 use weigh_plan::patience::{Patience, Trip, in_flight};
 
 use crate::case::lanes::Lane;
@@ -22,6 +22,8 @@ fn trip(lane: &Lane, load: &Load, body_bytes: u64) -> Trip {
     let is_secure = tls::is_on(settings);
     let handshake = match settings.text("tls") {
         _ if !is_secure => 0,
+        // That of QUIC carries it.
+        _ if quic::is_on(lane.protocol, settings) => 0,
         "1.3" => 1,
         // An offer of TLS 1.3 and 1.2 may become 1.2, with two (RFC 5246, section 7.3).
         _ => 2,

@@ -10,12 +10,17 @@ use weigh_engine::kept_messages;
 use weigh_engine::object::ObjectFile;
 use weigh_engine::outcome::{Outcome, ShardOutcome};
 use weigh_engine::send_lags::SendLags;
+use weigh_engine::span::Span;
+use weigh_engine::times::Times;
 use weigh_fleet::{
     Attempt, Authority, BusOptions, Fleet, FleetError, FleetOptions, FleetOutcome, HostPart,
     Member, Order, Secrets, Target,
 };
-use weigh_model::fleet::{FleetHost, FleetPlaced, FleetRan, HostRan};
-use weigh_model::{Load, Trial, tls};
+use weigh_model::binding::GENERATOR_FULL_PERCENT;
+use weigh_model::fleet::{FleetHost, FleetPlaced, FleetRan, HostRan, HostVerdict};
+use weigh_model::{Arrival, Load, Trial, tls};
+use weigh_report::summary::lateness::DOMINANT;
+use weigh_stats::histogram::Histogram;
 
 use crate::case::Case;
 use crate::case::lanes::is_secret;
@@ -66,6 +71,11 @@ impl Hosts {
     /// Number of agents.
     pub fn count(&self) -> u32 {
         self.request.agents
+    }
+
+    /// The number of shards that keeps all agents busy.
+    pub fn carried(&self) -> u32 {
+        self.fleet.carried()
     }
 
     /// Names of the agents that cannot reach a server on loopback of this process.
@@ -127,6 +137,9 @@ impl Hosts {
                 version: self.version.clone(),
                 baseline_per_s: facts.baseline_per_s,
                 findings: facts.findings,
+                memory_bytes: Some(facts.host.memory_bytes).filter(|bytes| *bytes > 0),
+                descriptors: Some(facts.descriptors).filter(|files| *files < u64::MAX),
+                ports: Some(facts.ports).filter(|ports| *ports > 0),
             }
         };
         let hosts = placed.into_iter().map(host).collect();
@@ -166,9 +179,11 @@ impl Hosts {
         Ok(())
     }
 
-    /// Removes what agents stored in an attempt at a trial of a program that was killed.
-    pub fn discard(&self, run: &str, trial: &str, at: (u32, u32)) {
-        self.fleet.discard(&attempt(run, trial, at.0), at.1);
+    /// Removes what agents stored in a run of a program that was killed, except in the attempt at a
+    /// trial that is `kept`, by its number.
+    pub fn discard(&self, run: &str, kept: Option<(&str, u32)>) {
+        let kept = kept.map(|(trial, number)| attempt(run, trial, number));
+        self.fleet.discard(run, kept.as_ref());
     }
 
     /// The load of the trial that was taken over last.
@@ -255,19 +270,23 @@ pub(super) fn bus(choice: &BusChoice) -> BusOptions {
         creds: choice.creds,
         token: choice.token,
         ca: choice.ca,
-        client_cert: None,
+        client_cert: choice.client_cert,
     }
 }
 
 /// The error of a fleet, with its exit code.
 pub(super) fn stop(error: FleetError) -> Stop {
     match error {
-        FleetError::Options(text) => Stop::usage(text),
+        FleetError::Options(text) => Stop::usage(with_line_of_help(&text)),
         FleetError::Stopped => Stop::new(Exit::Interrupted, error),
         FleetError::Bus(text) | FleetError::Agents(text) | FleetError::Store(text) => {
-            Stop::new(Exit::Generator, text.replacen("; help: ", "\nhelp: ", 1))
+            Stop::new(Exit::Generator, with_line_of_help(&text))
         }
     }
+}
+
+fn with_line_of_help(text: &str) -> String {
+    text.replacen("; help: ", "\nhelp: ", 1)
 }
 
 fn words(member: &Member) -> String {
@@ -328,6 +347,10 @@ struct Part {
     /// Processor time of the busiest shard in the measured window, and until all was settled.
     window_cpu_ns: u64,
     cpu_ns: u64,
+    span: Span,
+    /// The 99 % quantiles of the lag that is its own and of the response time, nanoseconds.
+    own_lag_ns_p99: Option<u64>,
+    response_ns_p99: Option<u64>,
 }
 
 impl Part {
@@ -336,12 +359,22 @@ impl Part {
         let own = own.unwrap_or_default();
         let busiest = |of: fn(&ShardOutcome) -> u64| own.iter().map(of).max().unwrap_or(0);
         let mut lags = SendLags::default();
-        own.iter().for_each(|shard| lags.merge(&shard.recorder.lags));
+        let (mut span, mut response) = (Span::default(), Times::default());
+        for shard in own {
+            lags.merge(&shard.recorder.lags);
+            span.merge(&shard.recorder.span);
+            response.merge(&shard.recorder.response);
+        }
+        let p99 = |times: &Histogram| times.quantile(0.99).filter(|_| times.count() >= LAGS_MIN);
+        let (own_lag_ns_p99, response_ns_p99) = (p99(&lags.own), p99(&response));
         Part {
             sent: own.iter().map(|shard| shard.recorder.window.sent).sum(),
             lags,
             window_cpu_ns: busiest(|shard| shard.window_cpu.0),
             cpu_ns: busiest(|shard| shard.cpu.0),
+            span,
+            own_lag_ns_p99,
+            response_ns_p99,
         }
     }
 }
@@ -368,6 +401,29 @@ fn ran(host: &HostPart, part: &Part, outcome: &Outcome, load: &Load) -> HostRan 
         sent: part.sent,
         cpu_percent: percent,
         send_lag_ns_p99: lags.quantile(0.99).filter(|_| lags.count() >= LAGS_MIN),
+        busy_ns: part.span.due_to_done().map(|(from, to)| [from.0, to.0]),
+        verdict: judged(part, percent, outcome, load),
+    }
+}
+
+/// What is wrong with a host's part of the load. Its lag is compared with its own response
+/// times, and where there are none with the delivery times of all: those are known at consumers.
+fn judged(
+    part: &Part,
+    percent: Option<f64>,
+    outcome: &Outcome,
+    load: &Load,
+) -> Option<HostVerdict> {
+    let delivery = &outcome.shards.recorder.delivery;
+    let times = part.response_ns_p99.or_else(|| delivery.quantile(0.99));
+    // Messages of a burst or a batch wait for each other.
+    let is_paced = load.arrival.is_open() && load.arrival != Arrival::Burst;
+    let lag = part.own_lag_ns_p99.filter(|_| is_paced && load.batch_size() == 1);
+    let is_late = lag.zip(times).is_some_and(|(lag, time)| lag as f64 > DOMINANT * time as f64);
+    match () {
+        () if percent.is_some_and(|own| own >= GENERATOR_FULL_PERCENT) => Some(HostVerdict::Full),
+        () if is_late => Some(HostVerdict::Late),
+        () => None,
     }
 }
 

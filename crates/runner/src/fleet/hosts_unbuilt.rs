@@ -42,6 +42,11 @@ impl Hosts {
     }
 
     /// Never called: there are no agents.
+    pub fn carried(&self) -> u32 {
+        match *self {}
+    }
+
+    /// Never called: there are no agents.
     pub fn are_on_this_machine(&self) -> bool {
         match *self {}
     }
@@ -88,7 +93,7 @@ impl Hosts {
     }
 
     /// Never called: there are no agents.
-    pub fn discard(&self, _run: &str, _trial: &str, _at: (u32, u32)) {
+    pub fn discard(&self, _run: &str, _kept: Option<(&str, u32)>) {
         match *self {}
     }
 

@@ -41,6 +41,8 @@ pub struct BusChoice {
     pub token: Option<String>,
     /// File with the certificate authority of the bus, in PEM.
     pub ca: Option<PathBuf>,
+    /// File with the certificate that this program shows, and file with its key, both in PEM.
+    pub client_cert: Option<(PathBuf, PathBuf)>,
 }
 
 impl FleetRequest {

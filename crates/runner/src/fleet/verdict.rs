@@ -1,14 +1,15 @@
 //! What hosts of a fleet add to the record of a trial: how far apart they started, which of them
-//! was the limit, and rule L20 on times that span two clocks.
+//! was the limit or late, and rule L20 on times that span two clocks.
 
 use std::ops::Range;
 
 use weigh_model::event::TrialFinished;
-use weigh_model::fleet::{FleetRan, HostRan};
+use weigh_model::fleet::{FleetRan, HostRan, HostVerdict};
 use weigh_model::numbers::time;
 use weigh_model::warnings::WarningRecord;
-use weigh_model::{Load, Topology, Warning};
+use weigh_model::{Arrival, Load, Nanos, Topology, Warning};
 use weigh_report::summary::lateness::LATEST_HOST;
+use weigh_stats::histogram::Histogram;
 
 /// Adds start skew and clock bound, withholds times below that bound, and names the host that was
 /// the limit. In a trial that was taken over from a program that was killed, the clock bound is
@@ -21,11 +22,16 @@ pub fn add(finished: &mut TrialFinished, ran: &FleetRan, load: &Load, is_taken_o
     }
     if let Some(worst) = worst_pair(ran, load) {
         let bound = (!is_taken_over).then_some(worst.bound_ns as f64);
+        // Counted before times are withheld: the ledger is judged by the same clocks.
+        let near = bound.and_then(|_| near_limit(finished, load, worst.bound_ns));
+        finished.warnings.extend(near.map(|own| own.record()));
         finished.metrics.extend(bound.map(|bound| ("clock_bound_ns".to_owned(), bound)));
         let warning = withhold(below(finished, bound), finished, &worst, bound);
         finished.warnings.extend(warning);
     }
     name_the_limit(finished, ran);
+    let of_hosts = late_hosts(ran).chain(uneven(ran, load));
+    finished.warnings.extend(of_hosts.map(|own| own.record()));
     if let Some(host) = ran.latest().filter(|_| ran.hosts.len() > 1) {
         finished.scene.insert(LATEST_HOST.to_owned(), host.words());
     }
@@ -114,6 +120,39 @@ fn withhold(
     Some(Warning::BelowClockBound(what).record())
 }
 
+/// The warning about messages whose delivery time is so close to the time limit that the error of
+/// the two clocks decides whether they were late.
+fn near_limit(finished: &TrialFinished, load: &Load, bound_ns: u64) -> Option<Warning> {
+    let times = Histogram::from_base64(finished.histograms.get("delivery_time_ns")?).ok()?;
+    let limit = load.timeout.0;
+    let (low, high) = (limit.saturating_sub(bound_ns), limit.saturating_add(bound_ns));
+    // A recorded value is the upper end of its bucket, which is a thousandth of it wide at most.
+    let is_near = |&(upper, _): &(u64, u64)| upper >= low && upper - upper / 1_000 <= high;
+    let messages: u64 = times.recorded().filter(is_near).map(|(_, count)| count).sum();
+    let near = || Warning::NearTimeLimit(messages, Nanos(bound_ns), load.timeout);
+    (messages > 0).then(near)
+}
+
+/// The warning about hosts whose part of the times is mostly their own lateness.
+fn late_hosts(ran: &FleetRan) -> impl Iterator<Item = Warning> + use<> {
+    let is_late = |host: &&HostRan| host.verdict == Some(HostVerdict::Late);
+    let words = |host: &HostRan| {
+        let lag = host.send_lag_ns_p99.map_or(0.0, |own| own as f64);
+        format!("{} ({} at p99)", host.words(), time(lag, false))
+    };
+    let late: Vec<String> = ran.hosts.iter().filter(is_late).map(words).collect();
+    let what = format!("{} sent late", late.join(", "));
+    (ran.hosts.len() > 1 && !late.is_empty()).then_some(Warning::LateHost(what)).into_iter()
+}
+
+/// The warning that hosts were busy at different times, where the load has no window of its own.
+fn uneven(ran: &FleetRan, load: &Load) -> Option<Warning> {
+    let [all, shared] = ran.busy_and_shared_ns()?;
+    let has_window = load.arrival.is_open() && load.arrival != Arrival::Burst;
+    let is_uneven = !has_window && (shared as f64) < EVEN_MIN * all as f64;
+    is_uneven.then(|| Warning::UnevenHosts(shared as f64 / 1e9, all as f64 / 1e9))
+}
+
 /// Adds the busiest host to the warning that the generator was the limit.
 fn name_the_limit(finished: &mut TrialFinished, ran: &FleetRan) {
     let Some(host) = ran.busiest().filter(|_| ran.hosts.len() > 1) else { return };
@@ -125,8 +164,17 @@ fn name_the_limit(finished: &mut TrialFinished, ran: &FleetRan) {
 }
 
 /// Recorded times that begin at the producer and end at the consumer.
-const SPANNING: [&str; 4] =
-    ["delivery_time_ns", "one_way_time_ns", "first_byte_time_ns", "poll_wait_time_ns"];
+const SPANNING: [&str; 5] = [
+    "delivery_time_ns",
+    "one_way_time_ns",
+    "first_byte_time_ns",
+    "poll_wait_time_ns",
+    // From the due time where that is later than the request.
+    "poll_round_trip_time_ns",
+];
+
+/// Share of the time in which hosts were busy that they must share.
+const EVEN_MIN: f64 = 0.95;
 
 /// Code of the warning that the generator was the limit.
 const LIMITED: &str = "generator-limited";
@@ -135,6 +183,7 @@ const LIMITED: &str = "generator-limited";
 mod tests {
     use super::*;
     use serde_json::json;
+    use weigh_engine::recorder::Recorder;
     use weigh_model::{Ledger, Pattern};
 
     fn load(topology: Topology, connections: u32, subscribers: u32) -> Load {
@@ -220,6 +269,75 @@ mod tests {
             assert_eq!(finished.metrics["delivery_time_ns.p50"], 1.0, "{own:?}");
             assert_eq!(finished.metrics["start_skew_bound_ns"], 90_000.0);
         }
+    }
+
+    /// A new recorded time must be put on one side or the other.
+    #[test]
+    fn every_recorded_time_is_of_one_clock_or_of_two() {
+        const ONE_CLOCK: [&str; 9] = [
+            "response_time_ns",
+            "service_time_ns",
+            "connect_time_ns",
+            "session_time_ns",
+            "send_lag_ns",
+            "error_time_ns",
+            "batch_time_ns",
+            "handling_time_ns",
+            "poll_lag_ns",
+        ];
+        for name in Recorder::TIMES {
+            let is_of_one = ONE_CLOCK.contains(&name);
+            assert_ne!(is_of_one, SPANNING.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn messages_at_the_time_limit_are_counted_with_the_error_of_the_clocks() {
+        let limit = Nanos::from_secs(1);
+        let load = Load { timeout: limit, ..load(Topology::FanIn, 4, 1) };
+        let mut times = Histogram::new();
+        for (value_ns, count) in [(990_000_000, 5), (999_950_000, 2), (1_000_050_000, 3)] {
+            times.record_n(value_ns, count);
+        }
+        times.record(1_010_000_000);
+        let mut finished = finished(5e8);
+        finished.histograms.insert("delivery_time_ns".to_owned(), times.to_base64());
+        add(&mut finished, &ran(), &load, false);
+        let near: Vec<&WarningRecord> =
+            finished.warnings.iter().filter(|own| own.code == "near-time-limit").collect();
+        let expected = "up to 5 messages arrived within 100 µs of the time limit of 1 s";
+        assert!(near.len() == 1 && near[0].text.starts_with(expected), "{near:?}");
+
+        finished.warnings.clear();
+        add(&mut finished, &ran(), &Load { timeout: Nanos::from_secs(2), ..load }, false);
+        assert!(finished.warnings.iter().all(|own| own.code != "near-time-limit"));
+    }
+
+    #[test]
+    fn a_late_host_is_named_although_all_together_are_not_late() {
+        let mut ran = ran();
+        ran.hosts[0].verdict = Some(HostVerdict::Late);
+        let mut finished = finished(1e9);
+        add(&mut finished, &ran, &load(Topology::Pairs, 4, 4), false);
+        let late = finished.warnings.iter().find(|own| own.code == "late-host").expect("one");
+        assert_eq!(late.text, "agent 0 (h0) (90.0 ns at p99) sent late");
+    }
+
+    #[test]
+    fn a_load_without_a_window_says_that_hosts_were_busy_at_different_times() {
+        let mut ran = ran();
+        ran.hosts[0].busy_ns = Some([0, 4_000_000_000]);
+        ran.hosts[1].busy_ns = Some([1_000, 2_000_000_000]);
+        let has = |ran: &FleetRan, load: &Load| {
+            let mut finished = finished(1e9);
+            add(&mut finished, ran, load, false);
+            finished.warnings.iter().any(|own| own.code == "uneven-hosts")
+        };
+        let closed = load(Topology::Pairs, 4, 4);
+        assert!(has(&ran, &closed));
+        assert!(!has(&ran, &Load { arrival: Arrival::Poisson, ..closed.clone() }));
+        ran.hosts[1].busy_ns = Some([100_000_000, 3_950_000_000]);
+        assert!(!has(&ran, &closed), "96 % are shared");
     }
 
     #[test]

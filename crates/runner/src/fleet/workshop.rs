@@ -21,8 +21,8 @@ use crate::case::lanes::{Against, Lane};
 use crate::case::material::{self, composer};
 use crate::exit::{Exit, Stop};
 use crate::targets::addresses::sources;
-use crate::targets::layers;
 use crate::targets::tls::CertificateFiles;
+use crate::targets::{layers, oscore};
 use crate::trial::series::reported_every;
 
 /// Makes jobs of orders, on the host of an agent.
@@ -86,7 +86,7 @@ fn job(
         settings: trial.settings.clone(),
         durability: None,
     };
-    let dial = protocol.dial(&trial)?;
+    let dial = protocol.dial(&oscore::with_own_ids(&trial))?;
     // Certificates that are made for a run are never made here.
     let vault = CertificateFiles::new(PathBuf::new());
     let (dial, _) = layers::dial(&lane, dial, (&endpoint, trial.seed), &vault)?;

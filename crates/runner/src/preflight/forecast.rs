@@ -50,7 +50,11 @@ impl<'f> Forecast<'f> {
         for (index, (case, name)) in self.cases.iter().zip(&names).enumerate() {
             let length = match time::measured(&case.load) {
                 Some(measured) => (measured + case.load.warmup).to_string(),
-                None => "duration unknown".to_owned(),
+                None => match case.load.messages {
+                    Some(1) => "1 message".to_owned(),
+                    Some(messages) => format!("{} messages", count(messages)),
+                    None => "duration unknown".to_owned(),
+                },
             };
             let _ = writeln!(text, "{:>5}  {name:width$}  {length}", index + 1);
         }

@@ -154,7 +154,7 @@ fn demand(case: &Case, shards: u32) -> Demand {
         rate_per_s: schedule::rate_per_second_max(load),
         connection_per_message: load.pattern == Pattern::Session
             || case.lane.settings.text("keep_alive") == "false",
-        source_addresses: sources_max(case),
+        source_addresses: sources_of(case),
         local: !matches!(case.lane.against, Against::Foreign(_)),
         targets: started(case),
     }
@@ -217,7 +217,7 @@ fn check_objects(cases: &[Case], shards: u32) -> Result<(), Stop> {
 
 /// Local addresses for connections to a case's target: several only on loopback, one in a network
 /// namespace.
-fn sources_max(case: &Case) -> u32 {
+fn sources_of(case: &Case) -> u32 {
     let is_on_loopback = match &case.lane.against {
         _ if case.has_hosts => false,
         Against::Reference | Against::Managed(_) | Against::Pipeline(_) => true,
@@ -226,7 +226,8 @@ fn sources_max(case: &Case) -> u32 {
             endpoint.host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
         }
     };
-    if is_on_loopback { crate::targets::addresses::SOURCES_MAX } else { 1 }
+    let connections = case.load.connections.saturating_add(case.load.subscribers);
+    if is_on_loopback { crate::targets::addresses::sources_for(connections) } else { 1 }
 }
 
 /// Connections that are open at the same time.

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use weigh_model::refusal::without_number;
-use weigh_model::{Endpoint, tls};
+use weigh_model::{Endpoint, quic, tls};
 use weigh_protocols::urls;
 
 use crate::case::Case;
@@ -16,7 +16,8 @@ use crate::targets::addresses;
 
 /// Opens one TCP connection to every URL of these cases and closes it without a byte: with TLS
 /// too, because only the port is checked. Over datagrams it sends the one that every server
-/// answers; inside DTLS none is, and only a closed port is noticed.
+/// answers; inside DTLS and QUIC none is, and only a closed port is
+/// noticed.
 ///
 /// # Errors
 /// An unknown host, and an address that does not accept the connection, or does not answer, within
@@ -28,7 +29,9 @@ pub fn check(cases: &[Case]) -> Result<(), Stop> {
         let address = addresses::resolve(endpoint)?;
         if seen.insert(address) {
             let found = urls::find(&endpoint.scheme);
+            let is_quic = quic::is_on(case.lane.protocol, &case.lane.settings);
             let reached = match found.map(|(own, _)| own.properties().greeting_datagram) {
+                _ if is_quic => knock(address),
                 None | Some([]) => connect(address),
                 Some(_) if tls::is_on(&case.lane.settings) => knock(address),
                 Some(greeting) => greet(address, greeting),
@@ -43,7 +46,7 @@ fn connect(address: SocketAddr) -> io::Result<()> {
     TcpStream::connect_timeout(&address, ANSWERS_WITHIN).map(drop)
 }
 
-/// Sends a datagram that DTLS ignores: a closed port refuses it, and an open one is silent.
+/// Sends a datagram that DTLS and QUIC ignore: a closed port refuses it, and an open one is silent.
 fn knock(address: SocketAddr) -> io::Result<()> {
     let socket = bound_to(address)?;
     socket.set_read_timeout(Some(REFUSED_WITHIN))?;

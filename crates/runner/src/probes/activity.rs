@@ -9,7 +9,7 @@ use weigh_engine::contents::Contents;
 use weigh_model::modelled::Activity;
 use weigh_model::protocol::Role;
 use weigh_model::units::parse_duration;
-use weigh_model::{tls, websocket};
+use weigh_model::{Nanos, quic, tls, websocket};
 
 use crate::case::lanes::Lane;
 use crate::probes::capture_result::{by_local_end, next};
@@ -48,6 +48,12 @@ pub fn of(
 /// answered by an empty segment (RFC 9293, section 3.8.4).
 fn note_keep_alive(activity: &mut Activity, lane: &Lane) {
     let settings = &lane.settings;
+    if quic::is_on(lane.protocol, settings) {
+        // It comes before that of any protocol inside.
+        activity.keep_alive_ns = QUIC_PING_AFTER.0;
+        (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (QUIC_PING, QUIC_ACK);
+        return;
+    }
     let Some(ping) = lane.protocol.properties().ping_bytes else {
         (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (SEGMENT, SEGMENT);
         return;
@@ -63,6 +69,14 @@ fn note_keep_alive(activity: &mut Activity, lane: &Lane) {
     activity.keep_alive_ns = after.0;
     (activity.keep_alive_up_bytes, activity.keep_alive_down_bytes) = (up + SEGMENT, down);
 }
+
+/// Time without packets after which a client of QUIC sends PING (decision 73).
+const QUIC_PING_AFTER: Nanos = Nanos::from_secs(10);
+
+/// Headers of IPv4 and UDP, a short header with a connection ID of 8 bytes and a packet number of
+/// 2, a tag, and PING with padding or ACK (RFC 9000, sections 17.3.1, 19.2 and 19.3; RFC 9001).
+const QUIC_PING: u64 = 28 + 11 + 16 + 2;
+const QUIC_ACK: u64 = 28 + 11 + 16 + 6;
 
 /// Headers of IPv4 and TCP with timestamps (RFC 7323).
 const SEGMENT: u64 = 52;

@@ -167,6 +167,10 @@ impl Experiment<'_> {
             chronicle.put_down(decision)?;
         }
         self.note_hosts(&mut chronicle)?;
+        if let Some(hosts) = &self.fleet {
+            // A search repeats its trial; a plan may take it over.
+            hosts.discard(folder.id(), chronicle.open().filter(|_| !is_search));
+        }
         match is_search {
             true => self.carry_out(folder, chronicle, &interrupts, trials::go_on),
             false => self.carry_out(folder, chronicle, &interrupts, follow_the_plan),

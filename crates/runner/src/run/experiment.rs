@@ -126,7 +126,7 @@ pub enum Place<'e> {
 /// # let any_port = "127.0.0.1:0".parse().expect("an address");
 /// # let server = weigh_engine::serving::Serving::start(&protocol.host(&settings)?, any_port, 1)
 /// #     .map_err(Stop::usage)?;
-/// # let runs = std::env::temp_dir().join(format!("weigh-example-{}", std::process::id()));
+/// # let runs = std::env::temp_dir().join(format!("weigh-experiment-{}", std::process::id()));
 /// # let load = "load = { pattern = \"batch\", messages = 100, warmup = \"0s\" }";
 /// # let plan = format!("target = \"tcp://{}\"\nrepeat.at_least = 1\n{load}", server.address());
 /// # let finished = Runner::new("/usr/local/bin/weigh", &runs)?.run("example", &plan)?;

@@ -39,9 +39,14 @@ impl RunHistory {
         self.attempts.get(trial).copied().unwrap_or(0)
     }
 
+    /// The trial that has started and has no end in the record, with the number of its attempt.
+    pub fn open(&self) -> Option<(&str, u32)> {
+        self.open.as_deref().map(|trial| (trial, self.attempt(trial)))
+    }
+
     /// The attempt of an earlier session at this trial that has no end in the record.
     pub fn open_attempt(&self, trial: &str) -> Option<u32> {
-        self.open.as_ref().filter(|open| *open == trial).map(|_| self.attempt(trial))
+        self.open().filter(|(open, _)| *open == trial).map(|(_, attempt)| attempt)
     }
 
     /// The event that starts an attempt at a trial, at this moment of the run's clock. With a fleet

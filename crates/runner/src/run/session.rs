@@ -176,7 +176,7 @@ impl<'s> Session<'s> {
         let (run, at) = (self.scales.folder.id(), (attempt, experiment.shards));
         let case = &experiment.cases[place];
         if !case.lane.is_foreign() {
-            hosts.discard(run, &trial.id, at);
+            hosts.discard(run, None);
             return Ok(false);
         }
         let display = self.scales.display;

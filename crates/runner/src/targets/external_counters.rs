@@ -13,7 +13,7 @@ use weigh_model::counters::SysChoice;
 use weigh_model::ledger::Cause;
 use weigh_model::protocol::CountersBy;
 use weigh_model::trial::{Point, Settings};
-use weigh_model::{Endpoint, Ledger, Trial};
+use weigh_model::{Endpoint, Ledger, Trial, quic};
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::counter::{Counter, CounterKind};
 use weigh_testbed::target::Target;
@@ -323,6 +323,9 @@ impl std::ops::Add for Since {
 
 /// Counters that a broker publishes in `$SYS`, by the topics of known servers.
 fn topics(asking: &Asking<'_>, catalogue: &Catalogue) -> (Offers, BTreeMap<String, f64>) {
+    if quic::is_on(asking.lane.protocol, &asking.lane.settings) {
+        return (Offers::Nothing("not read over QUIC"), BTreeMap::new());
+    }
     let known =
         || catalogue.targets().iter().filter(|target| speaks(target, asking.lane.protocol.name()));
     let counters = known().flat_map(|target| &target.counters);

@@ -16,7 +16,11 @@ pub mod http_counters;
 mod info_counters;
 pub mod layers;
 pub mod observers;
+pub mod oscore;
 pub mod pool;
+#[cfg(feature = "tls")]
+#[cfg_attr(not(feature = "quic"), path = "quic_unbuilt.rs")]
+mod quic;
 pub mod relay;
 pub mod running;
 #[cfg_attr(not(feature = "tls"), path = "tls_unbuilt.rs")]

@@ -35,8 +35,7 @@ impl Observers {
     /// # Errors
     /// One whose target is not in these cases, or that cannot be observed.
     pub fn open(asked: &[Lookout], cases: &[Case]) -> Result<Observers, Stop> {
-        let foreign = cases.iter().filter(|case| case.lane.is_foreign());
-        let targets: BTreeSet<String> = foreign.map(|case| case.lane.against.name()).collect();
+        let targets = external(cases);
         let mut all = BTreeMap::new();
         for lookout in asked {
             let target = target_of(lookout, &targets)?;
@@ -49,6 +48,15 @@ impl Observers {
             }
         }
         Ok(Observers(all))
+    }
+
+    /// Checks that the targets of these observers are in these cases; nothing is opened.
+    ///
+    /// # Errors
+    /// One whose target is not.
+    pub fn check(asked: &[Lookout], cases: &[Case]) -> Result<(), Stop> {
+        let targets = external(cases);
+        asked.iter().try_for_each(|lookout| target_of(lookout, &targets).map(drop))
     }
 
     /// Starts to observe the target of `lane`. Its process is `pid` if Weighbridge started it, with
@@ -79,6 +87,12 @@ impl Observers {
             Some(here) => Observation::here(here, period),
         }
     }
+}
+
+/// The targets that Weighbridge does not start.
+fn external(cases: &[Case]) -> BTreeSet<String> {
+    let foreign = cases.iter().filter(|case| case.lane.is_foreign());
+    foreign.map(|case| case.lane.against.name()).collect()
 }
 
 /// The target of an observer.

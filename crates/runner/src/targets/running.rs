@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use weigh_model::layers::scheme;
 use weigh_model::{Durability, Endpoint, tls, websocket};
 use weigh_protocols::fields;
 use weigh_testbed::catalogue::Catalogue;
@@ -65,7 +66,7 @@ impl Running {
                 let choice = catalogue.choose(name).map_err(Stop::usage)?;
                 let tls = vault.files(lane)?;
                 let websocket = websocket::is_on(&lane.settings);
-                let scheme = lane.protocol.scheme_in(tls.is_some(), websocket);
+                let scheme = scheme(lane.protocol, &lane.settings);
                 let layers = Layers { tls, websocket, scheme: Some(scheme) };
                 let protocol = Some(lane.protocol.name());
                 ManagedServer::start_in(choice, protocol, folder, site, layers)

@@ -13,13 +13,17 @@ use weigh_model::endpoint::Endpoint;
 use weigh_model::event::TrialFinished;
 use weigh_model::protocol::{Dial, Host, Invalid, Transport};
 use weigh_model::trial::Settings;
-use weigh_model::{Warning, tls, websocket};
+use weigh_model::{Warning, quic as quic_keys, tls, websocket};
 use weigh_testbed::managed::TlsFiles;
 
 use crate::case::lanes::{Against, Lane};
 use crate::exit::{Exit, Stop};
-use crate::targets::dtls;
 use crate::targets::handshakes::Handshakes;
+use crate::targets::{dtls, quic};
+
+/// The error of a program without QUIC.
+pub(super) const NO_QUIC: &str =
+    "this program was built without QUIC\nhelp: build it with --features quic";
 
 /// Counts of the TLS of a trial; `None` without TLS.
 pub type Counted = Option<(Arc<Tally>, bool)>;
@@ -115,6 +119,10 @@ pub fn check(lane: &Lane, endpoint: &Endpoint) -> Result<(), Invalid> {
     let is_datagram = dtls::is_over_datagrams(lane.protocol);
     if is_datagram && !dtls::IS_BUILT {
         return Err(dtls::refused(place("tls")));
+    }
+    if quic_keys::is_on(lane.protocol, settings) && !quic::IS_BUILT {
+        let (problem, fix) = NO_QUIC.split_once("\nhelp: ").unwrap_or((NO_QUIC, ""));
+        return Err(Invalid::new(lane.protocol.name(), problem, fix));
     }
     if tls::has_psk(settings) {
         return dtls::check_psk(lane.protocol.name(), settings);
@@ -219,6 +227,9 @@ pub fn dial(
     check_key_log()?;
     let tally = Arc::default();
     let dial = match dial.transport {
+        transport if is_in_quic(transport, &lane.settings) => {
+            quic::dial(dial, &lane.settings, &choice, &tally)?
+        }
         Transport::Datagram => dtls::dial(dial, &lane.settings, choice.clone(), &tally)?,
         _ if lane.protocol.properties().upgrades_to_tls => {
             upgrade_dial(dial, &choice, &tally).map_err(Stop::usage)?
@@ -234,8 +245,11 @@ pub fn dial_to_made(dial: Dial, settings: &Settings, vault: &CertificateFiles) -
     let endpoint = Endpoint::parse("made://localhost").ok()?;
     let choice = client(settings, &endpoint, false, Some(vault.known()?));
     match dial.transport {
+        transport if is_in_quic(transport, settings) => {
+            quic::dial(dial, settings, &choice, &Arc::default()).ok()
+        }
         Transport::Datagram => dtls::dial(dial, settings, choice, &Arc::default()).ok(),
-        Transport::Stream => secure_dial(dial, &choice, &Arc::default()).ok(),
+        _ => secure_dial(dial, &choice, &Arc::default()).ok(),
     }
 }
 
@@ -289,6 +303,7 @@ pub fn host(
         resumes: settings.flag("tls_resume"),
     };
     let secured = match host.transport {
+        transport if is_in_quic(transport, settings) => return quic::host(host, settings, &choice),
         Transport::Datagram => return dtls::host(host, choice),
         _ if upgrades => upgrade_host(host, &choice, &Arc::default()),
         _ => secure_host(host, &choice, &Arc::default()),
@@ -296,9 +311,18 @@ pub fn host(
     secured.map_err(Stop::usage)
 }
 
-/// The handshakes that TLS counted.
+/// True if a protocol with this carrier is inside QUIC under these settings.
+fn is_in_quic(transport: Transport, settings: &Settings) -> bool {
+    transport == Transport::Streams || settings.flag(quic_keys::ON.key)
+}
+
+/// The handshakes that TLS counted. Of QUIC none: its packets of the handshake continue behind the
+/// end of the handshake, so that captures have others.
 pub fn handshakes(counted: &Counted) -> Option<Handshakes> {
     let figures = counted.as_ref()?.0.figures();
+    if figures.negotiated.as_ref().is_some_and(|words| words.starts_with("QUIC")) {
+        return None;
+    }
     let bytes = (figures.handshake_sent_bytes, figures.handshake_received_bytes);
     Some(Handshakes { bytes, count: figures.full + figures.resumed })
 }

@@ -33,6 +33,7 @@ use crate::probes::send_times::SendTimes;
 use crate::targets::handshakes::Handshakes;
 use crate::targets::hosts::Stage;
 use crate::targets::observers::Observers;
+use crate::targets::oscore;
 use crate::targets::pool::{Counted, Lease, Targets};
 use crate::trial::news::TrialNews;
 
@@ -217,7 +218,7 @@ impl Client {
     pub fn of(lane: &Lane, trial: &Trial) -> Result<Client, Stop> {
         let address = trial.endpoint.as_ref().and_then(|endpoint| endpoint.address);
         Ok(Client {
-            dial: Some(lane.protocol.dial(trial)?),
+            dial: Some(lane.protocol.dial(&oscore::with_own_ids(trial))?),
             composer: None,
             sealer: None,
             address: address.ok_or_else(|| Stop::new(Exit::Internal, "no address"))?,

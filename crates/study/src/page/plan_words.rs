@@ -78,6 +78,7 @@ fn protocol(name: &str) -> String {
     match name {
         "http" | "http1" => "HTTP/1.1",
         "http2" => "HTTP/2",
+        "http3" => "HTTP/3",
         "mqtt" => "MQTT",
         "grpc" => "gRPC",
         "tcp" => "TCP sockets",

@@ -6,9 +6,9 @@ use std::time::Instant;
 use dimpl::crypto::rust_crypto;
 use dimpl::{Config, ConfigBuilder, Dtls, DtlsCertificate, PskResolver};
 use rustls::pki_types::{CertificateDer, UnixTime};
-use weigh_model::Nanos;
 
-use super::session::{Check, Clock, Session};
+use super::session::{Check, Session};
+use crate::layer::datagrams::{Begin, Clock};
 use crate::layer::tls::{ClientChoice, Identity, ServerChoice, Tally, TlsError, Versions};
 
 /// A key that both ends know (RFC 4279), and the name by which the client calls it.
@@ -38,9 +38,6 @@ pub enum ServerProof {
     Preshared(PresharedKey),
 }
 
-/// Begins a session on a connection that has just come up.
-pub(super) type Begin = Arc<dyn Fn(Nanos) -> Session + Send + Sync>;
-
 impl std::fmt::Debug for PresharedKey {
     /// Leaves the key out.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -55,7 +52,7 @@ impl PskResolver for PresharedKey {
 }
 
 /// How sessions of a client begin.
-pub(super) fn client(proof: &ClientProof, tally: &Arc<Tally>) -> Result<Begin, TlsError> {
+pub(super) fn client(proof: &ClientProof, tally: &Arc<Tally>) -> Result<Begin<Session>, TlsError> {
     let make: Make = match proof {
         ClientProof::Preshared(known) => {
             let known = known.clone();
@@ -88,7 +85,7 @@ pub(super) fn client(proof: &ClientProof, tally: &Arc<Tally>) -> Result<Begin, T
 }
 
 /// How sessions of a server begin.
-pub(super) fn server(proof: &ServerProof, tally: &Arc<Tally>) -> Result<Begin, TlsError> {
+pub(super) fn server(proof: &ServerProof, tally: &Arc<Tally>) -> Result<Begin<Session>, TlsError> {
     let (make, check): (Make, Check) = match proof {
         ServerProof::Preshared(known) => {
             let config = build(builder().with_psk_server(None, Arc::new(known.clone())))?;
@@ -118,7 +115,7 @@ pub(super) fn server(proof: &ServerProof, tally: &Arc<Tally>) -> Result<Begin, T
 /// Makes the state machine of a session.
 type Make = Box<dyn Fn(Instant) -> Dtls + Send + Sync>;
 
-fn begin(make: Make, is_client: bool, check: Check, tally: &Arc<Tally>) -> Begin {
+fn begin(make: Make, is_client: bool, check: Check, tally: &Arc<Tally>) -> Begin<Session> {
     let (clock, tally) = (Clock::start(), Arc::clone(tally));
     Arc::new(move |now| {
         let mut dtls = make(clock.at(now));

@@ -5,9 +5,7 @@
 //! timers of the connection; the protocol inside keeps its own.
 
 mod choice;
-mod client;
 mod reasons;
-mod server;
 mod session;
 
 #[cfg(test)]
@@ -17,6 +15,7 @@ use std::sync::Arc;
 
 use weigh_model::protocol::{Dial, Host};
 
+use super::datagrams::{client, server};
 use super::tls::{Tally, TlsError};
 
 pub use choice::{ClientProof, PresharedKey, ServerProof};

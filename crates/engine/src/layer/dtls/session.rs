@@ -2,35 +2,18 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dimpl::{Dtls, Error, Output, ProtocolVersion};
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Outbox};
 
+use super::reasons;
+use crate::layer::datagrams::{Clock, DatagramSession};
 use crate::layer::tls::{Finished, Tally};
 
 /// Judges the certificate of the peer, in DER.
 pub(super) type Check = Arc<dyn Fn(&[u8]) -> Result<(), Fault> + Send + Sync>;
-
-/// The library's time at the begin of the trial's clock: it is only ever added to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Clock(Instant);
-
-impl Clock {
-    pub(super) fn start() -> Clock {
-        Clock(Instant::now())
-    }
-
-    pub(super) fn at(self, now: Nanos) -> Instant {
-        self.0 + Duration::from_nanos(now.0)
-    }
-
-    fn nanos(self, at: Instant) -> Nanos {
-        let since = at.saturating_duration_since(self.0);
-        Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-    }
-}
 
 /// A session of either side.
 pub(super) struct Session {
@@ -86,84 +69,6 @@ impl Session {
             has_peer_closed: false,
             tally,
         }
-    }
-
-    /// Takes a datagram; datagrams for the protocol inside are appended to `plain`, those for the
-    /// peer to `wire`. True if the handshake was finished by it. Datagrams that are not of the
-    /// session are ignored.
-    pub(super) fn feed(
-        &mut self,
-        datagram: &[u8],
-        now: Nanos,
-        plain: &mut Outbox,
-        wire: &mut Outbox,
-    ) -> Result<bool, Wrong> {
-        match self.phase {
-            Phase::Shaking => self.handshake.1 += datagram.len() as u64,
-            Phase::Standing => self.received.0 += datagram.len() as u64,
-            Phase::Over => return Ok(false),
-        }
-        // Timers are armed at the time of the last call that names one.
-        self.guarded(
-            |dtls, at| {
-                dtls.handle_timeout(at)?;
-                dtls.handle_packet(datagram)
-            },
-            now,
-        )?;
-        self.drain(now, plain, wire)
-    }
-
-    /// Begins the handshake, or repeats what was not answered.
-    pub(super) fn wake(
-        &mut self,
-        now: Nanos,
-        plain: &mut Outbox,
-        wire: &mut Outbox,
-    ) -> Result<bool, Wrong> {
-        if self.phase == Phase::Over {
-            return Ok(false);
-        }
-        self.guarded(Dtls::handle_timeout, now)?;
-        self.drain(now, plain, wire)
-    }
-
-    /// Sends a datagram of the protocol inside; nothing before the session stands.
-    pub(super) fn say(&mut self, plain: &[u8], now: Nanos, wire: &mut Outbox) -> Result<(), Wrong> {
-        if self.phase != Phase::Standing || plain.is_empty() {
-            return Ok(());
-        }
-        self.sent.1 += plain.len() as u64;
-        self.guarded(|dtls, _| dtls.send_application_data(plain).map(drop), now)?;
-        let mut unread = Outbox::default();
-        self.drain(now, &mut unread, wire).map(|_| ())
-    }
-
-    /// Sends the close notice, once; a session whose handshake is not complete has nothing to
-    /// close.
-    pub(super) fn goodbye(&mut self, now: Nanos, wire: &mut Outbox) {
-        if self.phase == Phase::Standing && self.dtls.close().is_ok() {
-            let mut unread = Outbox::default();
-            // Where it cannot be said any more, the peer will forget the session.
-            let _ = self.drain(now, &mut unread, wire);
-        }
-        self.phase = Phase::Over;
-        self.wake = None;
-    }
-
-    /// True once the protocol inside may speak.
-    pub(super) fn stands(&self) -> bool {
-        self.phase == Phase::Standing
-    }
-
-    /// True after the peer's close notice.
-    pub(super) fn has_peer_closed(&self) -> bool {
-        self.has_peer_closed
-    }
-
-    /// When it is to be woken.
-    pub(super) fn next_wake(&self) -> Option<Nanos> {
-        self.wake
     }
 
     /// Calls the library; after an error the session is over.
@@ -255,6 +160,89 @@ impl Session {
             received_bytes: self.handshake.1,
             negotiated: version.to_owned(),
         });
+    }
+}
+
+impl DatagramSession for Session {
+    type Wrong = Wrong;
+
+    /// Datagrams that are not of the session are ignored.
+    fn feed(
+        &mut self,
+        datagram: &[u8],
+        now: Nanos,
+        plain: &mut Outbox,
+        wire: &mut Outbox,
+    ) -> Result<bool, Wrong> {
+        match self.phase {
+            Phase::Shaking => self.handshake.1 += datagram.len() as u64,
+            Phase::Standing => self.received.0 += datagram.len() as u64,
+            Phase::Over => return Ok(false),
+        }
+        // Timers are armed at the time of the last call that names one.
+        self.guarded(
+            |dtls, at| {
+                dtls.handle_timeout(at)?;
+                dtls.handle_packet(datagram)
+            },
+            now,
+        )?;
+        self.drain(now, plain, wire)
+    }
+
+    fn wake(&mut self, now: Nanos, plain: &mut Outbox, wire: &mut Outbox) -> Result<bool, Wrong> {
+        if self.phase == Phase::Over {
+            return Ok(false);
+        }
+        self.guarded(Dtls::handle_timeout, now)?;
+        self.drain(now, plain, wire)
+    }
+
+    fn say(&mut self, plain: &[u8], now: Nanos, wire: &mut Outbox) -> Result<(), Wrong> {
+        if self.phase != Phase::Standing || plain.is_empty() {
+            return Ok(());
+        }
+        self.sent.1 += plain.len() as u64;
+        self.guarded(|dtls, _| dtls.send_application_data(plain).map(drop), now)?;
+        let mut unread = Outbox::default();
+        self.drain(now, &mut unread, wire).map(|_| ())
+    }
+
+    /// Sends the close notice.
+    fn goodbye(&mut self, now: Nanos, wire: &mut Outbox) {
+        if self.phase == Phase::Standing && self.dtls.close().is_ok() {
+            let mut unread = Outbox::default();
+            // Where it cannot be said any more, the peer will forget the session.
+            let _ = self.drain(now, &mut unread, wire);
+        }
+        self.phase = Phase::Over;
+        self.wake = None;
+    }
+
+    fn stands(&self) -> bool {
+        self.phase == Phase::Standing
+    }
+
+    fn peer_closed(&self) -> Option<String> {
+        self.has_peer_closed.then(|| "it closed the DTLS session".to_owned())
+    }
+
+    fn next_wake(&self) -> Option<Nanos> {
+        self.wake
+    }
+
+    fn fault_of_client(wrong: Wrong) -> Fault {
+        match wrong {
+            Wrong::Library(error) => reasons::of_client(&error),
+            Wrong::Peer(fault) => fault,
+        }
+    }
+
+    fn fault_of_server(wrong: Wrong) -> Fault {
+        match wrong {
+            Wrong::Library(error) => reasons::of_server(&error),
+            Wrong::Peer(fault) => fault,
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Outbox};
 
 use super::choice::{self, ClientProof, PresharedKey, ServerProof};
-use super::reasons;
 use super::session::{Session, Wrong};
+use crate::layer::datagrams::DatagramSession;
 use crate::layer::tls::{
     Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Tally, Versions,
 };
@@ -166,11 +166,8 @@ impl Pair {
         let own = if side == 0 { &mut self.client } else { &mut self.server };
         let mut plain = Outbox::default();
         if let Err(wrong) = call(own, self.now, &mut plain, &mut wire[side]) {
-            let fault = match wrong {
-                Wrong::Peer(fault) => fault,
-                Wrong::Library(error) if side == 0 => reasons::of_client(&error),
-                Wrong::Library(error) => reasons::of_server(&error),
-            };
+            let of = if side == 0 { Session::fault_of_client } else { Session::fault_of_server };
+            let fault = of(wrong);
             self.fault.get_or_insert(fault);
         }
         self.heard[side].extend(plain.frames().after(0).map(<[u8]>::to_vec));
@@ -222,7 +219,7 @@ fn datagrams_arrive_whole_and_cost_what_the_standard_says() {
         assert_eq!(notice.len(), 1, "{name}");
         let now = pair.now;
         assert!(pair.server.feed(&notice[0], now, &mut plain, &mut Outbox::default()).is_ok());
-        assert!(pair.server.has_peer_closed(), "{name}");
+        assert!(pair.server.peer_closed().is_some(), "{name}");
     }
 }
 

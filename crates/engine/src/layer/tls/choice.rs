@@ -194,7 +194,7 @@ impl ServerChoice {
             .map_err(|error| TlsError::file(path, &error.to_string(), ""))
     }
 
-    pub(super) fn config(&self) -> Result<Arc<ServerConfig>, TlsError> {
+    pub(in crate::layer) fn config(&self) -> Result<Arc<ServerConfig>, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(versions(self.versions))
             .map_err(|error| TlsError::plain(error.to_string(), ""))?;

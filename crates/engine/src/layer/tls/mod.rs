@@ -32,7 +32,7 @@ pub use certificates::{Certificates, MadeFor};
 pub use choice::{ClientChoice, Identity, ServerChoice, TlsError, Versions};
 pub use tally::{Figures, Tally};
 
-#[cfg(feature = "dtls")]
+#[cfg(any(feature = "dtls", feature = "quic"))]
 pub(in crate::layer) use {
     reasons::{of_client as fault_of_client, of_server as fault_of_server},
     tally::Finished,

@@ -43,7 +43,9 @@ impl Bookkeeping {
         now: Nanos,
         result: Result<(), u16>,
     ) {
-        let Some(asked) = state.traffic_mut().asked.take() else { return };
+        let traffic = state.traffic_mut();
+        let Some(asked) = traffic.asked.take() else { return };
+        traffic.has_answer = true;
         let is_refused = result.is_err();
         self.answered.push(Answered { link, now, asked, is_refused });
         if !asked.is_counted {

@@ -7,6 +7,7 @@ use weigh_model::{Load, Nanos, Pattern};
 
 use super::parcel::Manner;
 use super::scene;
+use crate::link::Traffic;
 
 /// What a server did not process is sent again on the next connection: every message is answered
 /// once, in closed and in open loops, and keeps its due time.
@@ -42,4 +43,28 @@ fn a_session_that_was_not_processed_is_lost() {
     scene.load.pattern = Pattern::Session;
     let (outcome, _) = scene.played();
     assert_eq!(outcome.ledger.causes.get(&Cause::ConnectionClosed), Some(&200));
+}
+
+/// A server that processes nothing on any connection is not asked as fast as connections can be
+/// made: the messages are lost once their time is over, after few connections.
+#[test]
+fn a_server_that_processes_nothing_is_asked_with_pauses() {
+    let mut scene = scene(Manner::TakesOnly(0));
+    scene.load.messages = Some(12);
+    let (outcome, played) = scene.played();
+    let ledger = &outcome.ledger;
+    assert_eq!((ledger.scheduled, ledger.delivered), (12, Some(0)));
+    assert_eq!(ledger.lost.unwrap() + ledger.not_sent, 12);
+    assert!(played.connections < 100, "{} connections", played.connections);
+    assert!(played.steps < 2_000, "{} steps", played.steps);
+}
+
+/// What a server ends after a while, without having been asked anything, is opened again at once.
+#[test]
+fn an_idle_connection_that_is_ended_late_is_opened_without_a_pause() {
+    assert_eq!(Traffic::default().end_connection(false), 0);
+    let mut short = Traffic::default();
+    assert_eq!([short.end_connection(true), short.end_connection(true)], [1, 2]);
+    short.has_answer = true;
+    assert_eq!([short.end_connection(true), short.end_connection(true)], [0, 1]);
 }

@@ -275,7 +275,7 @@ impl Broker {
             match consumer.place.shard == turn.shard {
                 true => self.cancelled(&consumer, turn),
                 false => {
-                    hub.post(consumer.place.shard, Mail::Cancelled(consumer), turn);
+                    hub.mail.post(consumer.place.shard, Mail::Cancelled(consumer), turn.out);
                 }
             }
         }

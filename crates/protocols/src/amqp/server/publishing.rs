@@ -200,12 +200,12 @@ impl Broker {
 
     /// Lets a publisher wait while messages take all the memory that they may.
     fn block_if_full(&mut self, id: ConnectionId, hub: &mut Hub, turn: &mut Turn<'_>) {
-        if !hub.is_full() {
+        if !hub.memory.is_full() {
             return;
         }
         let Some(peer) = self.peer(id).filter(|peer| !peer.is_blocked) else { return };
         peer.is_blocked = true;
-        hub.note_blocked(peer.place);
+        hub.memory.note_blocked(peer.place);
         let hears = peer.hears_blocked;
         turn.out.hold(id);
         if hears {

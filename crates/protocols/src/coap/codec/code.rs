@@ -98,6 +98,8 @@ pub const POST: Code = Code(2);
 pub const PUT: Code = Code(3);
 /// Asks for the resource to be removed.
 pub const DELETE: Code = Code(4);
+/// Asks with a payload for a representation (RFC 8132, section 2).
+pub const FETCH: Code = Code(5);
 /// A request of any method.
 pub const REQUEST_MAX: Code = Code(0x1f);
 /// The response to a POST or PUT that changed a resource.
@@ -108,6 +110,8 @@ pub const CONTENT: Code = Code::new(2, 5);
 pub const CONTINUE: Code = Code::new(2, 31);
 /// The request is not understood.
 pub const BAD_REQUEST: Code = Code::new(4, 0);
+/// The client is not authorised.
+pub const UNAUTHORIZED: Code = Code::new(4, 1);
 /// A critical option is not understood.
 pub const BAD_OPTION: Code = Code::new(4, 2);
 /// There is no such resource.

@@ -10,6 +10,7 @@ pub use code::Code;
 pub use flaw::Flaw;
 pub use option::{
     BLOCK_SZX_MAX, Block, CoapOption, OptionWriter, Options, PAYLOAD_MARKER, number, read_unsigned,
+    split as split_body,
 };
 pub use token::{TOKEN_BYTES_MAX, Token};
 

@@ -22,10 +22,14 @@ pub mod number {
     pub const OBSERVE: u16 = 6;
     /// Port of the host.
     pub const URI_PORT: u16 = 7;
+    /// The message is protected (RFC 8613, section 2).
+    pub const OSCORE: u16 = 9;
     /// A segment of the path.
     pub const URI_PATH: u16 = 11;
     /// Format of the payload.
     pub const CONTENT_FORMAT: u16 = 12;
+    /// Seconds for which a response may be cached.
+    pub const MAX_AGE: u16 = 14;
     /// A part of the query.
     pub const URI_QUERY: u16 = 15;
     /// Format that the client accepts.
@@ -36,6 +40,10 @@ pub mod number {
     pub const BLOCK1: u16 = 27;
     /// Size of the whole response (RFC 7959, section 4).
     pub const SIZE2: u16 = 28;
+    /// The whole URI of a request to a proxy.
+    pub const PROXY_URI: u16 = 35;
+    /// Scheme of the URI of a request to a proxy.
+    pub const PROXY_SCHEME: u16 = 39;
     /// Size of the whole request (RFC 7959, section 4).
     pub const SIZE1: u16 = 60;
     /// Classes of responses that the client does not want (RFC 7967, section 2).
@@ -77,7 +85,10 @@ impl<'m> Options<'m> {
 }
 
 /// Splits what follows the token into options and payload.
-pub(super) fn split(input: &[u8]) -> Result<(Options<'_>, &[u8]), Flaw> {
+///
+/// # Errors
+/// An option that is cut off or malformed, and a payload marker without a payload.
+pub fn split(input: &[u8]) -> Result<(Options<'_>, &[u8]), Flaw> {
     let (mut rest, mut last) = (input, 0);
     while let Some((option, after)) = next(rest, last)? {
         (rest, last) = (after, option.number);

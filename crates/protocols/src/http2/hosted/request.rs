@@ -11,7 +11,8 @@ use weigh_model::tls;
 use weigh_model::trial::Trial;
 
 use crate::fields;
-use crate::http2::codec::{OWN_FIELDS, SECURE, carries};
+use crate::http2::codec::NAMING;
+use crate::http2_core::head::{OWN_FIELDS, carries};
 use crate::name_pattern::NamePattern;
 use crate::statuses::Statuses;
 
@@ -32,7 +33,8 @@ impl Template {
         let endpoint = trial.endpoint.as_ref();
         let written = endpoint.map_or("", |endpoint| endpoint.path.as_str());
         let path = if written.is_empty() { settings.text("path") } else { written };
-        let is_secure = tls::is_on(settings) || endpoint.is_some_and(|own| own.scheme == SECURE);
+        let is_secure =
+            tls::is_on(settings) || endpoint.is_some_and(|own| own.scheme == NAMING.secure);
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(if is_secure { Scheme::HTTPS } else { Scheme::HTTP });
         parts.authority = Some(authority(trial)?);

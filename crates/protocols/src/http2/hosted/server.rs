@@ -84,9 +84,13 @@ async fn answer(
     census: Arc<Mutex<ServerCounts>>,
     kept: Kept,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (status, text) = match (request.uri().path(), request.method()) {
+    let (head, body) = request.into_parts();
+    // Of a request that is refused too: the library resets a stream whose body nobody read, and a
+    // client that still sends it may take that for an error.
+    let read = Limited::new(body, rules.body_bytes_max).collect().await;
+    let (status, text) = match (head.uri.path(), &head.method) {
         (path, &Method::POST) if rules.stores(path) => {
-            match Limited::new(request.into_body(), rules.body_bytes_max).collect().await {
+            match read {
                 Ok(body) => {
                     let body = body.to_bytes();
                     counting(&census, |census| census.note(&body));

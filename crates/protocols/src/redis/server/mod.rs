@@ -286,4 +286,4 @@ impl Server for RedisServer {
 }
 
 /// Bytes of answers that may wait for a client before its next command waits too.
-const ANSWER_BYTES_MAX: usize = 8 << 20;
+const ANSWER_BYTES_MAX: usize = 1 << 20;

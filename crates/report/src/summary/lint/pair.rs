@@ -22,7 +22,10 @@ pub(crate) fn refusal_of(
 ) -> Option<String> {
     let because = |rule: Rule, reason: String| Some(format!("{reason} ({rule})"));
     if left.guarantee != right.guarantee {
-        let reason = format!("guarantees differ: {} and {}", left.guarantee, right.guarantee);
+        // The weaker first, so that it is one reason whichever cell is on the left.
+        let weaker = left.guarantee.min(right.guarantee);
+        let stronger = left.guarantee.max(right.guarantee);
+        let reason = format!("guarantees differ: {weaker} and {stronger}");
         return because(Rule::L08, reason);
     }
     if let Some(reason) = storing::refusal(left, right) {

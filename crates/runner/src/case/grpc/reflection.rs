@@ -26,9 +26,9 @@ use crate::targets::{addresses, layers};
 /// A target that is not running yet; a server that does not describe itself, or lacks the service.
 pub(super) fn definitions(lane: &Lane, service: &str) -> Result<DescriptorPool, Invalid> {
     let Against::Foreign(endpoint) = &lane.against else {
-        let problem = "only a running server, given by its URL, can be asked for its services";
-        let fix = "name the file with the definition: --proto FILE";
-        return Err(Invalid::new("grpc.proto", problem, fix));
+        let problem = format!("only a server that is given by its URL can describe {service}");
+        let fix = "name the file with its definition (--proto FILE), or a URL";
+        return Err(Invalid::new("grpc.method", problem, fix));
     };
     for method in METHODS {
         let mut server = Described::open(lane, endpoint, method)?;

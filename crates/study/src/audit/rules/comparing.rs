@@ -410,7 +410,8 @@ fn effects(evidence: &Evidence) -> Vec<Change<'_>> {
 const RUNS_MIN: f64 = 5.0;
 
 /// Protocols in which every message is answered.
-const ANSWERED: [&str; 8] = ["http", "https", "http1", "http2", "rpc", "grpc", "rest", "coap"];
+const ANSWERED: [&str; 9] =
+    ["http", "https", "http1", "http2", "http3", "rpc", "grpc", "rest", "coap"];
 
 /// Words of claims about times.
 const TIMES: [&str; 5] = ["time", "latency", "delay", "rtt", "duration"];

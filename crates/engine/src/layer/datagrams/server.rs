@@ -1,4 +1,4 @@
-//! A server's end: any reference server over datagrams, inside DTLS.
+//! A server's end: any reference server, inside a layer over datagrams.
 
 use std::collections::BTreeSet;
 
@@ -7,36 +7,39 @@ use weigh_model::connection::{Fault, Outbox};
 use weigh_model::protocol::{Host, Transport};
 use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
 
-use super::choice::Begin;
-use super::reasons;
-use super::session::{Session, Wrong};
+use super::session::{Begin, DatagramSession};
 
 /// Wraps this server.
-pub(super) fn secured(host: Host, begin: Begin) -> Host {
+pub(in crate::layer) fn secured<S>(host: Host, begin: Begin<S>) -> Host
+where
+    S: DatagramSession + Send + 'static,
+{
     let make = move |shard| {
         let server: Box<dyn Server> = Box::new(SecuredServer {
             inner: (host.make)(shard),
             begin: Begin::clone(&begin),
             lines: Lines::default(),
             now: Nanos(0),
+            inner_wake: Some(Nanos(0)),
         });
         server
     };
     Host { transport: Transport::Datagram, make: Box::new(make) }
 }
 
-struct SecuredServer {
+struct SecuredServer<S> {
     inner: Box<dyn Server>,
-    begin: Begin,
-    lines: Lines,
+    begin: Begin<S>,
+    lines: Lines<S>,
     /// Time of the last call.
     now: Nanos,
+    /// When the inner server asked to be woken.
+    inner_wake: Option<Nanos>,
 }
 
 /// All peers, by their number.
-#[derive(Default)]
-struct Lines {
-    lines: Vec<Option<Box<Line>>>,
+struct Lines<S> {
+    lines: Vec<Option<Box<Line<S>>>>,
     /// Those with something to seal, or an end to make.
     dirty: Vec<ConnectionId>,
     /// When sessions are to be woken.
@@ -45,8 +48,8 @@ struct Lines {
     nowhere: Vec<u8>,
 }
 
-struct Line {
-    session: Session,
+struct Line<S> {
+    session: S,
     /// Datagrams that the inner server wants to send.
     staged: Outbox,
     /// The time of it in `timers`.
@@ -54,23 +57,25 @@ struct Line {
     is_accepted: bool,
     is_closing: bool,
     is_dirty: bool,
+    /// True if the inner server wants to know when all of its bytes are sent.
+    awaits_drain: bool,
 }
 
-impl SecuredServer {
+impl<S: DatagramSession> SecuredServer<S> {
     /// Lets a session hear or speak, hands what it took to the inner server, and sends what
     /// follows.
     fn with_session(
         &mut self,
         of: ConnectionId,
         out: &mut dyn Outboxes,
-        call: impl FnOnce(&mut Session, &mut Outbox, &mut Outbox) -> Result<bool, Wrong>,
+        call: impl FnOnce(&mut S, &mut Outbox, &mut Outbox) -> Result<bool, S::Wrong>,
     ) -> Result<(), Fault> {
         let Some(line) = self.lines.line(of) else { return Ok(()) };
         let (mut heard, mut wire) = (Outbox::default(), Outbox::default());
         let called = call(&mut line.session, &mut heard, &mut wire);
         stage(out, of, &mut wire);
         self.lines.set_timer(of);
-        let has_begun = called.map_err(fault)?;
+        let has_begun = called.map_err(S::fault_of_server)?;
         let now = self.now;
         if has_begun {
             if let Some(line) = self.lines.line(of) {
@@ -78,27 +83,47 @@ impl SecuredServer {
             }
             self.inner.accepted(of, now, &mut self.lines.outboxes(out));
         }
-        let mut inner = Ok(());
-        for datagram in heard.frames().after(0) {
-            let taken = self.inner.receive(of, datagram, now, &mut self.lines.outboxes(out));
-            inner = inner.and(taken.map(|_| ()));
+        let mut result = Ok(());
+        for input in heard.frames().after(0) {
+            match self.inner.receive(of, input, now, &mut self.lines.outboxes(out)) {
+                Ok(taken) if taken < input.len() => {
+                    if let Some(line) = self.lines.line(of) {
+                        line.session.left_over(&input[taken..]);
+                    }
+                }
+                Ok(_) => {}
+                Err(fault) => {
+                    result = Err(fault);
+                    break;
+                }
+            }
         }
         self.lines.settle(now, out);
-        let has_ended = self.lines.line(of).is_some_and(|line| line.session.has_peer_closed());
-        if inner.is_err() || has_ended {
+        let has_ended =
+            self.lines.line(of).is_some_and(|line| line.session.peer_closed().is_some());
+        if result.is_err() || has_ended {
             self.lines.goodbye(of, now, out);
         }
         if has_ended {
             out.close(of);
         }
-        inner
+        self.tell_drained(of, out);
+        result
     }
-}
 
-fn fault(wrong: Wrong) -> Fault {
-    match wrong {
-        Wrong::Library(error) => reasons::of_server(&error),
-        Wrong::Peer(fault) => fault,
+    fn next_inner_wake(&self) -> Option<Nanos> {
+        self.inner_wake.into_iter().chain(self.inner.next_wake()).min()
+    }
+
+    /// Calls the inner server if it waits until all of its bytes are sent, and they are.
+    fn tell_drained(&mut self, of: ConnectionId, out: &mut dyn Outboxes) {
+        let Some(line) = self.lines.line(of).filter(|line| line.awaits_drain) else { return };
+        if line.session.waiting_bytes() > 0 {
+            return;
+        }
+        line.awaits_drain = false;
+        self.inner.drained(of, self.now, &mut self.lines.outboxes(out));
+        self.lines.settle(self.now, out);
     }
 }
 
@@ -111,7 +136,7 @@ fn stage(out: &mut dyn Outboxes, to: ConnectionId, wire: &mut Outbox) {
     wire.clear();
 }
 
-impl Server for SecuredServer {
+impl<S: DatagramSession + Send> Server for SecuredServer<S> {
     fn accepted(&mut self, connection: ConnectionId, now: Nanos, _out: &mut dyn Outboxes) {
         self.now = now;
         self.lines.put(connection, Line::new((self.begin)(now)));
@@ -125,7 +150,7 @@ impl Server for SecuredServer {
         out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
         self.now = now;
-        let feed = |session: &mut Session, plain: &mut Outbox, wire: &mut Outbox| {
+        let feed = |session: &mut S, plain: &mut Outbox, wire: &mut Outbox| {
             session.feed(input, now, plain, wire)
         };
         self.with_session(connection, out, feed).map(|()| input.len())
@@ -149,7 +174,7 @@ impl Server for SecuredServer {
     fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
         self.now = now;
         while let Some((_, of)) = self.lines.timers.first().copied().filter(|(at, _)| *at <= now) {
-            let wake = |session: &mut Session, plain: &mut Outbox, wire: &mut Outbox| {
+            let wake = |session: &mut S, plain: &mut Outbox, wire: &mut Outbox| {
                 session.wake(now, plain, wire)
             };
             // A client that did not finish its handshake is forgotten.
@@ -157,8 +182,8 @@ impl Server for SecuredServer {
                 out.close(of);
             }
         }
-        if self.inner.next_wake().is_some_and(|at| at <= now) {
-            self.inner.wake(now, &mut self.lines.outboxes(out));
+        if self.next_inner_wake().is_some_and(|at| at <= now) {
+            self.inner_wake = self.inner.wake(now, &mut self.lines.outboxes(out));
             self.lines.settle(now, out);
         }
         self.next_wake()
@@ -166,7 +191,7 @@ impl Server for SecuredServer {
 
     fn next_wake(&self) -> Option<Nanos> {
         let own = self.lines.timers.first().map(|(at, _)| *at);
-        own.into_iter().chain(self.inner.next_wake()).min()
+        own.into_iter().chain(self.next_inner_wake()).min()
     }
 
     fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
@@ -180,8 +205,8 @@ impl Server for SecuredServer {
     }
 }
 
-impl Line {
-    fn new(session: Session) -> Box<Line> {
+impl<S: DatagramSession> Line<S> {
+    fn new(session: S) -> Box<Line<S>> {
         Box::new(Line {
             session,
             staged: Outbox::default(),
@@ -189,12 +214,19 @@ impl Line {
             is_accepted: false,
             is_closing: false,
             is_dirty: false,
+            awaits_drain: false,
         })
     }
 }
 
-impl Lines {
-    fn put(&mut self, of: ConnectionId, line: Box<Line>) {
+impl<S> Default for Lines<S> {
+    fn default() -> Lines<S> {
+        Lines { lines: Vec::new(), dirty: Vec::new(), timers: BTreeSet::new(), nowhere: Vec::new() }
+    }
+}
+
+impl<S: DatagramSession> Lines<S> {
+    fn put(&mut self, of: ConnectionId, line: Box<Line<S>>) {
         let index = of.0 as usize;
         if self.lines.len() <= index {
             self.lines.resize_with(index + 1, || None);
@@ -203,11 +235,11 @@ impl Lines {
         self.lines[index] = Some(line);
     }
 
-    fn line(&mut self, of: ConnectionId) -> Option<&mut Line> {
+    fn line(&mut self, of: ConnectionId) -> Option<&mut Line<S>> {
         self.lines.get_mut(of.0 as usize)?.as_deref_mut()
     }
 
-    fn remove(&mut self, of: ConnectionId) -> Option<Box<Line>> {
+    fn remove(&mut self, of: ConnectionId) -> Option<Box<Line<S>>> {
         let line = self.lines.get_mut(of.0 as usize)?.take()?;
         if let Some(at) = line.timer {
             self.timers.remove(&(at, of));
@@ -233,7 +265,7 @@ impl Lines {
         }
     }
 
-    fn outboxes<'l>(&'l mut self, out: &'l mut dyn Outboxes) -> SecuredOutboxes<'l> {
+    fn outboxes<'l>(&'l mut self, out: &'l mut dyn Outboxes) -> SecuredOutboxes<'l, S> {
         SecuredOutboxes { lines: self, out }
     }
 
@@ -271,12 +303,12 @@ impl Lines {
 }
 
 /// The engine's side as the inner server sees it.
-struct SecuredOutboxes<'l> {
-    lines: &'l mut Lines,
+struct SecuredOutboxes<'l, S> {
+    lines: &'l mut Lines<S>,
     out: &'l mut dyn Outboxes,
 }
 
-impl SecuredOutboxes<'_> {
+impl<S: DatagramSession> SecuredOutboxes<'_, S> {
     fn mark(&mut self, which: ConnectionId) {
         if let Some(line) = self.lines.line(which)
             && !line.is_dirty
@@ -287,7 +319,7 @@ impl SecuredOutboxes<'_> {
     }
 }
 
-impl Outboxes for SecuredOutboxes<'_> {
+impl<S: DatagramSession> Outboxes for SecuredOutboxes<'_, S> {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         self.mark(to);
         let Lines { lines, nowhere, .. } = &mut *self.lines;
@@ -308,19 +340,31 @@ impl Outboxes for SecuredOutboxes<'_> {
 
     fn pending_bytes(&self, of: ConnectionId) -> usize {
         let line = self.lines.lines.get(of.0 as usize).and_then(Option::as_deref);
-        self.out.pending_bytes(of) + line.map_or(0, |line| line.staged.len())
+        let own = |line: &Line<S>| line.staged.len() + line.session.waiting_bytes();
+        self.out.pending_bytes(of) + line.map_or(0, own)
     }
 
     fn notify_drained(&mut self, of: ConnectionId) {
-        self.out.notify_drained(of);
+        match self.lines.line(of) {
+            Some(line) if S::HOLDS => line.awaits_drain = true,
+            _ => self.out.notify_drained(of),
+        }
+        self.mark(of);
     }
 
     fn hold(&mut self, which: ConnectionId) {
-        self.out.hold(which);
+        match self.lines.line(which) {
+            Some(line) if S::HOLDS => line.session.hold(true),
+            _ => self.out.hold(which),
+        }
     }
 
     fn release(&mut self, which: ConnectionId) {
-        self.out.release(which);
+        match self.lines.line(which) {
+            Some(line) if S::HOLDS => line.session.hold(false),
+            _ => self.out.release(which),
+        }
+        self.mark(which);
     }
 
     fn close(&mut self, which: ConnectionId) {

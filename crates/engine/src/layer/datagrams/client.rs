@@ -1,18 +1,19 @@
-//! A client's end: any protocol over datagrams, inside DTLS.
+//! A client's end: any protocol, inside a layer over datagrams.
 
 use weigh_model::Nanos;
 use weigh_model::connection::{
-    Batch, Connection, Emit, Fault, Metered, Op, Outbox, Poll, Reply, Timing, Transfer,
+    Batch, Connection, Emit, Fault, Metered, Op, Outbox, Poll, Reply, Signal, Timing, Transfer,
 };
 use weigh_model::content::StreamCounts;
-use weigh_model::protocol::Dial;
+use weigh_model::protocol::{Dial, Transport};
 
-use super::choice::Begin;
-use super::reasons;
-use super::session::{Session, Wrong};
+use super::session::{Begin, DatagramSession};
 
 /// Wraps the connections of these clients in sessions.
-pub(super) fn secured(dial: Dial, begin: Begin) -> Dial {
+pub(in crate::layer) fn secured<S>(dial: Dial, begin: Begin<S>) -> Dial
+where
+    S: DatagramSession + 'static,
+{
     let make = dial.make;
     let make = move |seat| {
         let connection: Box<dyn Connection> = Box::new(SecuredConnection {
@@ -22,28 +23,37 @@ pub(super) fn secured(dial: Dial, begin: Begin) -> Dial {
             fault: None,
             now: Nanos(0),
             plain: Outbox::default(),
+            has_ended: false,
         });
         connection
     };
     // No end of the peer could be awaited after the close notice.
-    Dial { make: Box::new(make), ..dial }
+    Dial { transport: Transport::Datagram, make: Box::new(make), ..dial }
 }
 
-struct SecuredConnection {
+struct SecuredConnection<S> {
     inner: Box<dyn Connection>,
-    begin: Begin,
-    session: Option<Session>,
+    begin: Begin<S>,
+    session: Option<S>,
     /// Fault that could not be reported when it happened.
     fault: Option<Fault>,
     /// Time of the last call that named one.
     now: Nanos,
     /// Datagrams between the two: those that came in, or those to be sent.
     plain: Outbox,
+    /// True if the server closed the session and the inner connection knows it.
+    has_ended: bool,
 }
 
-impl SecuredConnection {
+impl<S: DatagramSession> SecuredConnection<S> {
     fn stands(&self) -> bool {
-        self.session.as_ref().is_some_and(Session::stands)
+        self.session.as_ref().is_some_and(S::stands)
+    }
+
+    /// True if the inner connection may say more.
+    fn has_room(&self) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|own| own.stands() && !own.is_full()) && self.fault.is_none()
     }
 
     /// Lets the inner connection write, and seals each of its datagrams.
@@ -60,7 +70,7 @@ impl SecuredConnection {
         if let Some(session) = &mut self.session {
             for datagram in said.frames().after(0) {
                 if let Err(wrong) = session.say(datagram, self.now, out) {
-                    self.fault = Some(fault(wrong));
+                    self.fault = Some(S::fault_of_client(wrong));
                     break;
                 }
             }
@@ -80,13 +90,33 @@ impl SecuredConnection {
         if has_begun {
             self.inner.open(now, &mut said, emit);
         }
-        for datagram in heard.frames().after(0) {
-            self.inner.receive(datagram, now, &mut said, emit)?;
+        let mut result = Ok(());
+        for input in heard.frames().after(0) {
+            match self.inner.receive(input, now, &mut said, emit) {
+                Ok(taken) if taken < input.len() => {
+                    if let Some(session) = &mut self.session {
+                        session.left_over(&input[taken..]);
+                    }
+                }
+                Ok(_) => {}
+                Err(fault) => {
+                    result = Err(fault);
+                    break;
+                }
+            }
         }
         self.seal(&mut said, out);
-        match self.session.as_ref().is_some_and(Session::has_peer_closed) {
-            true => Err(Fault::Ended("it closed the DTLS session".to_owned())),
-            false => Ok(()),
+        let Some(session) = &mut self.session else { return result };
+        if result.is_err() {
+            session.goodbye(now, out);
+        }
+        match session.peer_closed() {
+            Some(why) if result.is_ok() && !self.has_ended => {
+                self.has_ended = true;
+                self.inner.end(&[], emit)?;
+                Err(Fault::Ended(why))
+            }
+            _ => result,
         }
     }
 
@@ -95,14 +125,14 @@ impl SecuredConnection {
         &mut self,
         out: &mut Outbox,
         emit: Emit<'_>,
-        call: impl FnOnce(&mut Session, Nanos, &mut Outbox, &mut Outbox) -> Result<bool, Wrong>,
+        call: impl FnOnce(&mut S, Nanos, &mut Outbox, &mut Outbox) -> Result<bool, S::Wrong>,
     ) -> Result<(), Fault> {
         let Some(session) = &mut self.session else { return Ok(()) };
         let mut heard = std::mem::take(&mut self.plain);
         let called = call(session, self.now, &mut heard, out);
         let result = match called {
             Ok(has_begun) => self.pass_on(has_begun, &mut heard, out, emit),
-            Err(wrong) => Err(fault(wrong)),
+            Err(wrong) => Err(S::fault_of_client(wrong)),
         };
         heard.clear();
         self.plain = heard;
@@ -110,22 +140,15 @@ impl SecuredConnection {
     }
 }
 
-fn fault(wrong: Wrong) -> Fault {
-    match wrong {
-        Wrong::Library(error) => reasons::of_client(&error),
-        Wrong::Peer(fault) => fault,
-    }
-}
-
-impl Connection for SecuredConnection {
+impl<S: DatagramSession> Connection for SecuredConnection<S> {
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
         self.now = now;
         self.session = Some((self.begin)(now));
-        self.fault = self.with_session(out, emit, Session::wake).err();
+        self.fault = self.with_session(out, emit, S::wake).err();
     }
 
     fn room(&self) -> u32 {
-        if self.stands() && self.fault.is_none() { self.inner.room() } else { 0 }
+        if self.has_room() { self.inner.room() } else { 0 }
     }
 
     fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
@@ -144,7 +167,7 @@ impl Connection for SecuredConnection {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
-        let feed = |session: &mut Session, now, plain: &mut Outbox, wire: &mut Outbox| {
+        let feed = |session: &mut S, now, plain: &mut Outbox, wire: &mut Outbox| {
             session.feed(input, now, plain, wire)
         };
         self.with_session(out, emit, feed)?;
@@ -159,7 +182,7 @@ impl Connection for SecuredConnection {
         if self.fault.is_some() {
             return Some(Nanos(0));
         }
-        let own = self.session.as_ref().and_then(Session::next_wake);
+        let own = self.session.as_ref().and_then(S::next_wake);
         let inner = self.inner.next_wake().filter(|_| self.stands());
         own.into_iter().chain(inner).min()
     }
@@ -170,11 +193,16 @@ impl Connection for SecuredConnection {
             return Err(fault);
         }
         let is_due = |at: Option<Nanos>| at.is_some_and(|at| at <= now);
-        if is_due(self.session.as_ref().and_then(Session::next_wake)) {
-            self.with_session(out, emit, Session::wake)?;
+        if is_due(self.session.as_ref().and_then(S::next_wake)) {
+            self.with_session(out, emit, S::wake)?;
         }
         if self.stands() && is_due(self.inner.next_wake()) {
-            self.relay(out, |own, said| own.inner.wake(now, said, emit))?;
+            let has_spoken = self.relay(out, |own, said| {
+                own.inner.wake(now, said, emit).map(|()| !said.is_empty())
+            })?;
+            if has_spoken && self.inner.timing() == Timing::KeepAlive {
+                emit(Signal::KeptAlive);
+            }
         }
         Ok(())
     }
@@ -186,6 +214,10 @@ impl Connection for SecuredConnection {
         if let Some(session) = &mut self.session {
             session.goodbye(self.now, out);
         }
+    }
+
+    fn is_parting(&self) -> bool {
+        self.session.as_ref().is_some_and(S::is_parting)
     }
 
     fn transfer(&mut self) -> Option<&mut dyn Transfer> {
@@ -205,7 +237,7 @@ impl Connection for SecuredConnection {
     }
 }
 
-impl Transfer for SecuredConnection {
+impl<S: DatagramSession> Transfer for SecuredConnection<S> {
     fn begin(&mut self, op: &Op<'_>, rest: u64, now: Nanos, out: &mut Outbox) -> Reply {
         self.now = now;
         self.relay(out, |own, said| match own.inner.transfer() {
@@ -224,14 +256,15 @@ impl Transfer for SecuredConnection {
     }
 
     fn takes_more(&mut self) -> bool {
-        self.inner.transfer().is_none_or(|transfer| transfer.takes_more())
+        !self.session.as_ref().is_some_and(S::is_full)
+            && self.inner.transfer().is_none_or(|transfer| transfer.takes_more())
     }
 }
 
-impl Batch for SecuredConnection {
+impl<S: DatagramSession> Batch for SecuredConnection<S> {
     fn room_together(&mut self) -> u32 {
-        let stands = self.stands() && self.fault.is_none();
-        self.inner.batch().filter(|_| stands).map_or(0, |batch| batch.room_together())
+        let has_room = self.has_room();
+        self.inner.batch().filter(|_| has_room).map_or(0, |batch| batch.room_together())
     }
 
     fn send_together(&mut self, ops: &[Op<'_>], now: Nanos, out: &mut Outbox) -> Reply {
@@ -243,7 +276,7 @@ impl Batch for SecuredConnection {
     }
 }
 
-impl Poll for SecuredConnection {
+impl<S: DatagramSession> Poll for SecuredConnection<S> {
     fn ask(&mut self, now: Nanos, out: &mut Outbox) {
         self.now = now;
         self.relay(out, |own, said| {
@@ -254,7 +287,7 @@ impl Poll for SecuredConnection {
     }
 }
 
-impl Metered for SecuredConnection {
+impl<S: DatagramSession> Metered for SecuredConnection<S> {
     fn meter(&mut self) {
         if let Some(metered) = self.inner.metered() {
             metered.meter();
