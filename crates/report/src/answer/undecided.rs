@@ -44,7 +44,7 @@ fn close(summary: &Summary, all: &[&Comparison]) -> Option<String> {
     };
     (!open.is_empty()).then(|| {
         format!(
-            "Too close to call: {} of {} ({}); {what}",
+            "Too close to call: {} of {} of {}; {what}",
             open.len(),
             counted(compared, "comparison"),
             subjects(all)
