@@ -126,6 +126,11 @@ fn compare(metrics: &Value, own: &Value, (pattern, connections): (&str, f64)) {
     };
     near("protocol", captured("protocol"), layer("low", "protocol"), slack);
     let tls = captured("tls_handshake") + captured("tls_record");
+    if pattern == "session" && tls > 0.0 {
+        // Both ends say close_notify, whichever is the first: a record of 24 bytes each.
+        let closing = &metrics["wire.phases.tear_down.layers.tls_record_bytes"]["value"];
+        assert_eq!(closing.as_f64(), Some(48.0 * connections), "{name}");
+    }
     // Signatures of ECDSA differ in length: that of the handshake, and that in the certificate.
     near("TLS", tls, layer("low", "tls"), 8.0 * connections);
     let found = captured("ip") + captured("transport");

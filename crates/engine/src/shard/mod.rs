@@ -213,7 +213,9 @@ impl Shard {
         self.wake_connections(woken_at);
         self.flush_dirty(io);
         self.drop_lost(io);
-        self.parting.turn(io);
+        if !self.parting.is_empty() {
+            self.parting.turn(io);
+        }
         self.report_interval(now);
         self.check_stop(io);
         self.books.hand_notes_over(self.clock.phase == Phase::Settled);

@@ -155,6 +155,9 @@ impl Shard {
                 true => Close::Graceful,
                 false => Close::Abort,
             };
+            if is_planned {
+                self.say_last(loss.link, token, io);
+            }
             if !(is_planned && parts) {
                 io.close(token, how);
             }

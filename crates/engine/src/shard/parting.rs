@@ -83,9 +83,6 @@ impl Parting {
 
     /// Lets those speak whose time has come, sends, and closes what has parted.
     pub(super) fn turn(&mut self, io: &mut dyn Io) {
-        if self.all.is_empty() {
-            return;
-        }
         let now = io.now();
         while let Some((_, token)) = self.alarms.first().copied().filter(|(at, _)| *at <= now) {
             self.alarms.pop_first();

@@ -212,18 +212,28 @@ impl Shard {
     /// Hands the outbox of a link to its socket, as far as it takes it.
     pub(super) fn flush(&mut self, link: LinkId, io: &mut dyn Io) {
         if self.waking.is_exact() {
-            // A layer that makes datagrams when it is woken makes those of this turn, so that no
-            // message waits for those of all other links.
-            self.wake_due(link, io.now());
+            return self.flush_exact(link, io);
         }
+        self.flush_one(link, io);
+    }
+
+    /// Flushes a link whose timers are exact. Apart, since most loads have none such.
+    #[inline(never)]
+    fn flush_exact(&mut self, link: LinkId, io: &mut dyn Io) {
+        // A layer that makes datagrams when it is woken makes those of this turn, so that no
+        // message waits for those of all other links.
+        self.wake_due(link, io.now());
+        self.flush_one(link, io);
+        // Whatever is sent passes here.
+        self.note_wake(link, io.now());
+    }
+
+    #[inline(always)]
+    fn flush_one(&mut self, link: LinkId, io: &mut dyn Io) {
         self.hand_over(link, io);
         let is_stream = self.rules.exchange == Exchange::Stream;
         if is_stream && self.links[link].state.traffic().outgoing.is_some() {
             self.send_on(link, io);
-        }
-        // Whatever is sent passes here.
-        if self.waking.is_exact() {
-            self.note_wake(link, io.now());
         }
     }
 
@@ -260,6 +270,16 @@ impl Shard {
             // What came in before is reported first, then how the connection ended.
             Err(_) if is_stream => state.is_blocked = true,
             Err(fault) => self.lose(link, fault.to_string(), false),
+        }
+    }
+
+    /// Hands what a connection said at its end to a peer that closed first, as far as the socket
+    /// takes it: TLS answers close_notify (RFC 8446, section 6.1).
+    pub(super) fn say_last(&self, link: LinkId, token: Token, io: &mut dyn Io) {
+        let Some(staged) = &self.links[link].state.staged else { return };
+        let rest = &staged.out.bytes()[staged.taken..];
+        if self.rules.transport == Transport::Stream && !rest.is_empty() {
+            let _ = io.write(token, rest);
         }
     }
 
