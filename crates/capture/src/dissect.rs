@@ -37,7 +37,7 @@ pub enum Carried<'a> {
         /// The captured part of what it carries.
         bytes: &'a [u8],
     },
-    /// A fragment of an IP packet that is not its first: it has no ports.
+    /// A fragment of an IP packet: only the first one has ports.
     Fragment,
     /// Anything else: ARP, ICMP, other protocols, damaged headers.
     Other,
@@ -91,7 +91,7 @@ impl<'a> Dissection<'a> {
             ip_bytes: total,
             transport_bytes: 0,
             stream_bytes: 0,
-            carried: if network.later_fragment { Carried::Fragment } else { Carried::Other },
+            carried: if network.is_fragment { Carried::Fragment } else { Carried::Other },
         };
         let inside = total - ip_bytes;
         let (header_bytes, carried) = match sliced.transport {
@@ -144,7 +144,7 @@ struct Network {
     total_bytes: Option<u32>,
     source: IpAddr,
     destination: IpAddr,
-    later_fragment: bool,
+    is_fragment: bool,
 }
 
 impl Network {
@@ -160,7 +160,7 @@ impl Network {
                     total_bytes: some_length(header.total_len(), 0),
                     source: header.source_addr().into(),
                     destination: header.destination_addr().into(),
-                    later_fragment: header.fragments_offset().value() > 0,
+                    is_fragment: ip.is_payload_fragmented(),
                 })
             }
             LaxNetSlice::Ipv6(ip) => {
@@ -171,7 +171,7 @@ impl Network {
                     total_bytes: some_length(header.payload_length(), 40),
                     source: header.source_addr().into(),
                     destination: header.destination_addr().into(),
-                    later_fragment: ip.is_payload_fragmented(),
+                    is_fragment: ip.is_payload_fragmented(),
                 })
             }
             LaxNetSlice::Arp(_) => None,

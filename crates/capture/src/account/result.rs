@@ -97,7 +97,7 @@ pub struct Other {
     pub bytes: u64,
     /// Those that are IP.
     pub ip_packets: u64,
-    /// Fragments of IP packets other than the first.
+    /// Fragments of IP packets.
     pub fragments: u64,
 }
 
