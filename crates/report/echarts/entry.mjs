@@ -464,7 +464,8 @@ function slim(svg, name) {
     .replace(/font-family:[^;"]*;?/g, '')
     .replace(/ (?:class|ecmeta_\w+|xml:\w+|xmlns(?::\w+)?|version|baseProfile|pointer-events|stroke-linejoin)="[^"]*"/g, '')
     .replace(/ dominant-baseline="central"| style="font-size:12px;"/g, '')
-    .replace(/(\d+\.\d)\d+/g, '$1')
+    // Only numbers of tags: a label that is shortened is another figure.
+    .replace(/(\d+\.\d)\d+(?=[^<>]*>)/g, '$1')
     .replace(/d="M([\d.]+) ([\d.]+)((?:L[\d.]+ [\d.]+){6,})"([^>]*)/g, steps)
     // Series of one panel are cut off at the same edge, which is written once.
     .replace(/<clipPath id="([^"]+)">\s*([^]*?)\s*<\/clipPath>\n?/g, (whole, id, shape) => {
