@@ -104,7 +104,7 @@ pub struct LaneOptions {
     /// Allow the kernel to split and join packets (TSO, GSO, GRO)
     ///
     /// off: packets have their real size on the wire. on: the kernel may merge several packets into
-    /// one, which counts as one. both: measure each. on and both need --wire or --pcap, and cannot
+    /// one, which counts as one. both: measure each. The last two need --wire or --pcap, and cannot
     /// be used with --path. [default: off with --path, --wire or --pcap; else as the kernel has it]
     #[arg(long, value_name = "off|on|both", value_parser = ["off", "on", "both"])]
     offload: Option<String>,
@@ -396,4 +396,4 @@ The counters are $SYS of a broker or the status page of nginx.
 
   auto  after each trial; for a URL, only after losses
   on    after each trial; a server given by URL without counters is an error
-  off   never for a URL; other servers only after losses";
+  off   not for a URL; of a server that weigh starts, only after losses";

@@ -119,7 +119,7 @@ fn a_slow_down_by_a_hundred_never_passes() {
         ];
         codes.borrow_mut().extend(gates.iter().map(|ended| ended.code));
         for ended in gates {
-            drop(ended.with(99).saying(&["failed (exit code 99): not p"]));
+            drop(ended.with(99).saying(&["failed (exit code 99): p"]));
         }
     });
     assert!(!codes.borrow().contains(&Some(0)), "{codes:?}");

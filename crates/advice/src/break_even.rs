@@ -124,7 +124,7 @@ pub fn find(
         _ => sentence.replacen("takes fewer", "takes less", 1),
     };
     if is_jump {
-        sentence += " At this point a silence needs one more keep-alive.";
+        sentence += " At this point one more keep-alive is needed between two messages.";
     }
     let [a, b] = [a, b].map(str::to_owned);
     Some(BreakEven { a, b, criterion, axis, at, low, high, is_jump, sentence })

@@ -183,6 +183,11 @@ impl GoalAnswer {
         let is = |bound: Option<Bound>, load: f64| bound.is_some_and(|own| own.load == load);
         let proven = |is_proven: bool| if is_proven { " (proven)" } else { "" };
         let (passed, failed) = self.best;
+        if let (Some(why), Some(own), None) = (&self.unproven, passed, failed)
+            && is(self.lower, own)
+        {
+            return write!(f, "at least {} (proven); no upper bound: {why}", load(own));
+        }
         match passed {
             Some(own) => write!(f, "passed {}{}", load(own), proven(is(self.lower, own)))?,
             None => f.write_str("no load passed")?,
@@ -195,12 +200,9 @@ impl GoalAnswer {
             let (found, asked) = (three_digits(100.0 * width), exact(100.0 * self.goal.width));
             write!(f, ", {found} % apart, goal: {asked} %")?;
         }
-        match (&self.unproven, passed, failed, self.lower) {
-            (Some(why), Some(own), None, lower) if is(lower, own) => {
-                write!(f, ", not proven above it: {why}")
-            }
-            (Some(why), ..) => write!(f, ", not proven: {why}"),
-            (None, ..) => f.write_str(", not proven"),
+        match &self.unproven {
+            Some(why) => write!(f, ", not proven: {why}"),
+            None => f.write_str(", not proven"),
         }
     }
 }

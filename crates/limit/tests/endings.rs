@@ -110,7 +110,7 @@ fn a_full_generator_ends_with_what_the_target_has_proven() {
     assert_eq!(found.lower.map(|bound| bound.load), Some(51_200.0));
     assert_eq!(
         found.to_string(),
-        format!("minute: passed 51,200/s (proven), no load failed, not proven above it: {why}")
+        format!("minute: at least 51,200/s (proven); no upper bound: {why}")
     );
     let above = answer.trials.iter().filter(|trial| trial.request.load >= 60_000.0).count();
     assert_eq!(above, 1, "what says nothing about the target is not offered again");

@@ -307,8 +307,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         others: &["poll.period"],
         unit: "s",
         default: "1s; none with long polling",
-        definition: "Time from one request of a polling consumer to its next. With long polling \
-                     it starts when the answer arrives",
+        definition: "Time from one request of a polling consumer to its next. With long \
+                     polling, the pause from an answer to the next request",
         flag: Flag::long("period"),
         source: "decisions/0022-consumers-that-ask.md",
         ..KEY
@@ -471,7 +471,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         unit: "s",
         default: "5s; 60s for the pattern transfer; two periods for poll, if that is more; the \
                   stall plus 20s with stalled subscribers; on a slow path at least 10 times \
-                  the time of one message without load",
+                  what one message takes there without load",
         definition: "A message that arrives later than this after its due time counts as late",
         flag: Flag::long("timeout"),
         source: "decisions/0042-slow-paths-and-radios.md",

@@ -19,18 +19,17 @@ pub(super) fn line(summary: &Summary, matrix: &Matrix) -> Option<String> {
     lasting.sort_by(|left, right| right.2.total_cmp(&left.2));
     let each =
         |(_, label, days): &(&Cell, &str, f64)| format!("{label} {} days", three_digits(*days));
-    let shown: Vec<String> = lasting.iter().take(NAMES_MAX).map(each).collect();
+    let mut shown: Vec<String> = lasting.iter().take(NAMES_MAX).map(each).collect();
     let more = match lasting.len().saturating_sub(NAMES_MAX) {
         0 => String::new(),
         more => format!(", {more} more below"),
     };
-    let difference = match &lasting[..] {
-        [first, second, ..] => difference([first.0, second.0], &modelled.comparisons),
-        _ => String::new(),
-    };
+    if let [first, second, ..] = &lasting[..] {
+        shown[1] += &difference([first.0, second.0], &modelled.comparisons);
+    }
     (!shown.is_empty()).then(|| {
         format!(
-            "Battery life by the model, a message every {}: {}{more}{difference}",
+            "Battery life by the model, a message every {}: {}{more}",
             span(modelled.every_s),
             shown.join(", ")
         )
@@ -46,7 +45,7 @@ fn difference(first: [&Cell; 2], ratios: &[ModelledRatio]) -> String {
     let Some(own) = ratios.iter().find(is_pair) else { return String::new() };
     let (Some(low), Some(high)) = (own.ratio.low, own.ratio.high) else { return String::new() };
     if !matches!(own.verdict, Verdict::Lower | Verdict::Higher) {
-        return " (too close to call)".to_owned();
+        return " (these two are too close to call)".to_owned();
     }
     let [value, low, high] = match own.left == longest {
         true => [own.ratio.value, low, high],
@@ -59,4 +58,4 @@ fn difference(first: [&Cell; 2], ratios: &[ModelledRatio]) -> String {
 const DAYS: &str = "modelled_days_per_charge";
 
 /// Cases that the line names.
-const NAMES_MAX: usize = 3;
+const NAMES_MAX: usize = 4;

@@ -127,7 +127,7 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
             parts.push(format!("Too close to call within each guarantee ({within})"));
         }
     }
-    Some(fitting(title, &parts, "group"))
+    Some(fitting(title, &parts))
 }
 
 impl Group<'_> {

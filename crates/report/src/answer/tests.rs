@@ -120,8 +120,8 @@ fn a_difference_that_may_be_lag_is_not_to_be_repeated() {
     );
     assert_eq!(
         said(&[lag, compared(CPU, ["a", "b"], 1.0, false)]),
-        "Too close to call: 2 of 2 comparisons of CPU and time; --reps 10 may decide 1 of \
-         these; for the remaining 1 the generator may have sent too late."
+        "Too close to call: 2 of 2 comparisons of CPU and time; --reps 10 may decide one; \
+         in the other 1 the generator may have sent too late."
     );
 }
 

@@ -34,12 +34,11 @@ fn close(summary: &Summary, all: &[&Comparison]) -> Option<String> {
     let repeat = format!("--reps {} may decide", 2 * most);
     let what = match (open.len() - lag, lag) {
         (0, _) => "generator lag may be the cause".to_owned(),
-        (_, 0) => repeat,
+        (1, 0) => repeat,
+        (_, 0) => format!("{repeat} some of them"),
         (rest, lag) => {
-            format!(
-                "{repeat} {rest} of these; for the remaining {lag} the generator may have sent too \
-                 late"
-            )
+            let some = if rest == 1 { "one".to_owned() } else { format!("some of {rest}") };
+            format!("{repeat} {some}; in the other {lag} the generator may have sent too late")
         }
     };
     (!open.is_empty()).then(|| {

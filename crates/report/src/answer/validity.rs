@@ -112,6 +112,13 @@ fn usable(summary: &Summary) -> String {
         summary.cells.iter().flat_map(|cell| &cell.warnings).map(|own| own.code.as_str()).collect();
     let care = match codes.len() {
         0 => String::new(),
+        number if codes.contains("disturbed") => {
+            let what = if summary.cells.len() == 1 { "it" } else { "them" };
+            format!(
+                ", but other programs disturbed {what}; read {} first",
+                counted(number, "warning")
+            )
+        }
         number => format!("; read {} first", counted(number, "warning")),
     };
     match summary.cells.len() {

@@ -39,27 +39,24 @@ pub(super) fn sentence(text: &str) -> String {
 }
 
 /// `title. One. Two`: as many of `parts` as [`LINE_CHARS_MAX`] allows, at least one, then how many
-/// of `what` are left out.
-pub(super) fn fitting(title: &str, parts: &[String], what: &str) -> String {
+/// are left out.
+pub(super) fn fitting(title: &str, parts: &[String]) -> String {
     let mut line = title.to_owned();
     for (number, part) in parts.iter().enumerate() {
         let is_last = number + 1 == parts.len();
-        let rest =
-            if is_last { 0 } else { ". The table has those of 12 more s.".len() + what.len() };
+        let rest = if is_last { 0 } else { ". The table has 12 more such results.".len() };
         if number > 0 && line.chars().count() + part.chars().count() + rest + 3 > LINE_CHARS_MAX {
-            return format!("{line}. {}", elsewhere(parts.len() - number, what));
+            return format!("{line}. {}", elsewhere(parts.len() - number));
         }
         line = format!("{line}. {part}");
     }
     line
 }
 
-/// `The table has those of 3 more groups`.
-fn elsewhere(number: usize, what: &str) -> String {
-    match number {
-        1 => format!("The table has that of 1 more {what}"),
-        _ => format!("The table has those of {number} more {what}s"),
-    }
+/// `The table has 3 more such results`.
+fn elsewhere(number: usize) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("The table has {number} more such result{plural}")
 }
 
 /// `1 case`, `2 cases`.
@@ -113,13 +110,13 @@ mod tests {
         let parts = |lengths: &[usize]| -> Vec<String> {
             lengths.iter().map(|length| "x".repeat(*length)).collect()
         };
-        assert_eq!(fitting("T", &parts(&[2, 3]), "group"), "T. xx. xxx");
-        let long = fitting("T", &parts(&[200, 3]), "group");
-        assert_eq!(long, format!("T. {}. The table has that of 1 more group", "x".repeat(200)));
-        let both = fitting("T", &parts(&[100, 54]), "group");
+        assert_eq!(fitting("T", &parts(&[2, 3])), "T. xx. xxx");
+        let long = fitting("T", &parts(&[200, 3]));
+        assert_eq!(long, format!("T. {}. The table has 1 more such result", "x".repeat(200)));
+        let both = fitting("T", &parts(&[100, 52]));
         assert_eq!(both.len() + 1, LINE_CHARS_MAX, "with its full stop");
-        let one = fitting("T", &parts(&[100, 55]), "group");
-        assert_eq!(one, format!("T. {}. The table has that of 1 more group", "x".repeat(100)));
+        let one = fitting("T", &parts(&[100, 60]));
+        assert_eq!(one, format!("T. {}. The table has 1 more such result", "x".repeat(100)));
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub fn of_diff(diff: &Diff) -> Vec<Check> {
         .judgements
         .iter()
         .map(|own| Check {
-            condition: format!("not {}", own.condition),
+            condition: must_not_hold(&own.condition),
             case: own.cell.clone(),
             answer: match own.holds {
                 Holds::Yes => Answer::Failed,
@@ -102,12 +102,17 @@ pub fn of_diff(diff: &Diff) -> Vec<Check> {
         .filter(|condition| !diff.judgements.iter().any(|own| own.condition == **condition));
     let why = "the runs have no case in common; compare runs of the same plan and targets";
     checks.extend(unjudged.map(|condition| Check {
-        condition: format!("not {condition}"),
+        condition: must_not_hold(condition),
         case: ALL.to_owned(),
         answer: Answer::Undecided,
         text: why.to_owned(),
     }));
     checks
+}
+
+/// A condition that fails a build, as what must be.
+fn must_not_hold(condition: &str) -> String {
+    format!("{condition} must not hold")
 }
 
 impl Check {

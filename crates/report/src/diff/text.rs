@@ -36,30 +36,50 @@ fn heads(diff: &Diff) -> Vec<String> {
     vec![line("A", &diff.a), line("B", &diff.b)]
 }
 
+/// One row for each figure, if that fits; otherwise each in the line below its cell.
 fn table(diff: &Diff, style: Style) -> String {
-    let mut table = ruled(style);
-    table.set_width(style.width);
-    if !style.is_markdown {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-    }
-    table.set_header(["cell", "metric", "A", "B", "times A", "verdict", "ranks p"]);
-    for row in &diff.rows {
-        table.add_row(columns(row));
-    }
-    for index in 1..=6 {
-        if let Some(column) = table.column_mut(index) {
-            // If it is too wide, the names of cells are broken, and never figures.
-            column.set_constraint(ColumnConstraint::ContentWidth);
-            if (2..=4).contains(&index) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-    }
-    let text = drawn(table, style);
+    let mut whole = ruled(style);
+    whole.set_content_arrangement(ContentArrangement::Disabled);
+    whole.set_header(["cell", "metric", "A", "B", "times A", "verdict", "ranks p"]);
+    whole.add_rows(diff.rows.iter().map(columns));
+    align(&mut whole, 2..=4);
+    let one = drawn(whole, style);
+    let fits = one.lines().all(|line| line.chars().count() <= style.width.into());
+    let text = if style.is_markdown || fits { one } else { stacked(diff, style) };
     if style.is_markdown {
         return text;
     }
     text.lines().map(|line| colour(line, style) + "\n").collect()
+}
+
+fn stacked(diff: &Diff, style: Style) -> String {
+    let mut table = ruled(style);
+    table.set_width(style.width).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["cell, metric", "A", "B", "times A", "verdict"]);
+    for row in &diff.rows {
+        let [cell, metric, a, b, times, mut verdict, p] = columns(row);
+        if !p.is_empty() {
+            verdict += &format!("\nranks p {p}");
+        }
+        table.add_row([format!("{cell}\n {metric}"), a, b, times, verdict]);
+    }
+    align(&mut table, 1..=3);
+    for index in 1..=3 {
+        if let Some(column) = table.column_mut(index) {
+            // If it is too wide, names and verdicts are broken, and never figures.
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    drawn(table, style)
+}
+
+/// Aligns columns of figures.
+fn align(table: &mut comfy_table::Table, figures: std::ops::RangeInclusive<usize>) {
+    for index in figures {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
 }
 
 fn columns(row: &Row) -> [String; 7] {

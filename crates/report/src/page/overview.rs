@@ -31,8 +31,8 @@ pub(crate) fn table(summary: &Summary) -> String {
             confirmed. <b>s</b> service time (from sending, not from the due time), because \
             the generator sent too late. <b>∞</b> too many messages were lost: this percentile has \
             no finite time. <b>generator lag</b> the generator sent late, so the true time may be \
-            shorter by up to this much; shown if the lag is more than 5 % of the time and more \
-            than half the width of its interval. <b>in/s</b> messages sent per second. \
+            shorter by up to this much. Shown if the lag is more than 5 % of the time, and more \
+            than half of the time's interval. <b>in/s</b> messages sent per second. \
             <b>out/s</b> messages delivered per second. <b>–</b> not measured, or too few \
             messages.</p>\n"
 }

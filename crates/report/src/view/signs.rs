@@ -24,9 +24,9 @@ pub(crate) const NO_LOSS: &str = "0 (≤ x)  none of n lost (≤ 3/n at 95 %): t
                                   below x with 95 % confidence";
 
 /// A time of which a part is the generator's lateness.
-pub(crate) const LATE: &str = "l  part of this time is generator lag (the generator sent late); \
-                               marked if the lag is more than 5 % of the time and more than \
-                               half the width of its interval";
+pub(crate) const LATE: &str = "l  part of this time is generator lag: the generator sent late. \
+                               Marked if the lag is more than 5 % of the time, and more than \
+                               half of the time's interval";
 
 /// The processor time of a server for a message.
 pub(crate) const TARGET_CPU: &str = "target µs/msg: CPU time of the target per message";
