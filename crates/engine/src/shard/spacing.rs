@@ -1,6 +1,6 @@
-//! Pauses between the openings of connections that time their handshakes: QUIC learns the round trip
-//! from it (RFC 9002, section 5), in the program. Handshakes that begin together are computed one
-//! after the other, so each would take the computing time of all for a part of the path.
+//! Pauses between the openings of connections that time their handshakes: QUIC learns the round
+//! trip from it (RFC 9002, section 5), in the program. Handshakes that begin together are computed
+//! one after the other, so each would take the computing time of all for a part of the path.
 
 use weigh_model::Nanos;
 

@@ -1,5 +1,5 @@
-//! The time that a lost packet costs if it was the last one sent: it is the one of RFC 9002, section
-//! 6.2, to the millisecond, so no timer of the layer is late.
+//! The time that a lost packet costs if it was the last one sent: it is the one of RFC 9002,
+//! section 6.2, to the millisecond, so no timer of the layer is late.
 
 use weigh_model::Nanos;
 
