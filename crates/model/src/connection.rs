@@ -310,6 +310,12 @@ pub trait Connection {
         None
     }
 
+    /// True if it learns the round trip from its handshake: connections that open together would
+    /// take each other's computing time for a part of it. Asked when it is made.
+    fn times_its_handshake(&self) -> bool {
+        false
+    }
+
     /// Bodies that are never whole in memory (pattern `transfer`).
     fn transfer(&mut self) -> Option<&mut dyn Transfer> {
         None

@@ -43,6 +43,7 @@ mod rules;
 mod sending;
 mod silence;
 mod source;
+mod spacing;
 mod stalling;
 mod streaming;
 mod waking;
@@ -241,7 +242,7 @@ impl Shard {
             return Nanos(0);
         }
         let mut until = match self.clock.phase {
-            Phase::Opening if self.has_openable() => return Nanos(0),
+            Phase::Opening if self.has_openable() => self.connecting.spacing.not_before(),
             Phase::Waiting if self.clock.start == Nanos::NEVER => io.now() + SHARD_POLL,
             Phase::Waiting => self.clock.start - START_LEAD,
             _ if is_sending && !self.clock.has_begun => self.clock.start,

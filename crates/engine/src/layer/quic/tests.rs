@@ -1,6 +1,8 @@
 //! Both ends in memory on virtual time: streams arrive whole and in order whatever happens to
 //! datagrams, and refusals have a cause.
 
+mod tail;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,10 +27,12 @@ struct Heard {
     stopped: Option<u64>,
 }
 
-/// Both ends and what is between them, with a delay of a millisecond.
+/// Both ends and what is between them.
 struct Pair {
     ends: [Session; 2],
     now: Nanos,
+    /// From one end to the other.
+    delay: Nanos,
     /// Datagrams under way, with the time of their arrival and their receiver.
     under_way: Vec<(Nanos, usize, Vec<u8>)>,
     /// Datagrams sent so far, by either end.
@@ -97,6 +101,7 @@ impl Pair {
                 choice::server(server, Streams::Many, tuning, &Arc::default()).unwrap()(now),
             ],
             now,
+            delay: Nanos::from_millis(1),
             under_way: Vec::new(),
             sent: 0,
             heard: Default::default(),
@@ -150,7 +155,7 @@ impl Pair {
     fn post(&mut self, side: usize, wire: &mut Outbox, fate: &mut dyn FnMut(u64) -> usize) {
         for datagram in wire.frames().after(0) {
             for _ in 0..fate(self.sent) {
-                let at = self.now + Nanos::from_millis(1);
+                let at = self.now + self.delay;
                 self.under_way.push((at, 1 - side, datagram.to_vec()));
             }
             self.sent += 1;

@@ -71,13 +71,22 @@ pub struct Parcels {
     pub is_leaving: bool,
     pub in_flight: Vec<Ticket>,
     pub keep: Option<Keep>,
+    pub times_its_handshake: bool,
 }
 
 impl Parcels {
     /// A connection that has not begun.
     pub fn new(seat: Seat, confirms: bool, refused_seat: Option<u32>) -> Parcels {
-        let (is_ready, is_leaving, in_flight, keep) = (false, false, Vec::new(), None);
-        Parcels { seat, confirms, refused_seat, is_ready, is_leaving, in_flight, keep }
+        Parcels {
+            seat,
+            confirms,
+            refused_seat,
+            is_ready: false,
+            is_leaving: false,
+            in_flight: Vec::new(),
+            keep: None,
+            times_its_handshake: false,
+        }
     }
 }
 
@@ -85,6 +94,10 @@ impl Connection for Parcels {
     fn open(&mut self, _: Nanos, out: &mut Outbox, _: Emit<'_>) {
         let kind = if self.seat.role == Role::Consumer { SUBSCRIBE } else { GREET };
         put(out.buffer(), kind, 0, b"");
+    }
+
+    fn times_its_handshake(&self) -> bool {
+        self.times_its_handshake
     }
 
     fn room(&self) -> u32 {
