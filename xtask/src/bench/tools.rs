@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::brokers::{self, REDIS_CLIENTS};
 use super::counters::BODY_BYTES;
 use super::jobs::{Field, Job, KEEPING, SINGLE, UNRECORDED, Work};
 use super::kinds::Kind;
@@ -58,10 +59,16 @@ impl Places {
             Work::Streams { is_grpc: false, connections, each } => {
                 self.http2_peers(port, (connections, each), seconds)
             }
-            Work::Redis { window } => vec![redis_benchmark(port, window, seconds)],
-            Work::Kafka { .. } => vec![kafka_producer(port, seconds)],
-            // coap-client of libcoap sends at most one request a second: it is not a load tool.
-            Work::Coap(_) | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
+            Work::Http3 { connections, each } => {
+                vec![self.h2load_h3(port, (connections, each), seconds)]
+            }
+            Work::Amqp { window } => vec![self.perf_test(port, window, seconds)],
+            Work::Nats { clients } => vec![brokers::nats_bench(port, clients, seconds)],
+            Work::Redis { window } => vec![brokers::redis_benchmark(port, window, seconds)],
+            Work::Kafka { .. } => vec![brokers::kafka_producer(port, seconds)],
+            // coap-client of libcoap sends at most one request a second: it is not a load tool. For
+            // AMQP 1.0 none can be had from a package client (Qpid's quiver is in no registry).
+            Work::Coap(_) | Work::Amqp1 { .. } | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
         };
         entries.extend(peers.into_iter().map(|tool| Entry { tool, is_own: false }));
         Ok(entries)
@@ -72,7 +79,7 @@ impl Places {
         command.extend(arguments.split_whitespace().map(str::to_owned));
         command.extend(["--warmup", "0s", "--reps", "1", "--json", "--runs"].map(str::to_owned));
         command.push(self.scratch.join("runs").display().to_string());
-        Tool { name: name.to_owned(), command, own: words::weigh, target: None }
+        Tool { name: name.to_owned(), command, own: words::weigh, needs: None, target: None }
     }
 
     fn own_arguments(&self, work: Work, port: u16, seconds: u32) -> String {
@@ -103,6 +110,25 @@ impl Places {
                 format!(
                     "{scheme}://127.0.0.1:{port}{path} -c {connections} --window {each} \
                      -d {seconds}s -s 64B"
+                )
+            }
+            Work::Http3 { connections, each } => format!(
+                "h3://127.0.0.1:{port}/messages --insecure -c {connections} --window {each} \
+                 -d {seconds}s -s 64B"
+            ),
+            Work::Amqp { window } => format!(
+                "amqp://guest:guest@127.0.0.1:{port} --pattern publish -c 1 --window {window} \
+                 -d {seconds}s -s 64B"
+            ),
+            Work::Amqp1 { window } => format!(
+                "amqp1://127.0.0.1:{port} --pattern publish -c 1 --window {window} \
+                 -d {seconds}s -s 64B"
+            ),
+            Work::Nats { clients } => {
+                let total = u64::from(brokers::NATS_EACH * seconds) * u64::from(clients);
+                format!(
+                    "nats://127.0.0.1:{port} --pattern publish -c {clients} -n {total} -s 64B \
+                     --arrival burst"
                 )
             }
             Work::Redis { window } => format!(
@@ -168,6 +194,10 @@ impl Places {
             }
             Work::Https { .. }
             | Work::Streams { .. }
+            | Work::Http3 { .. }
+            | Work::Amqp { .. }
+            | Work::Amqp1 { .. }
+            | Work::Nats { .. }
             | Work::Redis { .. }
             | Work::Kafka { .. }
             | Work::Idle(_)
@@ -281,6 +311,7 @@ impl Places {
                 name: "mosquitto_pub".to_owned(),
                 command: ["sh", "-c", &publishers].map(str::to_owned).to_vec(),
                 own: |_| None,
+                needs: None,
                 target: None,
             },
             // The bench of the crate mqtt5: each of its publishers keeps one message in flight.
@@ -375,8 +406,11 @@ impl Places {
         vec![tool("h2load", &command, words::h2load)]
     }
 
-    /// True if the program of the tool is there.
+    /// True if the program of the tool is there, and what it runs.
     pub(crate) fn is_there(&self, tool: &Tool) -> bool {
+        if tool.needs.as_ref().is_some_and(|own| !own.exists()) {
+            return false;
+        }
         let program = words::program_of(&tool.command);
         Path::new(program).is_file() || process::program(program).is_some()
     }
@@ -424,29 +458,6 @@ fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
     ]
 }
 
-/// It takes a number of requests and no time: about as many as take that long on a small machine.
-fn redis_benchmark(port: u16, window: u32, seconds: u32) -> Tool {
-    let each_second = if window > 1 { 500_000 } else { 80_000 };
-    let command = format!(
-        "redis-benchmark -h 127.0.0.1 -p {port} -c {REDIS_CLIENTS} -P {window} \
-         -n {} -d {BODY_BYTES} -t set --csv",
-        each_second * seconds
-    );
-    tool("redis-benchmark", &command, words::redis_benchmark)
-}
-
-/// The load tool of Apache Kafka's distribution; it takes a number of messages and no time. Its
-/// producer has the limits of Weighbridge's client, and no linger.
-fn kafka_producer(port: u16, seconds: u32) -> Tool {
-    let command = format!(
-        "kafka-producer-perf-test.sh --topic bench --num-records {} --record-size {BODY_BYTES} \
-         --throughput -1 --producer-props bootstrap.servers=127.0.0.1:{port} acks=all linger.ms=0 \
-         enable.idempotence=false batch.size=16384",
-        400_000 * seconds
-    );
-    tool("kafka-producer-perf-test", &command, words::kafka_producer)
-}
-
 fn publish(port: u16, qos: u8, window: u32, each: u32) -> String {
     let total = u64::from(each) * u64::from(CLIENTS);
     let shape = if qos == 0 { "--arrival burst".into() } else { format!("--window {window}") };
@@ -455,9 +466,9 @@ fn publish(port: u16, qos: u8, window: u32, each: u32) -> String {
     )
 }
 
-fn tool(name: &str, command: &str, own: fn(&str) -> Option<Own>) -> Tool {
+pub(super) fn tool(name: &str, command: &str, own: fn(&str) -> Option<Own>) -> Tool {
     let command = command.split_whitespace().map(str::to_owned).collect();
-    Tool { name: name.to_owned(), command, own, target: None }
+    Tool { name: name.to_owned(), command, own, needs: None, target: None }
 }
 
 /// How a tool writes, which decides how many messages take it a second.
@@ -497,7 +508,5 @@ const READING_BASE64: &str =
     "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eA==";
 /// Publishing clients of the MQTT jobs.
 const CLIENTS: u32 = 60;
-/// Clients of the Redis jobs, as redis-benchmark has them by default.
-const REDIS_CLIENTS: u32 = 50;
 /// Frames per write of the floor's batched variant, at most.
 const FLOOR_BATCH: u32 = 64;

@@ -103,6 +103,21 @@ fn what_is_missing_is_refused_where_it_is_asked_for() {
         ("grpc", "service", Status::No, None, &[], &[], "target"),
         ("grpc", "message_bytes", Status::Less, Some(99), &[], &size("100B")[..], "load.size"),
         ("http2", "body_bytes", Status::Less, Some(99), &[], &size("100B")[..], "load.size"),
+        ("http3", "body_bytes", Status::Less, Some(99), &[], &size("100B")[..], "load.size"),
+        (
+            "kafka",
+            "idempotent_producers",
+            no,
+            None,
+            &[("acks", "idempotent")],
+            &[],
+            "kafka.acks",
+        ),
+        ("kafka", "consumer_groups", no, None, &[("group", "one")], &[], "kafka.group"),
+        ("kafka", "topic_creation", no, None, &[], &[], "kafka.create"),
+        ("redis", "streams", no, None, &[("command", "xadd")], &[], "redis.command"),
+        ("redis", "resp3", no, None, &[("resp", "3")], &[], "redis.resp"),
+        ("redis", "value_bytes", Status::Less, Some(99), &[], &size("100B")[..], "load.size"),
     ] {
         let asked = trial(protocol, given, load);
         let refused = refusal(&known(protocol, name, status, number), &asked);
@@ -116,6 +131,19 @@ fn what_is_missing_is_refused_where_it_is_asked_for() {
             let known = known(protocol, name, status, number.filter(|_| name != "qos_max"));
             assert_eq!(refusal(&known, &asked), None, "{name} {status:?}");
         }
+    }
+}
+
+/// What a server announces is a limit, without a search for one.
+#[test]
+fn an_announced_limit_counts() {
+    for (protocol, name) in [("amqp1", "message_bytes"), ("kafka", "batch_bytes")] {
+        let known = known(protocol, name, Status::Yes, Some(99));
+        let of = |size: &str| refusal(&known, &trial(protocol, &[], &[("size", json!(size))]));
+        assert_eq!(of("99B"), None);
+        let refused = of("100B").unwrap();
+        assert_eq!(refused.place, "load.size");
+        assert!(refused.problem.contains(name) && refused.fix.contains("99B"), "{refused}");
     }
 }
 
