@@ -228,7 +228,8 @@ fn durability(scene: &mut Scene) -> Result<Found, Trouble> {
     let mut setting = |key: &str| Ok(scene.config(key)?.unwrap_or_else(|| "none".to_owned()));
     let (messages, interval) = (setting(FLUSH_MESSAGES)?, setting(FLUSH_MS)?);
     let known = known(&messages, &interval);
-    let evidence = format!("of each replica: {FLUSH_MESSAGES} is {messages}, {FLUSH_MS} {interval}");
+    let evidence =
+        format!("of each replica: {FLUSH_MESSAGES} is {messages}, {FLUSH_MS} {interval}");
     Ok(Found::words(known.to_string(), evidence).by(How::Announced))
 }
 

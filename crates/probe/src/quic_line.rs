@@ -81,12 +81,7 @@ impl QuicLine {
     }
 
     /// Sends all of `bytes` on a stream.
-    pub(crate) fn send(
-        &mut self,
-        stream: u64,
-        bytes: &[u8],
-        is_last: bool,
-    ) -> Result<(), Trouble> {
+    pub(crate) fn send(&mut self, stream: u64, bytes: &[u8], is_last: bool) -> Result<(), Trouble> {
         let mut piece = Vec::new();
         streams::put_bytes(&mut piece, stream, is_last, |out| out.extend_from_slice(bytes));
         self.step(|connection, now, out, _| {
@@ -155,9 +150,9 @@ impl QuicLine {
             Signal::Message { body, .. } => heard.take(body),
             _ => {}
         });
-        let mut sent = Ok(());
+        let mut sent = Ok(0);
         for datagram in out.frames().after(0) {
-            sent = sent.and(self.socket.send(datagram));
+            sent = sent.and_then(|_| self.socket.send(datagram));
         }
         called.map_err(|fault| self.trouble(fault))?;
         sent.map(drop).map_err(|error| self.trouble_of(&error))

@@ -29,7 +29,7 @@ pub(crate) fn probe(
     };
     match scene.ask(&[b"PING"])? {
         Answer::Error(text) => return Err(Trouble::Refused(text)),
-        Answer::Texts(_) | Answer::Number(_) => {}
+        Answer::Texts(_) | Answer::Number => {}
     }
     ask_all(&mut scene, QUESTIONS, tell);
     // What an interrupted question left.
@@ -67,7 +67,8 @@ struct Scene {
 #[derive(Clone, Debug)]
 enum Answer {
     Error(String),
-    Number(i64),
+    /// A number, such as of subscribers or of deleted keys.
+    Number,
     /// A string, or those of a list.
     Texts(Vec<String>),
 }
@@ -146,7 +147,7 @@ fn answer(mut reply: Reply<'_>) -> Answer {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match reply.head {
         Token::Error(bytes) => Answer::Error(text(bytes)),
-        Token::Integer(number) => Answer::Number(number),
+        Token::Integer(_) => Answer::Number,
         Token::Bulk(bytes) | Token::Simple(bytes) => Answer::Texts(vec![text(bytes)]),
         _ => {
             let mut all = Vec::new();
@@ -246,7 +247,8 @@ fn subscriber_buffer(scene: &mut Scene) -> Result<Found, Trouble> {
     let value = scene.config(name)?;
     let words: Vec<&str> = value.split_whitespace().collect();
     let at = words.iter().position(|word| *word == "pubsub").ok_or_else(|| missing(name))?;
-    let limit = words.get(at + 1).and_then(|word| word.parse().ok()).ok_or_else(|| missing(name))?;
+    let limit =
+        words.get(at + 1).and_then(|word| word.parse().ok()).ok_or_else(|| missing(name))?;
     let evidence = format!("{name} is {value}");
     Ok(match limit {
         0 => Found::words("no limit", evidence).by(How::Announced),

@@ -167,7 +167,7 @@ pub(crate) fn recognise(answer: &[u8]) -> Speaker {
         [0x15 | 0x16, 0x03, 0x00..=0x04, ..] => Speaker::Tls,
         _ if answer.starts_with(b"HTTP/1") => Speaker::Http,
         _ if answer.starts_with(b"INFO {") => Speaker::Nats,
-        _ if answer.starts_with(b"-ERR ") || answer.starts_with(b"-NOAUTH ") => Speaker::Redis,
+        _ if REDIS.iter().any(|start| answer.starts_with(start)) => Speaker::Redis,
         // A server that does not have a version answers with one that it has.
         [b'A', b'M', b'Q', b'P', _, 1, 0, 0, ..] => Speaker::Amqp1,
         [b'A', b'M', b'Q', b'P', 0, 0, 9, 1, ..] => Speaker::Amqp,
@@ -181,6 +181,9 @@ pub(crate) fn recognise(answer: &[u8]) -> Speaker {
         }
     }
 }
+
+/// What a server of Redis says to the request of HTTP: GET is a command there.
+const REDIS: [&[u8]; 3] = [b"-ERR ", b"-NOAUTH ", b"$-1\r\n-ERR "];
 
 /// A CONNECT of 3.1.1, a request of HTTP/1.1, a hello of TLS.
 const QUESTIONS: [fn() -> Vec<u8>; 3] = [mqtt_connect, http_request, client_hello];

@@ -4,7 +4,6 @@ use super::counters::BODY_BYTES;
 use super::measure::Tool;
 use super::places::Places;
 use super::process;
-use super::tools::tool;
 use super::words;
 
 impl Places {
@@ -22,7 +21,7 @@ impl Places {
             "{program} --alpn-list=h3 -t1 -c{connections} -m{each} -D{seconds} -d {file} \
              -H content-type:application/json https://127.0.0.1:{port}/messages"
         );
-        tool("h2load-h3", &command, words::h2load)
+        Tool::new("h2load-h3", &command, words::h2load)
     }
 
     /// PerfTest of RabbitMQ, from Maven Central by `benches/perf-test/pom.xml`: persistent messages
@@ -52,7 +51,7 @@ pub(super) fn nats_bench(port: u16, clients: u32, seconds: u32) -> Tool {
          --size {BODY_BYTES}B --no-progress",
         NATS_EACH * seconds * clients
     );
-    tool("nats-bench", &command, |_| None)
+    Tool::new("nats-bench", &command, |_| None)
 }
 
 /// It takes a number of requests and no time: about as many as take that long on a small machine.
@@ -63,7 +62,7 @@ pub(super) fn redis_benchmark(port: u16, window: u32, seconds: u32) -> Tool {
          -n {} -d {BODY_BYTES} -t set --csv",
         each_second * seconds
     );
-    tool("redis-benchmark", &command, words::redis_benchmark)
+    Tool::new("redis-benchmark", &command, words::redis_benchmark)
 }
 
 /// The load tool of Apache Kafka's distribution; it takes a number of messages and no time. Its
@@ -75,7 +74,7 @@ pub(super) fn kafka_producer(port: u16, seconds: u32) -> Tool {
          enable.idempotence=false batch.size=16384",
         400_000 * seconds
     );
-    tool("kafka-producer-perf-test", &command, words::kafka_producer)
+    Tool::new("kafka-producer-perf-test", &command, words::kafka_producer)
 }
 
 /// Messages of each client of NATS that take about a second on one core of a small machine.

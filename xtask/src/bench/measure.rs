@@ -30,6 +30,14 @@ pub(crate) struct Tool {
     pub(crate) target: Option<Kind>,
 }
 
+impl Tool {
+    /// A tool with this command line, which finds what it needs by itself.
+    pub(crate) fn new(name: &str, command: &str, own: fn(&str) -> Option<Own>) -> Tool {
+        let command = command.split_whitespace().map(str::to_owned).collect();
+        Tool { name: name.to_owned(), command, own, needs: None, target: None }
+    }
+}
+
 /// What one run of one tool gave.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {

@@ -78,8 +78,7 @@ impl Target {
                 (found("netserver")?, words(&text), Counter::None)
             }
             Kind::Reference(protocol) => {
-                let mut arguments =
-                    words(&format!("serve {protocol} --listen 127.0.0.1:{port}"));
+                let mut arguments = words(&format!("serve {protocol} --listen 127.0.0.1:{port}"));
                 if protocol == "http3" {
                     arguments.extend(["--certificates".into(), folder.join("ca").into()]);
                 }

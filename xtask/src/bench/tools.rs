@@ -155,7 +155,7 @@ impl Places {
 
     fn floor(&self, name: &str, program: &str, arguments: &str) -> Tool {
         let program = self.floor.join(program).display().to_string();
-        tool(name, &format!("{program} {arguments}"), words::floor)
+        Tool::new(name, &format!("{program} {arguments}"), words::floor)
     }
 
     fn floors(&self, work: Work, port: u16, seconds: u32) -> Vec<Tool> {
@@ -218,35 +218,43 @@ impl Places {
         let jmeter = bench("jmeter-http.jmx");
         let (wrk_script, k6_script) = (bench("wrk-post.lua"), bench("k6-post.js"));
         Ok(vec![
-            tool("wrk", &format!("wrk -t1 -c{n} -d{seconds}s -s {wrk_script} {url}"), words::rate),
+            Tool::new(
+                "wrk",
+                &format!("wrk -t1 -c{n} -d{seconds}s -s {wrk_script} {url}"),
+                words::rate,
+            ),
             zrk(&url, &body, n, seconds),
-            tool(
+            Tool::new(
                 "h2load",
                 &format!("h2load --h1 -t1 -c{n} -D{seconds} -d {file} {url}"),
                 words::h2load,
             ),
-            tool(
+            Tool::new(
                 "ab",
                 &format!("ab -q -k -c {n} -t {seconds} -n 100000000 -p {file} -T text/plain {url}"),
                 words::ab,
             ),
-            tool(
+            Tool::new(
                 "oha",
                 &format!("oha --no-tui -c {n} -z {seconds}s -m POST -d {body} {url}"),
                 words::rate,
             ),
-            tool(
+            Tool::new(
                 "bombardier",
                 &format!("bombardier -c {n} -d {seconds}s -m POST -b {body} -p r {url}"),
                 words::bombardier,
             ),
-            tool(
+            Tool::new(
                 "autocannon",
                 &format!("autocannon -c {n} -d {seconds} -m POST -b {body} -j --no-progress {url}"),
                 words::autocannon,
             ),
-            tool("hey", &format!("hey -c {n} -z {seconds}s -m POST -d {body} {url}"), words::rate),
-            tool(
+            Tool::new(
+                "hey",
+                &format!("hey -c {n} -z {seconds}s -m POST -d {body} {url}"),
+                words::rate,
+            ),
+            Tool::new(
                 "vegeta",
                 &format!(
                     "vegeta attack -targets {goals} -rate 0 -max-workers {n} -workers {n} \
@@ -255,8 +263,8 @@ impl Places {
                 ),
                 |_| None,
             ),
-            tool("k6", &format!("env {k6_environment} k6 run --quiet {k6_script}"), words::k6),
-            tool(
+            Tool::new("k6", &format!("env {k6_environment} k6 run --quiet {k6_script}"), words::k6),
+            Tool::new(
                 "jmeter",
                 &format!("jmeter -n -t {jmeter} -Jconns={n} -Jsecs={seconds} -Jport={port}"),
                 words::jmeter,
@@ -269,16 +277,16 @@ impl Places {
         if is_new_each {
             let command =
                 format!("openssl s_time -connect 127.0.0.1:{port} -new -www /post -time {seconds}");
-            return vec![tool("openssl", &command, |_| None)];
+            return vec![Tool::new("openssl", &command, |_| None)];
         }
         let url = format!("https://127.0.0.1:{port}/post");
         let script = self.root.join("benches/wrk-post.lua").display().to_string();
         let body = "x".repeat(BODY_BYTES as usize);
         let file = self.scratch.join("body64").display().to_string();
         vec![
-            tool("wrk", &format!("wrk -t1 -c{n} -d{seconds}s -s {script} {url}"), words::rate),
+            Tool::new("wrk", &format!("wrk -t1 -c{n} -d{seconds}s -s {script} {url}"), words::rate),
             zrk(&url, &body, n, seconds),
-            tool(
+            Tool::new(
                 "h2load",
                 &format!("h2load --h1 -t1 -c{n} -D{seconds} -d {file} {url}"),
                 words::h2load,
@@ -302,7 +310,7 @@ impl Places {
         );
         let slow = each(Pace::Slow);
         let mut tools = vec![
-            tool(
+            Tool::new(
                 "rumqttc-bench",
                 &format!("rumqttc-bench {port} {CLIENTS} {lines_each} {qos} {window}"),
                 words::rumqttc,
@@ -315,7 +323,7 @@ impl Places {
                 target: None,
             },
             // The bench of the crate mqtt5: each of its publishers keeps one message in flight.
-            tool(
+            Tool::new(
                 "mqttv5",
                 &format!(
                     "mqttv5 bench -H 127.0.0.1 -p {port} --mode throughput --duration {seconds} \
@@ -325,7 +333,7 @@ impl Places {
                 words::mqttv5,
             ),
             // It keeps one message in flight for each client, whatever the window.
-            tool(
+            Tool::new(
                 "mqtt-benchmark",
                 &format!(
                     "mqtt-benchmark --broker tcp://127.0.0.1:{port} --topic bench/t --size 64 \
@@ -344,7 +352,7 @@ impl Places {
                  -no-progress -publisher-qos {qos} -subscriber-qos {qos}",
                 slow / 2
             );
-            tools.push(tool("mqtt-stresser", &arguments, words::mqtt_stresser));
+            tools.push(Tool::new("mqtt-stresser", &arguments, words::mqtt_stresser));
         }
         Ok(tools)
     }
@@ -367,7 +375,7 @@ impl Places {
         let script = self.root.join("benches/k6-grpc.js").display().to_string();
         let calls = connections * each;
         Ok(vec![
-            tool(
+            Tool::new(
                 "h2load",
                 &format!(
                     "h2load -t1 -c{connections} -m{each} -D{seconds} -d {file} \
@@ -376,7 +384,7 @@ impl Places {
                 ),
                 words::h2load,
             ),
-            tool(
+            Tool::new(
                 "ghz",
                 &format!(
                     "ghz --insecure --proto {protos}/store.proto --call \
@@ -385,7 +393,7 @@ impl Places {
                 ),
                 words::ghz,
             ),
-            tool(
+            Tool::new(
                 "k6",
                 &format!(
                     "env CONNECTIONS={calls} SECONDS={seconds} ADDRESS={address} \
@@ -403,7 +411,7 @@ impl Places {
             "h2load -t1 -c{connections} -m{each} -D{seconds} -d {file} \
              -H content-type:application/json http://127.0.0.1:{port}/messages"
         );
-        vec![tool("h2load", &command, words::h2load)]
+        vec![Tool::new("h2load", &command, words::h2load)]
     }
 
     /// True if the program of the tool is there, and what it runs.
@@ -425,7 +433,7 @@ impl Entry {
 /// It has a rate and no closed loop: a rate that no server reaches keeps all connections busy.
 fn zrk(url: &str, body: &str, n: u32, seconds: u32) -> Tool {
     let load = format!("-t 1 -c {n} -d {seconds}s -R 10000000 -m POST -b {body} -k --plain");
-    tool("zrk", &format!("zrk {load} {url}"), |_| None)
+    Tool::new("zrk", &format!("zrk {load} {url}"), |_| None)
 }
 
 fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
@@ -438,7 +446,7 @@ fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
     };
     vec![
         own_server(
-            tool(
+            Tool::new(
                 "sockperf",
                 &format!(
                     "sockperf ping-pong --tcp -i 127.0.0.1 -p {port} -m 64 -t {seconds} --mps max"
@@ -448,7 +456,7 @@ fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
             Kind::Sockperf,
         ),
         own_server(
-            tool(
+            Tool::new(
                 "netperf",
                 &format!("netperf -H 127.0.0.1 -p {port} -t TCP_RR -l {seconds} -P 0 -- -r 64,64"),
                 words::netperf,
@@ -464,11 +472,6 @@ fn publish(port: u16, qos: u8, window: u32, each: u32) -> String {
     format!(
         "mqtt://127.0.0.1:{port} --pattern publish -q {qos} -c {CLIENTS} -n {total} -s 64B {shape}"
     )
-}
-
-pub(super) fn tool(name: &str, command: &str, own: fn(&str) -> Option<Own>) -> Tool {
-    let command = command.split_whitespace().map(str::to_owned).collect();
-    Tool { name: name.to_owned(), command, own, needs: None, target: None }
 }
 
 /// How a tool writes, which decides how many messages take it a second.
