@@ -71,7 +71,7 @@ fn a_probed_durability_is_that_of_the_url() {
     let words = ["probe", &*server.url, "-o", "redis.toml", "--payload-to", "20KB"];
     place.weigh(&words).with(0);
     let kept = std::fs::read_to_string(place.folder().join("redis.toml")).expect("a file");
-    assert!(kept.contains("appendonly is no"), "{kept}");
+    assert!(kept.contains("appendonly=no"), "{kept}");
     let load = [&*server.url, "-n", "20", "--set", "redis.command=set", "--pattern", "publish"];
     let probed = ["--abilities", "redis.toml"];
     for (more, durability) in [

@@ -264,7 +264,7 @@ fn durability(scene: &mut Scene) -> Result<Found, Trouble> {
         Err(_) => scene.info("persistence", "aof_enabled")? != "0",
     };
     let (known, evidence) = match appends {
-        false => (Durability::Memory, "appendonly is no".to_owned()),
+        false => (Durability::Memory, "appendonly=no".to_owned()),
         true => {
             let policy = scene.config("appendfsync")?;
             let known = match policy.as_str() {
@@ -273,7 +273,7 @@ fn durability(scene: &mut Scene) -> Result<Found, Trouble> {
                 "no" => Durability::PageCache,
                 _ => return Err(missing("appendfsync")),
             };
-            (known, format!("appendonly is yes and appendfsync {policy}"))
+            (known, format!("appendonly=yes, appendfsync={policy}"))
         }
     };
     let evidence = format!("{evidence}; PUBLISH is not stored");

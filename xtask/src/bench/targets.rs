@@ -120,12 +120,11 @@ impl Target {
             _ => accepts(port),
         };
         while !listens(self.port) {
-            let log = || fs::read_to_string(folder.join("target.log")).unwrap_or_default();
             if let Some(status) = self.child.try_wait()? {
-                bail!("the target ended at once ({status}): {}", log());
+                bail!("the target ended at once ({status}): {}", said());
             }
             if start.elapsed() > READY_WITHIN {
-                bail!("the target does not listen after {READY_WITHIN:?}: {}", log());
+                bail!("the target does not listen after {READY_WITHIN:?}: {}", said());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
