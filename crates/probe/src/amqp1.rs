@@ -358,11 +358,12 @@ fn announced(number: u64, limit: u64, unit: &'static str, evidence: &str) -> Fou
 }
 
 impl Scene {
-    /// What a sender is granted at a node of a new name; it asks to settle second.
+    /// What a sender is granted at a node of a new name.
     fn sender(&mut self) -> Result<Granted, Trouble> {
         if self.granted.is_none() {
             let address = format!("weigh-probe-{}", unused_name());
-            self.granted = Some(self.attached(Role::Sender, Some(&address), false));
+            let node = Terminus { address: Some(&address), ..Terminus::default() };
+            self.granted = Some(self.attached(Role::Sender, node, FIRST));
         }
         self.granted.clone().unwrap_or_else(|| Ok(Granted::default()))
     }
@@ -371,10 +372,9 @@ impl Scene {
     fn attached(
         &self,
         role: Role,
-        address: Option<&str>,
-        dynamic: bool,
+        node: Terminus<'_>,
+        rcv_settle_mode: u8,
     ) -> Result<Granted, Trouble> {
-        let node = Terminus { address, dynamic, ..Terminus::default() };
         let (source, target) = match role {
             Role::Sender => (Terminus::default(), node),
             Role::Receiver => (node, Terminus::default()),
@@ -385,7 +385,7 @@ impl Scene {
             handle: HANDLE,
             role,
             snd_settle_mode: UNSETTLED,
-            rcv_settle_mode: u8::from(role == Role::Sender),
+            rcv_settle_mode,
             source: Some(source),
             target: Some(target),
             initial_delivery_count: (role == Role::Sender).then_some(0),
@@ -414,20 +414,23 @@ fn message_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
 
 /// Tests whether a broker settles after the sender (exactly once; part 2, section 2.6.12).
 fn settled_second(scene: &mut Scene) -> Result<Found, Trouble> {
-    let mode = scene.sender()?.settle_mode;
+    let address = format!("weigh-probe-{}", unused_name());
+    let node = Terminus { address: Some(&address), ..Terminus::default() };
+    let mode = scene.attached(Role::Sender, node, SECOND)?.settle_mode;
     let evidence = format!("rcv-settle-mode second was asked for, and {mode} granted");
-    Ok(Found::flag(mode == 1, evidence))
+    Ok(Found::flag(mode == SECOND, evidence))
 }
 
 /// Tests whether each message may name its own address (the extension ANONYMOUS-RELAY).
 fn anonymous_target(scene: &mut Scene) -> Result<Found, Trouble> {
-    scene.attached(Role::Sender, None, false)?;
+    scene.attached(Role::Sender, Terminus::default(), FIRST)?;
     Ok(Found::flag(true, "a sender without an address was attached"))
 }
 
 /// Tests whether the broker makes a node with a name of its own (part 3, section 3.5.3).
 fn dynamic_node(scene: &mut Scene) -> Result<Found, Trouble> {
-    let granted = scene.attached(Role::Receiver, None, true)?;
+    let node = Terminus { dynamic: true, ..Terminus::default() };
+    let granted = scene.attached(Role::Receiver, node, FIRST)?;
     Ok(match granted.address {
         Some(address) => Found::flag(true, format!("it made {address}")),
         None => Found::flag(false, "a receiver was attached, and its node has no address"),
@@ -446,6 +449,10 @@ fn foreign(flaw: &impl std::fmt::Display) -> Trouble {
 const HANDLE: u32 = 0;
 
 const UNSETTLED: u8 = 0;
+
+/// Modes of settlement by the receiver (part 2, section 2.8.3).
+const FIRST: u8 = 0;
+const SECOND: u8 = 1;
 
 const WINDOW: u32 = 1_000;
 

@@ -116,7 +116,10 @@ impl Scene {
 
 /// Versions that were agreed on.
 fn quic(scene: &mut Scene) -> Result<Found, Trouble> {
-    let agreed = scene.open()?.negotiated();
+    let mut line = scene.open()?;
+    // They are known once the first bytes of the server have been answered.
+    line.hear(|streams| Ok((!streams.is_empty()).then_some(())))?;
+    let agreed = line.negotiated();
     Ok(Found::words(agreed, "versions of QUIC and TLS, and ALPN").by(How::Announced))
 }
 

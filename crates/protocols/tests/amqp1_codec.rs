@@ -279,7 +279,8 @@ fn role() -> impl Strategy<Value = Role> {
 }
 
 fn problem() -> impl Strategy<Value = Option<Problem<'static>>> {
-    let problem = Problem { condition: "amqp:not-found", description: Some("no such node"), info: None };
+    let (condition, description) = ("amqp:not-found", Some("no such node"));
+    let problem = Problem { condition, description, info: None };
     prop_oneof![Just(None), Just(Some(problem))]
 }
 

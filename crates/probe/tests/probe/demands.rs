@@ -56,8 +56,7 @@ fn known(protocol: &str, name: &str, status: Status, number: Option<u64>) -> Abi
 #[test]
 fn what_is_missing_is_refused_where_it_is_asked_for() {
     let size = |bytes: &str| [("size", json!(bytes))];
-    let shared = [("topology", json!("shared"))];
-    let no = Status::Refused;
+    let (shared, no) = ([("topology", json!("shared"))], Status::Refused);
     for (protocol, name, status, number, given, load, place) in [
         ("mqtt", "qos_max", Status::Less, Some(1), &[("qos", "2")][..], &[][..], "mqtt.qos"),
         ("mqtt", "version_5", no, None, &[("version", "5")], &[], "mqtt.version"),
