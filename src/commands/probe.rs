@@ -12,6 +12,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use weigh_engine::serving::Serving;
 use weigh_model::endpoint::Credentials;
+use weigh_model::protocol::Host;
 use weigh_model::trial::Settings;
 use weigh_model::units::{parse_duration, parse_size};
 use weigh_model::{Endpoint, Nanos, Protocol, quic};
@@ -22,7 +23,7 @@ use weigh_protocols as registry;
 use weigh_runner::case::lanes::Given;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::preflight;
-use weigh_runner::targets::addresses;
+use weigh_runner::targets::{addresses, layers};
 use weigh_testbed::catalogue::Catalogue;
 
 use crate::commands::started::Started;
@@ -35,10 +36,10 @@ use crate::show::output;
 pub struct Probe {
     /// URL, target or protocol to probe
     ///
-    /// A URL (mqtt://HOST:PORT, http://HOST/PATH, h2c://..., grpc://..., also with TLS or
-    /// WebSocket, coap://HOST/PATH) is a running server. A target (mosquitto, mosquitto@no-limits)
-    /// is started for the probe. A protocol (mqtt, http, http2, grpc, coap) means its reference
-    /// server.
+    /// A URL (mqtt://HOST:PORT, http://HOST/PATH, h2c://..., h3://..., grpc://..., amqp1://...,
+    /// kafka://..., redis://..., also with TLS or WebSocket, coap://HOST/PATH) is a running server.
+    /// A target (mosquitto, mosquitto@no-limits) is started for the probe. A protocol (mqtt, http,
+    /// http2, http3, grpc, coap, amqp1, kafka, redis) means its reference server.
     #[arg(value_name = "URL|TARGET|PROTOCOL")]
     word: String,
     /// Print everything as one JSON document
@@ -114,7 +115,8 @@ impl Probe {
         let subject = self.subject(&catalogue)?;
         let (protocol, _) = urls::find(&subject.endpoint.scheme).ok_or_else(|| {
             Stop::usage(format!(
-                "{}: unknown scheme\nhelp: type mqtt://, http://, h2c://, grpc:// or coap://",
+                "{}: unknown scheme\nhelp: type mqtt://, http://, h2c://, h3://, grpc://, \
+                 amqp1://, kafka://, redis:// or coap://",
                 self.word
             ))
         })?;
@@ -250,23 +252,30 @@ impl Probe {
             let name = protocol.name();
             return Err(Stop::usage(format!("{other}: not a key of {name}\nhelp: leave it out")));
         }
-        let settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
-        if quic::is_on(protocol, &settings) {
+        let mut settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
+        let is_in_quic = quic::is_on(protocol, &settings);
+        if is_in_quic && !quic::is_always(protocol) {
             let name = protocol.name();
             return Err(Stop::usage(format!(
                 "{name}: a server inside QUIC cannot be probed\nhelp: leave QUIC out"
             )));
         }
-        let host = protocol.host(&settings)?;
+        let mut host = protocol.host(&settings)?;
+        if is_in_quic {
+            settings.0.insert("tls".to_owned(), "on".to_owned());
+            host = in_quic(host, protocol, &settings)?;
+        }
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         let serving =
             Serving::start(&host, here, 1).map_err(|error| Stop::new(Exit::Target, error))?;
         let mut endpoint = Endpoint::at(protocol.scheme(), serving.address());
         endpoint.path = settings.text("path").to_owned();
-        let user = settings.text("broker_user").to_owned();
-        if !user.is_empty() {
-            let password = settings.text("broker_password").to_owned();
-            endpoint.credentials = Some(Credentials { user, password });
+        for role in ["broker", "server"] {
+            let own = |what: &str| settings.text(&format!("{role}_{what}")).to_owned();
+            let (user, password) = (own("user"), own("password"));
+            if !user.is_empty() && (role == "broker" || !password.is_empty()) {
+                endpoint.credentials = Some(Credentials { user, password });
+            }
         }
         Ok(Subject {
             name: REFERENCE.to_owned(),
@@ -298,9 +307,18 @@ impl Probe {
             name: endpoint.host.clone(),
             alpn: Vec::new(),
             resumes: false,
-            verifies: !self.insecure,
+            // Of a server that was started here with a certificate of its own there is no CA.
+            verifies: !self.insecure && self.word.contains("://"),
         }
     }
+}
+
+/// Puts a reference server inside QUIC, with a certificate that nothing keeps.
+fn in_quic(host: Host, protocol: &dyn Protocol, settings: &Settings) -> Result<Host, Stop> {
+    let folder = std::env::temp_dir().join(format!("weigh-probe-{}", std::process::id()));
+    let host = layers::host(host, &protocol.properties(), settings, Some(&folder));
+    let _ = std::fs::remove_dir_all(&folder);
+    host
 }
 
 /// Ends the probe on a signal, after it has removed what it left on the server.

@@ -109,6 +109,26 @@ fn rabbitmq_is_measured_and_agrees() {
     place.nobody_is_left();
 }
 
+/// What RabbitMQ announces is found.
+#[test]
+fn rabbitmq_is_probed() {
+    if !has("rabbitmq-server") {
+        return;
+    }
+    let place = Place::new("rabbitmq-amqp1-probe");
+    let found = place.weigh(&["probe", "rabbitmq-amqp1", "--json"]).with(0).json();
+    let all = found["abilities"].as_array().expect("a list");
+    let ability = |name: &str| all.iter().find(|own| own["name"] == name).expect(name);
+    let product = ability("product")["value"].as_str().expect("its name");
+    assert!(product.starts_with("RabbitMQ"), "{found}");
+    let sasl = ability("sasl")["value"].as_str().expect("mechanisms");
+    assert!(sasl.contains("PLAIN"), "{found}");
+    for name in ["frame_bytes", "session_window"] {
+        assert_eq!(ability(name)["how"], "announced", "{found}");
+    }
+    place.nobody_is_left();
+}
+
 /// Artemis carries every lane and topology, where it is installed. CI does not install it.
 #[test]
 fn artemis_is_measured() {

@@ -166,13 +166,9 @@ fn aioquic_is_served() {
     assert_eq!(counted, (&1.into(), &301.into(), &301.into()));
 }
 
-/// aioquic as a server: its own count is the ledger's.
-#[test]
-fn the_ledger_agrees_with_the_count_of_aioquic() {
-    let Some(python) = python() else { return };
-    let place = Place::new("http3-aioquic-server");
-    // The certificates of a server that is ended at once.
-    Server::start(&place, &["http3", "--certificates", "made"]).end("TERM");
+/// aioquic as a server, with the certificates of a reference server that is ended at once.
+fn aioquic(python: String, place: &Place) -> (Foreign, String, String) {
+    Server::start(place, &["http3", "--certificates", "made"]).end("TERM");
     place.write("server.py", SERVER);
     let made = place.folder().join("made");
     let mut command = Command::new(python);
@@ -180,8 +176,34 @@ fn the_ledger_agrees_with_the_count_of_aioquic() {
     command.arg(made.join("server.pem")).arg(made.join("server.key"));
     let server = Foreign::start(command);
     let url = format!("h3://127.0.0.1:{}", server.port);
-    let ca = made.join("ca.pem");
-    let ca = ["--cacert", ca.to_str().expect("a path")];
+    (server, url, made.join("ca.pem").to_str().expect("a path").to_owned())
+}
+
+/// The table of QPACK that it announces is that of its source (`H3Connection`).
+#[test]
+fn aioquic_is_probed() {
+    let Some(python) = python() else { return };
+    let place = Place::new("http3-aioquic-probe");
+    let (server, url, ca) = aioquic(python, &place);
+    let words = ["probe", &*url, "--cacert", &*ca, "--json", "--payload-to", "20KB"];
+    let found = place.weigh(&words).with(0).json();
+    let all = found["abilities"].as_array().expect("a list");
+    let value = |name: &str| &all.iter().find(|own| own["name"] == name).expect(name)["value"];
+    assert_eq!(value("quic"), "QUICv1 TLSv1_3 h3");
+    assert_eq!(value("qpack_table_bytes"), 4_096, "{found}");
+    assert_eq!(value("qpack_blocked_streams"), 16, "{found}");
+    assert_eq!((value("method_post"), value("body_bytes")), (&200.into(), &20_000.into()));
+    server.end();
+    place.nobody_is_left();
+}
+
+/// Its own count is the ledger's.
+#[test]
+fn the_ledger_agrees_with_the_count_of_aioquic() {
+    let Some(python) = python() else { return };
+    let place = Place::new("http3-aioquic-server");
+    let (server, url, ca) = aioquic(python, &place);
+    let ca = ["--cacert", &*ca];
     place.compare(&[&[url.as_str()][..], &MESSAGES, &ca].concat()).with(0);
     ledgers_are_whole(&place, 600);
     // Bodies of many datagrams.

@@ -126,6 +126,20 @@ fn the_profile_that_syncs_has_its_durability() {
     let summary = place.summary();
     assert_eq!(of(&summary, "all")["durability"], "fsync");
     assert_eq!(of(&summary, "all")["ledger"]["acknowledged"], 50);
+    // What the broker says of itself is what the file of its target says.
+    for (target, durability) in
+        [("kafka-server@flush-each", "fsync"), ("kafka-server", "page-cache")]
+    {
+        let found = place.weigh(&["probe", target, "--json"]).with(0).json();
+        let all = found["abilities"].as_array().expect("a list");
+        let ability = |name: &str| all.iter().find(|own| own["name"] == name).expect(name);
+        assert_eq!(ability("durability")["value"], durability, "{found}");
+        for name in ["versions", "topic_creation", "idempotent_producers", "consumer_groups"] {
+            assert_eq!(ability(name)["value"], true, "{found}");
+        }
+        assert_eq!(ability("in_sync_replicas")["value"], 1, "{found}");
+    }
+    place.nobody_is_left();
 }
 
 /// TLS by the layer that all protocols share: the reference server and the real one.

@@ -73,6 +73,7 @@ mod push;
 mod rates;
 mod readme;
 mod recording;
+mod redirects;
 mod redis;
 mod refusals;
 mod requests;

@@ -63,6 +63,46 @@ fn files_that_are_no_abilities_are_named() {
     assert!(matches!(ended.code, Some(3 | 4)), "{}", ended.stderr);
 }
 
+/// Where a server says what a confirmation means, a file of its probe states it for its URL.
+#[test]
+fn a_probed_durability_is_that_of_the_url() {
+    let place = Place::new("probed-durability");
+    let server = Server::start(&place, &["redis"]);
+    let words = ["probe", &*server.url, "-o", "redis.toml", "--payload-to", "20KB"];
+    place.weigh(&words).with(0);
+    let kept = std::fs::read_to_string(place.folder().join("redis.toml")).expect("a file");
+    assert!(kept.contains("appendonly=no"), "{kept}");
+    let load = [&*server.url, "-n", "20", "--set", "redis.command=set", "--pattern", "publish"];
+    let probed = ["--abilities", "redis.toml"];
+    for (more, durability) in [
+        (&[][..], "unknown"),
+        (&probed, "memory"),
+        (&["--abilities", "redis.toml", "--durability", "fsync"], "fsync"),
+    ] {
+        let summary = place.compare(&[&load[..], more, &["--json"]].concat()).with(0).json();
+        assert_eq!(summary["cells"][0]["durability"], durability);
+    }
+    server.end("TERM");
+    place.nobody_is_left();
+}
+
+/// Each reference server is asked everything, also inside QUIC.
+#[test]
+fn reference_servers_of_newer_protocols_are_asked() {
+    let place = Place::new("probed-newer");
+    let mut protocols = vec!["amqp1", "kafka", "redis"];
+    if cfg!(feature = "quic") {
+        protocols.push("http3");
+    }
+    for protocol in protocols {
+        let words = ["probe", protocol, "--json", "--payload-to", "20KB", "--patience", "1s"];
+        let found = place.weigh(&words).with(0).json();
+        assert_eq!((&found["protocol"], &found["target"]), (&protocol.into(), &"reference".into()));
+        assert!(found["abilities"].as_array().expect("a list").len() >= 10, "{found}");
+    }
+    place.nobody_is_left();
+}
+
 #[test]
 fn words_that_mean_nobody_are_told_who_there_is() {
     let place = Place::new("nobody");

@@ -16,6 +16,10 @@ pub fn refusal(abilities: &Abilities, trial: &Trial) -> Option<Invalid> {
         "http2" => HTTP2,
         "grpc" => GRPC,
         "coap" => COAP,
+        "http3" => HTTP3,
+        "amqp1" => AMQP1,
+        "kafka" => KAFKA,
+        "redis" => REDIS,
         _ => return None,
     };
     rules.iter().find_map(|rule| rule(abilities, trial))
@@ -108,6 +112,40 @@ const COAP: &[Rule] = &[
     |own, trial| size(own, trial, "body_bytes"),
 ];
 
+const HTTP3: &[Rule] = &[|own, trial| size(own, trial, "body_bytes")];
+
+const AMQP1: &[Rule] = &[|own, trial| announced(own, trial, "message_bytes")];
+
+const KAFKA: &[Rule] = &[
+    |own, trial| {
+        let asked = asked(trial, "acks", "idempotent", "type all")?;
+        lacks(own, "idempotent_producers", &asked.0, asked.1)
+    },
+    |own, trial| {
+        let is_asked = !trial.settings.text("group").is_empty();
+        let asked = is_asked.then(|| ("kafka.group".to_owned(), "leave it out"));
+        asked.and_then(missing(own, "consumer_groups"))
+    },
+    |own, trial| {
+        asked(trial, "create", "true", "type false, and name a topic that is there")
+            .and_then(missing(own, "topic_creation"))
+    },
+    |own, trial| announced(own, trial, "batch_bytes"),
+];
+
+const REDIS: &[Rule] = &[
+    |own, trial| {
+        asked(trial, "command", "xadd", "type publish or set").and_then(missing(own, "streams"))
+    },
+    |own, trial| asked(trial, "resp", "3", "type 2").and_then(missing(own, "resp3")),
+    |own, trial| {
+        let is_read = trial.load.delivers() && trial.settings.text("command") == "xadd";
+        let asked = asked(trial, "read", "group", "type plain").filter(|_| is_read);
+        asked.and_then(missing(own, "consumer_groups"))
+    },
+    |own, trial| size(own, trial, "value_bytes"),
+];
+
 /// The highest QoS that arrives as it was published.
 fn qos(own: &Abilities, trial: &Trial) -> Option<Invalid> {
     let most = own.number("qos_max")?;
@@ -147,6 +185,14 @@ fn exceeds(own: &Abilities, name: &str, asked: u64, place: &str) -> Option<Inval
     let most = own.number(name).filter(|most| is_limit && asked > *most)?;
     let problem = format!("{} takes at most {most}, not {asked} ({})", own.name(), own.origin());
     Some(Invalid::new(place, problem, format!("give at most {most}")))
+}
+
+/// A limit that a server announced, of a body with what is around it.
+fn announced(own: &Abilities, trial: &Trial, name: &str) -> Option<Invalid> {
+    let (most, size) = (own.number(name)?, trial.load.size?.0);
+    let problem = format!("{} announces {name} {most} ({})", own.name(), own.origin());
+    let fix = format!("give at most {most}B");
+    (size > most).then(|| Invalid::new("load.size", problem, fix))
 }
 
 fn size(own: &Abilities, trial: &Trial, name: &str) -> Option<Invalid> {

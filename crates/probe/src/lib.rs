@@ -2,19 +2,27 @@
 //! every wait with an end. It makes no load and times nothing.
 
 pub mod abilities;
+mod amqp1;
 mod coap;
 mod coap_line;
 pub mod demands;
+mod exchange;
 mod finding;
 mod http;
 #[cfg(feature = "library")]
 mod http2;
 #[cfg(feature = "library")]
 mod http2_link;
+#[cfg(feature = "quic")]
+mod http3;
+mod kafka;
 mod link;
 mod mqtt;
 mod question;
+#[cfg(feature = "quic")]
+mod quic_line;
 mod reach;
+mod redis;
 mod search;
 mod stranger;
 mod table;
@@ -61,8 +69,8 @@ pub fn probe(
     let Some(asker) = asker else {
         let spoken = known.map_or(&*reach.endpoint.scheme, |protocol| protocol.scheme());
         return Err(Unusable::NoQuestions(format!(
-            "{}: {spoken} has no abilities to be found out; give a broker of MQTT, or a server of \
-             HTTP, gRPC or CoAP",
+            "{}: {spoken} has no abilities to be found out; give a broker of MQTT, AMQP 1.0 or \
+             Kafka, or a server of HTTP, gRPC, CoAP or Redis",
             reach.endpoint
         )));
     };
@@ -72,7 +80,7 @@ pub fn probe(
             reach.endpoint
         )));
     }
-    if urls::is_quic(&reach.endpoint) {
+    if urls::is_quic(&reach.endpoint) && asker.speaker != Speaker::Http3 {
         return Err(Unusable::NoQuestions(format!(
             "{}: a server inside QUIC cannot be probed; type a {}:// URL of the same server",
             reach.endpoint, asker.protocol
@@ -98,10 +106,15 @@ const ASKERS: &[Asker] = &[
     Asker { protocol: "mqtt", ask: mqtt::probe, speaker: Speaker::Mqtt },
     Asker { protocol: "http1", ask: http::probe, speaker: Speaker::Http },
     Asker { protocol: "coap", ask: coap::probe, speaker: Speaker::Coap },
+    Asker { protocol: "amqp1", ask: amqp1::probe, speaker: Speaker::Amqp1 },
+    Asker { protocol: "kafka", ask: kafka::probe, speaker: Speaker::Kafka },
+    Asker { protocol: "redis", ask: redis::probe, speaker: Speaker::Redis },
     #[cfg(feature = "library")]
     Asker { protocol: "http2", ask: http2::probe, speaker: Speaker::Http2 },
     #[cfg(feature = "library")]
     Asker { protocol: "grpc", ask: http2::probe_grpc, speaker: Speaker::Http2 },
+    #[cfg(feature = "quic")]
+    Asker { protocol: "http3", ask: http3::probe, speaker: Speaker::Http3 },
 ];
 
 fn asker_of(protocol: &str) -> Option<&'static Asker> {
@@ -131,10 +144,13 @@ fn told(reach: &Reach, asker: &Asker, trouble: &Trouble) -> Unusable {
         Trouble::OutOfTime => {
             Unusable::Unreachable(format!("{endpoint}: {trouble}; type a longer --within"))
         }
-        other if asker.speaker == Speaker::Coap => Unusable::Stranger(format!(
-            "{endpoint}: no COAP came about ({other}): check protocol and port, and whether the \
-             server listens on UDP"
-        )),
+        other if asker.speaker.is_on_udp() => {
+            let scheme = endpoint.scheme.to_uppercase();
+            Unusable::Stranger(format!(
+                "{endpoint}: no {scheme} came about ({other}): check protocol and port, and \
+                 whether the server listens on UDP"
+            ))
+        }
         other => {
             // Inside TLS only the outside could be looked at.
             if urls::is_secure(endpoint) {

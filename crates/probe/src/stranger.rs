@@ -21,6 +21,19 @@ pub enum Speaker {
     Mqtt,
     /// CoAP, which does not listen on TCP.
     Coap,
+    /// HTTP/3, which does not listen on TCP.
+    #[cfg_attr(not(feature = "quic"), expect(dead_code, reason = "it is in QUIC"))]
+    Http3,
+    /// AMQP 1.0.
+    Amqp1,
+    /// AMQP 0-9-1.
+    Amqp,
+    /// NATS.
+    Nats,
+    /// Redis.
+    Redis,
+    /// Kafka, which answers no foreign question.
+    Kafka,
     /// Something else, which begins so.
     Other(String),
     /// It takes connections and sends nothing.
@@ -32,6 +45,11 @@ pub enum Speaker {
 }
 
 impl Speaker {
+    /// True if it does not listen on TCP.
+    pub(crate) fn is_on_udp(&self) -> bool {
+        matches!(self, Speaker::Coap | Speaker::Http3)
+    }
+
     /// Returns what it is, and what to type instead; `host` is host and port.
     pub fn words(&self, host: &str) -> String {
         match self {
@@ -44,6 +62,14 @@ impl Speaker {
             }
             Speaker::Mqtt => format!("a broker of MQTT answers: type mqtt://{host}"),
             Speaker::Coap => format!("a server of CoAP answers: type coap://{host}"),
+            Speaker::Http3 => format!("a server of HTTP/3 answers: type h3://{host}"),
+            Speaker::Amqp1 => format!("a broker of AMQP 1.0 answers: type amqp1://{host}"),
+            Speaker::Amqp => {
+                format!("a broker of AMQP 0-9-1 answers: weigh compare amqp amqp://{host}")
+            }
+            Speaker::Nats => format!("a server of NATS answers: weigh compare nats nats://{host}"),
+            Speaker::Redis => format!("a server of Redis answers: type redis://{host}"),
+            Speaker::Kafka => format!("a broker of Kafka answers: type kafka://{host}"),
             Speaker::Other(start) => {
                 format!("what answers begins with \"{start}\"; check protocol and port")
             }
@@ -140,6 +166,11 @@ pub(crate) fn recognise(answer: &[u8]) -> Speaker {
         // An alert or a handshake of any version that there is.
         [0x15 | 0x16, 0x03, 0x00..=0x04, ..] => Speaker::Tls,
         _ if answer.starts_with(b"HTTP/1") => Speaker::Http,
+        _ if answer.starts_with(b"INFO {") => Speaker::Nats,
+        _ if REDIS.iter().any(|start| answer.starts_with(start)) => Speaker::Redis,
+        // A server that does not have a version answers with one that it has.
+        [b'A', b'M', b'Q', b'P', _, 1, 0, 0, ..] => Speaker::Amqp1,
+        [b'A', b'M', b'Q', b'P', 0, 0, 9, 1, ..] => Speaker::Amqp,
         // SETTINGS on stream 0 (RFC 9113, section 3.4).
         [_, _, _, 0x04, _, 0, 0, 0, 0, ..] => Speaker::Http2,
         // CONNACK of 3.1, 3.1.1 or 5 (section 3.2), or the DISCONNECT of 5 that comes instead.
@@ -150,6 +181,9 @@ pub(crate) fn recognise(answer: &[u8]) -> Speaker {
         }
     }
 }
+
+/// What a server of Redis says to the request of HTTP: GET is a command there.
+const REDIS: [&[u8]; 3] = [b"-ERR ", b"-NOAUTH ", b"$-1\r\n-ERR "];
 
 /// A CONNECT of 3.1.1, a request of HTTP/1.1, a hello of TLS.
 const QUESTIONS: [fn() -> Vec<u8>; 3] = [mqtt_connect, http_request, client_hello];
@@ -199,6 +233,11 @@ mod tests {
             (&[0x20, 2, 0, 5], Speaker::Mqtt),
             (&[0x20, 3, 0, 0x84, 0], Speaker::Mqtt),
             (&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3], Speaker::Http2),
+            (b"AMQP\x00\x01\x00\x00", Speaker::Amqp1),
+            (b"AMQP\x03\x01\x00\x00", Speaker::Amqp1),
+            (b"AMQP\x00\x00\x09\x01", Speaker::Amqp),
+            (b"INFO {\"server_id\":\"x\"} \r\n", Speaker::Nats),
+            (b"-ERR unknown command\r\n", Speaker::Redis),
             (b"SSH-2.0-OpenSSH_9.2p1\r\n", Speaker::Other("SSH-2.0-OpenSSH_9.2p1\\r\\n".into())),
         ] {
             assert_eq!(recognise(answer), speaker, "{answer:?}");

@@ -222,7 +222,7 @@ fn outcomes_end_messages() {
     let _shard = world(&[], &mut [&mut all]);
     (0..5).for_each(|ticket| _ = all.send(ticket, b"x"));
     all.sent();
-    let problem = Problem { condition: "amqp:not-allowed", description: None };
+    let problem = Problem { condition: "amqp:not-allowed", description: None, info: None };
     let ended = |first, settled, state| {
         let role = codec::Role::Receiver;
         let own = Disposition { role, first, last: None, settled, state };
@@ -443,6 +443,46 @@ fn servers_that_break_the_protocol_are_named() {
     let _shard = world(&[], &mut [&mut one]);
     let fault = one.feed(&transfer(&|_| {})).unwrap_err().to_string();
     assert!(fault.contains("without credit"), "{fault}");
+}
+
+/// A list or a map of one byte each for size and count, or a string behind its code and length.
+fn sized(code: u8, count: Option<u8>, items: &[u8]) -> Vec<u8> {
+    let length = items.len() as u8 + u8::from(count.is_some());
+    let head = [code, length].into_iter().chain(count);
+    head.chain(items.iter().copied()).collect()
+}
+
+/// Redirects (part 2, sections 2.8.16 and 2.8.18) are not followed, and the place is named.
+#[test]
+fn redirects_are_named_with_their_place() {
+    let symbol = |text: &str| sized(0xA3, None, text.as_bytes());
+    let string = |text: &str| sized(0xA1, None, text.as_bytes());
+    let port = vec![0x60, 0x16, 0x29];
+    let pairs = [
+        [symbol("network-host"), string("b2.example")].concat(),
+        [symbol("port"), port].concat(),
+        [symbol("address"), string("q")].concat(),
+    ];
+    let info = sized(0xC1, Some(6), &pairs.concat());
+    let error = |condition: &str| {
+        let fields = [symbol(condition), vec![0x40], info.clone()].concat();
+        [vec![0, 0x53, 0x1D], sized(0xC0, Some(3), &fields)].concat()
+    };
+    let framed = |code: u8, count: u8, fields: &[u8]| {
+        let body = [vec![0, 0x53, code], sized(0xC0, Some(count), fields)].concat();
+        let size = (body.len() as u32 + 8).to_be_bytes();
+        [&size[..], &[2, 0, 0, 0], &body].concat()
+    };
+    let detach = [vec![0x43, 0x41], error("amqp:link:redirect")].concat();
+    for (bytes, what) in [
+        (framed(0x16, 3, &detach), "amqp:link:redirect to b2.example:5673/q"),
+        (framed(0x18, 1, &error("amqp:connection:redirect")), "amqp:connection:redirect to b2"),
+    ] {
+        let mut one = consumer(0, &[]);
+        let _shard = world(&[], &mut [&mut one]);
+        let fault = one.feed(&bytes).unwrap_err().to_string();
+        assert!(fault.contains(what) && fault.contains("are not followed"), "{fault}");
+    }
 }
 
 proptest! {

@@ -157,7 +157,7 @@ fn descriptors_may_be_symbols() {
     error.extend_from_slice(condition.as_bytes());
     bytes.extend_from_slice(&[0xc0, error.len() as u8 + 1, 1]);
     bytes.extend_from_slice(&error);
-    let problem = Problem { condition, description: None };
+    let problem = Problem { condition, description: None, info: None };
     assert_eq!(Performative::read(&bytes), Ok((Performative::Close(Some(problem)), &b""[..])));
     bytes[19] += 1;
     assert!(Performative::read(&bytes).is_err(), "lengths that are wrong are refused");
@@ -279,7 +279,8 @@ fn role() -> impl Strategy<Value = Role> {
 }
 
 fn problem() -> impl Strategy<Value = Option<Problem<'static>>> {
-    let problem = Problem { condition: "amqp:not-found", description: Some("no such node") };
+    let (condition, description) = ("amqp:not-found", Some("no such node"));
+    let problem = Problem { condition, description, info: None };
     prop_oneof![Just(None), Just(Some(problem))]
 }
 

@@ -155,6 +155,8 @@ fn what_is_too_large_is_refused_before_it_leaves() {
     let heard = [Heard::Granted("max_payload", 200), Heard::Granted("lame_duck", 1)];
     assert_eq!(client.heard, heard);
     assert_eq!(client.send(2, &[b'x'; 101]), Reply::None);
+    let end = client.end().unwrap_err().to_string();
+    assert!(end.contains("lame duck mode") && end.contains("URL of another"), "{end}");
 }
 
 /// What a server sends, the settings, and how the connection ends: its kind and a part of the text.

@@ -457,6 +457,11 @@ fn errors_of_commands_are_refusals_and_those_of_the_session_faults() {
         client.send(3, b"x");
         assert_eq!(kind(&client.feed(answer.as_bytes())), "refused", "{answer}");
     }
+    // A server without the version that was asked for.
+    let mut client = producer(&[("resp", "3")]);
+    let fault = client.feed(b"-NOPROTO unsupported protocol version\r\n").unwrap_err();
+    let Fault::Refused { code, .. } = fault else { panic!("{fault}") };
+    assert!(Redis.error(code).advice.contains("redis.resp=2"));
 }
 
 #[test]

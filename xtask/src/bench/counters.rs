@@ -20,6 +20,7 @@ impl Counter {
             Counter::Sys => published(target.port).map(Some),
             Counter::File => taken(target).map(Some),
             Counter::Info => calls_of_set(target.port).map(Some),
+            Counter::Varz => received(target.monitor).map(Some),
             Counter::None => Ok(None),
         }
     }
@@ -32,17 +33,8 @@ impl Counter {
             Counter::StubStatus => Ok(Some(requests(port)?.saturating_sub(1))),
             Counter::Info => calls_of_set(port).map(Some),
             Counter::None => Ok(None),
-            Counter::File => {
-                let mut last = taken(target)?;
-                loop {
-                    sleep(SINK_DRAINS);
-                    let now = taken(target)?;
-                    if now == last {
-                        return Ok(Some(now));
-                    }
-                    last = now;
-                }
-            }
+            Counter::File => settled(|| taken(target)).map(Some),
+            Counter::Varz => settled(|| received(target.monitor)).map(Some),
             Counter::Sys => {
                 sleep(SYS_REFRESH);
                 let mut last = published(port)?;
@@ -58,6 +50,30 @@ impl Counter {
             }
         }
     }
+}
+
+/// A count once it no longer changes: what is in socket buffers when a tool ends is read then.
+fn settled(mut count: impl FnMut() -> anyhow::Result<u64>) -> anyhow::Result<u64> {
+    let mut last = count()?;
+    loop {
+        sleep(DRAINS);
+        let now = count()?;
+        if now == last {
+            return Ok(now);
+        }
+        last = now;
+    }
+}
+
+/// The field `in_msgs` of the page `/varz`.
+fn received(port: u16) -> anyhow::Result<u64> {
+    let mut stream = open(port)?;
+    stream.write_all(b"GET /varz HTTP/1.0\r\n\r\n")?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page)?;
+    let rest = page.split_once("\"in_msgs\":").map_or("", |(_, rest)| rest.trim_start());
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().with_context(|| format!("no in_msgs in /varz: {page:?}"))
 }
 
 /// The third number of the line under `server accepts handled requests`.
@@ -140,7 +156,7 @@ const SYS_TOPIC: &[u8] = b"$SYS/broker/publish/bytes/received";
 /// Bytes of every body in the MQTT jobs.
 pub(crate) const BODY_BYTES: u64 = 64;
 const SYS_REFRESH: Duration = Duration::from_millis(2_400);
-/// What lies in socket buffers when a tool ends is read within that time.
-const SINK_DRAINS: Duration = Duration::from_millis(100);
+/// What is in socket buffers when a tool ends is read within that time.
+const DRAINS: Duration = Duration::from_millis(100);
 const SINK_ANSWERS: Duration = Duration::from_secs(3);
 const SYS_READS_MAX: u32 = 8;

@@ -39,6 +39,28 @@ pub(crate) enum Work {
         /// Requests in flight on each.
         each: u32,
     },
+    /// POST of HTTP/3 with 64 bytes.
+    Http3 {
+        /// How many connections.
+        connections: u32,
+        /// Requests in flight on each.
+        each: u32,
+    },
+    /// Messages of 64 bytes to a queue of AMQP 1.0 by one sender, this many unsettled.
+    Amqp1 {
+        /// How many.
+        window: u32,
+    },
+    /// Messages of 64 bytes to a queue of AMQP 0-9-1 by one publisher, this many unconfirmed.
+    Amqp {
+        /// How many.
+        window: u32,
+    },
+    /// Messages of 64 bytes to a subject of core NATS without a subscriber, by this many clients.
+    Nats {
+        /// How many.
+        clients: u32,
+    },
     /// SET of 64 bytes by 50 clients, with this many in flight on each.
     Redis {
         /// How many.
@@ -149,6 +171,30 @@ pub(crate) const JOBS: &[Job] = &[
         streams(false, 1, 64),
         HTTP2,
     ),
+    job(
+        "http3-64",
+        "HTTP/3 POST of 64 bytes, 1 x 64 in flight, reference server",
+        Work::Http3 { connections: 1, each: 64 },
+        HTTP3,
+    ),
+    job(
+        "amqp-confirm",
+        "64 bytes, persistent and confirmed, 1 publisher, 1,000 in flight, reference server",
+        Work::Amqp { window: 1_000 },
+        AMQP,
+    ),
+    job(
+        "amqp1-w1000",
+        "64 bytes, accepted, 1 sender, 1,000 unsettled, reference server",
+        Work::Amqp1 { window: 1_000 },
+        &[],
+    ),
+    job(
+        "nats-core",
+        "publish of 64 bytes, 8 clients, no subscriber, NATS",
+        Work::Nats { clients: 8 },
+        NATS,
+    ),
     job("redis-w1", "SET of 64 bytes, 50 clients, Redis", Work::Redis { window: 1 }, REDIS),
     job("redis-w16", "the same, 16 in flight on each", Work::Redis { window: 16 }, REDIS),
     job(
@@ -221,6 +267,9 @@ const PING_PONG: &[Bar] = &[bar("floor", 0.95), bar("sockperf", 0.97), bar("netp
 const FLOOR: &[Bar] = &[bar("floor", 0.95)];
 const GRPC: &[Bar] = &[bar("h2load", 1.1), bar("ghz", 7.0), bar("k6", 5.0)];
 const KAFKA: &[Bar] = &[bar("kafka-producer-perf-test", 1.0)];
+const AMQP: &[Bar] = &[bar("perf-test", 1.0)];
+const NATS: &[Bar] = &[bar("nats-bench", 1.0)];
+const HTTP3: &[Bar] = &[bar("h2load-h3", 1.0)];
 const REDIS: &[Bar] = &[bar("redis-benchmark", 1.0)];
 const HTTP2: &[Bar] = &[bar("h2load", 1.1)];
 /// "Under 5 % against not recording": 1 / 1.05.
@@ -263,6 +312,10 @@ impl Work {
             Work::Tcp(_) => Some(Kind::Echo),
             Work::Streams { is_grpc: true, .. } => Some(Kind::Reference("grpc")),
             Work::Streams { is_grpc: false, .. } => Some(Kind::Reference("http2")),
+            Work::Http3 { .. } => Some(Kind::Reference("http3")),
+            Work::Amqp { .. } => Some(Kind::Reference("amqp")),
+            Work::Amqp1 { .. } => Some(Kind::Reference("amqp1")),
+            Work::Nats { .. } => Some(Kind::Nats),
             Work::Redis { .. } => Some(Kind::Redis),
             Work::Coap(_) => Some(Kind::Reference("coap")),
             Work::Kafka { .. } => Some(Kind::Reference("kafka")),

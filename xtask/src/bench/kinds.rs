@@ -12,6 +12,8 @@ pub(crate) enum Counter {
     File,
     /// Calls of SET, from Redis's INFO.
     Info,
+    /// Messages taken in, from the page `/varz` of the monitor of a NATS server.
+    Varz,
     /// Nowhere: the tool's own count must do.
     None,
 }
@@ -27,6 +29,8 @@ pub(crate) enum Kind {
     Mosquitto,
     /// Redis without a store on disk.
     Redis,
+    /// A NATS server without JetStream, with its monitor.
+    Nats,
     /// The floor's sink for this protocol: `http` or `mqtt`.
     Sink(&'static str),
     /// The floor's TCP echo server.

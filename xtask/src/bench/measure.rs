@@ -2,7 +2,7 @@
 //! start-up included, work counted by the target where it counts, CPU of the whole process tree.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,18 @@ pub(crate) struct Tool {
     pub(crate) command: Vec<String>,
     /// Finds what the tool says of itself in its output.
     pub(crate) own: fn(&str) -> Option<Own>,
+    /// A file or folder without which its program cannot run.
+    pub(crate) needs: Option<PathBuf>,
     /// The server it brings along, where the job's would not understand it.
     pub(crate) target: Option<Kind>,
+}
+
+impl Tool {
+    /// A tool with this command line, which finds what it needs by itself.
+    pub(crate) fn new(name: &str, command: &str, own: fn(&str) -> Option<Own>) -> Tool {
+        let command = command.split_whitespace().map(str::to_owned).collect();
+        Tool { name: name.to_owned(), command, own, needs: None, target: None }
+    }
 }
 
 /// What one run of one tool gave.

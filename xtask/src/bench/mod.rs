@@ -1,6 +1,7 @@
 //! The side-by-side benchmark: the same work by `weigh`, by the tools people know and by a loop
 //! of C that does the least a generator can do, round by round, measured alike from outside.
 
+mod brokers;
 mod counters;
 mod history;
 mod jobs;

@@ -22,6 +22,8 @@ pub(crate) struct Target {
     pub(crate) port: u16,
     /// Where it counts.
     pub(crate) counter: Counter,
+    /// The port of its monitor, if it has one.
+    pub(crate) monitor: u16,
     /// The file it counts in, if it does so in one.
     pub(crate) count_file: PathBuf,
 }
@@ -35,7 +37,7 @@ impl Target {
         cores: Cores,
     ) -> anyhow::Result<Target> {
         fs::create_dir_all(folder)?;
-        let port = free_port()?;
+        let (port, monitor) = (free_port()?, free_port()?);
         let count_file = folder.join("sink-count");
         let (program, arguments, counter) = match kind {
             Kind::Nginx | Kind::NginxTls => {
@@ -58,6 +60,10 @@ impl Target {
                 arguments.extend(more);
                 (found("redis-server")?, arguments, Counter::Info)
             }
+            Kind::Nats => {
+                let text = format!("-a 127.0.0.1 -p {port} -m {monitor}");
+                (found("nats-server")?, words(&text), Counter::Varz)
+            }
             Kind::Sink(protocol) => {
                 let file = count_file.clone().into_os_string();
                 let arguments = [protocol.into(), port.to_string().into(), file].to_vec();
@@ -72,8 +78,11 @@ impl Target {
                 (found("netserver")?, words(&text), Counter::None)
             }
             Kind::Reference(protocol) => {
-                let text = format!("serve {protocol} --listen 127.0.0.1:{port}");
-                (places.weigh.clone(), words(&text), Counter::None)
+                let mut arguments = words(&format!("serve {protocol} --listen 127.0.0.1:{port}"));
+                if protocol == "http3" {
+                    arguments.extend(["--certificates".into(), folder.join("ca").into()]);
+                }
+                (places.weigh.clone(), arguments, Counter::None)
             }
             Kind::Echo => {
                 let arguments =
@@ -91,7 +100,7 @@ impl Target {
             .stderr(log)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let mut target = Target { child, port, counter, count_file };
+        let mut target = Target { child, port, counter, monitor, count_file };
         target.await_ready(folder, kind)?;
         Ok(target)
     }
@@ -103,14 +112,19 @@ impl Target {
 
     fn await_ready(&mut self, folder: &Path, kind: Kind) -> anyhow::Result<()> {
         let start = Instant::now();
-        let listens = if kind == Kind::Reference("coap") { answers_ping } else { accepts };
+        let said = || fs::read_to_string(folder.join("target.log")).unwrap_or_default();
+        let listens = |port| match kind {
+            Kind::Reference("coap") => answers_ping(port),
+            Kind::Reference("http3") => said().contains("h3://"),
+            Kind::Nats => accepts(port) && accepts(self.monitor),
+            _ => accepts(port),
+        };
         while !listens(self.port) {
-            let log = || fs::read_to_string(folder.join("target.log")).unwrap_or_default();
             if let Some(status) = self.child.try_wait()? {
-                bail!("the target ended at once ({status}): {}", log());
+                bail!("the target ended at once ({status}): {}", said());
             }
             if start.elapsed() > READY_WITHIN {
-                bail!("the target does not listen after {READY_WITHIN:?}: {}", log());
+                bail!("the target does not listen after {READY_WITHIN:?}: {}", said());
             }
             std::thread::sleep(Duration::from_millis(20));
         }

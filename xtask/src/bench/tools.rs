@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::brokers::{self, REDIS_CLIENTS};
 use super::counters::BODY_BYTES;
 use super::jobs::{Field, Job, KEEPING, SINGLE, UNRECORDED, Work};
 use super::kinds::Kind;
@@ -58,10 +59,16 @@ impl Places {
             Work::Streams { is_grpc: false, connections, each } => {
                 self.http2_peers(port, (connections, each), seconds)
             }
-            Work::Redis { window } => vec![redis_benchmark(port, window, seconds)],
-            Work::Kafka { .. } => vec![kafka_producer(port, seconds)],
-            // coap-client of libcoap sends at most one request a second: it is not a load tool.
-            Work::Coap(_) | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
+            Work::Http3 { connections, each } => {
+                vec![self.h2load_h3(port, (connections, each), seconds)]
+            }
+            Work::Amqp { window } => vec![self.perf_test(port, window, seconds)],
+            Work::Nats { clients } => vec![brokers::nats_bench(port, clients, seconds)],
+            Work::Redis { window } => vec![brokers::redis_benchmark(port, window, seconds)],
+            Work::Kafka { .. } => vec![brokers::kafka_producer(port, seconds)],
+            // coap-client of libcoap sends at most one request a second: it is not a load tool. For
+            // AMQP 1.0 none can be had from a package client (Qpid's quiver is in no registry).
+            Work::Coap(_) | Work::Amqp1 { .. } | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
         };
         entries.extend(peers.into_iter().map(|tool| Entry { tool, is_own: false }));
         Ok(entries)
@@ -72,7 +79,7 @@ impl Places {
         command.extend(arguments.split_whitespace().map(str::to_owned));
         command.extend(["--warmup", "0s", "--reps", "1", "--json", "--runs"].map(str::to_owned));
         command.push(self.scratch.join("runs").display().to_string());
-        Tool { name: name.to_owned(), command, own: words::weigh, target: None }
+        Tool { name: name.to_owned(), command, own: words::weigh, needs: None, target: None }
     }
 
     fn own_arguments(&self, work: Work, port: u16, seconds: u32) -> String {
@@ -105,6 +112,25 @@ impl Places {
                      -d {seconds}s -s 64B"
                 )
             }
+            Work::Http3 { connections, each } => format!(
+                "h3://127.0.0.1:{port}/messages --insecure -c {connections} --window {each} \
+                 -d {seconds}s -s 64B"
+            ),
+            Work::Amqp { window } => format!(
+                "amqp://guest:guest@127.0.0.1:{port} --pattern publish -c 1 --window {window} \
+                 -d {seconds}s -s 64B"
+            ),
+            Work::Amqp1 { window } => format!(
+                "amqp1://127.0.0.1:{port} --pattern publish -c 1 --window {window} \
+                 -d {seconds}s -s 64B"
+            ),
+            Work::Nats { clients } => {
+                let total = u64::from(brokers::NATS_EACH * seconds) * u64::from(clients);
+                format!(
+                    "nats://127.0.0.1:{port} --pattern publish -c {clients} -n {total} -s 64B \
+                     --arrival burst"
+                )
+            }
             Work::Redis { window } => format!(
                 "redis://127.0.0.1:{port} --pattern publish --set redis.command=set \
                  -c {REDIS_CLIENTS} --window {window} -d {seconds}s -s 64B"
@@ -129,7 +155,7 @@ impl Places {
 
     fn floor(&self, name: &str, program: &str, arguments: &str) -> Tool {
         let program = self.floor.join(program).display().to_string();
-        tool(name, &format!("{program} {arguments}"), words::floor)
+        Tool::new(name, &format!("{program} {arguments}"), words::floor)
     }
 
     fn floors(&self, work: Work, port: u16, seconds: u32) -> Vec<Tool> {
@@ -168,6 +194,10 @@ impl Places {
             }
             Work::Https { .. }
             | Work::Streams { .. }
+            | Work::Http3 { .. }
+            | Work::Amqp { .. }
+            | Work::Amqp1 { .. }
+            | Work::Nats { .. }
             | Work::Redis { .. }
             | Work::Kafka { .. }
             | Work::Idle(_)
@@ -188,35 +218,43 @@ impl Places {
         let jmeter = bench("jmeter-http.jmx");
         let (wrk_script, k6_script) = (bench("wrk-post.lua"), bench("k6-post.js"));
         Ok(vec![
-            tool("wrk", &format!("wrk -t1 -c{n} -d{seconds}s -s {wrk_script} {url}"), words::rate),
+            Tool::new(
+                "wrk",
+                &format!("wrk -t1 -c{n} -d{seconds}s -s {wrk_script} {url}"),
+                words::rate,
+            ),
             zrk(&url, &body, n, seconds),
-            tool(
+            Tool::new(
                 "h2load",
                 &format!("h2load --h1 -t1 -c{n} -D{seconds} -d {file} {url}"),
                 words::h2load,
             ),
-            tool(
+            Tool::new(
                 "ab",
                 &format!("ab -q -k -c {n} -t {seconds} -n 100000000 -p {file} -T text/plain {url}"),
                 words::ab,
             ),
-            tool(
+            Tool::new(
                 "oha",
                 &format!("oha --no-tui -c {n} -z {seconds}s -m POST -d {body} {url}"),
                 words::rate,
             ),
-            tool(
+            Tool::new(
                 "bombardier",
                 &format!("bombardier -c {n} -d {seconds}s -m POST -b {body} -p r {url}"),
                 words::bombardier,
             ),
-            tool(
+            Tool::new(
                 "autocannon",
                 &format!("autocannon -c {n} -d {seconds} -m POST -b {body} -j --no-progress {url}"),
                 words::autocannon,
             ),
-            tool("hey", &format!("hey -c {n} -z {seconds}s -m POST -d {body} {url}"), words::rate),
-            tool(
+            Tool::new(
+                "hey",
+                &format!("hey -c {n} -z {seconds}s -m POST -d {body} {url}"),
+                words::rate,
+            ),
+            Tool::new(
                 "vegeta",
                 &format!(
                     "vegeta attack -targets {goals} -rate 0 -max-workers {n} -workers {n} \
@@ -225,8 +263,8 @@ impl Places {
                 ),
                 |_| None,
             ),
-            tool("k6", &format!("env {k6_environment} k6 run --quiet {k6_script}"), words::k6),
-            tool(
+            Tool::new("k6", &format!("env {k6_environment} k6 run --quiet {k6_script}"), words::k6),
+            Tool::new(
                 "jmeter",
                 &format!("jmeter -n -t {jmeter} -Jconns={n} -Jsecs={seconds} -Jport={port}"),
                 words::jmeter,
@@ -239,16 +277,16 @@ impl Places {
         if is_new_each {
             let command =
                 format!("openssl s_time -connect 127.0.0.1:{port} -new -www /post -time {seconds}");
-            return vec![tool("openssl", &command, |_| None)];
+            return vec![Tool::new("openssl", &command, |_| None)];
         }
         let url = format!("https://127.0.0.1:{port}/post");
         let script = self.root.join("benches/wrk-post.lua").display().to_string();
         let body = "x".repeat(BODY_BYTES as usize);
         let file = self.scratch.join("body64").display().to_string();
         vec![
-            tool("wrk", &format!("wrk -t1 -c{n} -d{seconds}s -s {script} {url}"), words::rate),
+            Tool::new("wrk", &format!("wrk -t1 -c{n} -d{seconds}s -s {script} {url}"), words::rate),
             zrk(&url, &body, n, seconds),
-            tool(
+            Tool::new(
                 "h2load",
                 &format!("h2load --h1 -t1 -c{n} -D{seconds} -d {file} {url}"),
                 words::h2load,
@@ -272,7 +310,7 @@ impl Places {
         );
         let slow = each(Pace::Slow);
         let mut tools = vec![
-            tool(
+            Tool::new(
                 "rumqttc-bench",
                 &format!("rumqttc-bench {port} {CLIENTS} {lines_each} {qos} {window}"),
                 words::rumqttc,
@@ -281,10 +319,11 @@ impl Places {
                 name: "mosquitto_pub".to_owned(),
                 command: ["sh", "-c", &publishers].map(str::to_owned).to_vec(),
                 own: |_| None,
+                needs: None,
                 target: None,
             },
             // The bench of the crate mqtt5: each of its publishers keeps one message in flight.
-            tool(
+            Tool::new(
                 "mqttv5",
                 &format!(
                     "mqttv5 bench -H 127.0.0.1 -p {port} --mode throughput --duration {seconds} \
@@ -294,7 +333,7 @@ impl Places {
                 words::mqttv5,
             ),
             // It keeps one message in flight for each client, whatever the window.
-            tool(
+            Tool::new(
                 "mqtt-benchmark",
                 &format!(
                     "mqtt-benchmark --broker tcp://127.0.0.1:{port} --topic bench/t --size 64 \
@@ -313,7 +352,7 @@ impl Places {
                  -no-progress -publisher-qos {qos} -subscriber-qos {qos}",
                 slow / 2
             );
-            tools.push(tool("mqtt-stresser", &arguments, words::mqtt_stresser));
+            tools.push(Tool::new("mqtt-stresser", &arguments, words::mqtt_stresser));
         }
         Ok(tools)
     }
@@ -336,7 +375,7 @@ impl Places {
         let script = self.root.join("benches/k6-grpc.js").display().to_string();
         let calls = connections * each;
         Ok(vec![
-            tool(
+            Tool::new(
                 "h2load",
                 &format!(
                     "h2load -t1 -c{connections} -m{each} -D{seconds} -d {file} \
@@ -345,7 +384,7 @@ impl Places {
                 ),
                 words::h2load,
             ),
-            tool(
+            Tool::new(
                 "ghz",
                 &format!(
                     "ghz --insecure --proto {protos}/store.proto --call \
@@ -354,7 +393,7 @@ impl Places {
                 ),
                 words::ghz,
             ),
-            tool(
+            Tool::new(
                 "k6",
                 &format!(
                     "env CONNECTIONS={calls} SECONDS={seconds} ADDRESS={address} \
@@ -372,11 +411,14 @@ impl Places {
             "h2load -t1 -c{connections} -m{each} -D{seconds} -d {file} \
              -H content-type:application/json http://127.0.0.1:{port}/messages"
         );
-        vec![tool("h2load", &command, words::h2load)]
+        vec![Tool::new("h2load", &command, words::h2load)]
     }
 
-    /// True if the program of the tool is there.
+    /// True if the program of the tool is there, and what it runs.
     pub(crate) fn is_there(&self, tool: &Tool) -> bool {
+        if tool.needs.as_ref().is_some_and(|own| !own.exists()) {
+            return false;
+        }
         let program = words::program_of(&tool.command);
         Path::new(program).is_file() || process::program(program).is_some()
     }
@@ -391,7 +433,7 @@ impl Entry {
 /// It has a rate and no closed loop: a rate that no server reaches keeps all connections busy.
 fn zrk(url: &str, body: &str, n: u32, seconds: u32) -> Tool {
     let load = format!("-t 1 -c {n} -d {seconds}s -R 10000000 -m POST -b {body} -k --plain");
-    tool("zrk", &format!("zrk {load} {url}"), |_| None)
+    Tool::new("zrk", &format!("zrk {load} {url}"), |_| None)
 }
 
 fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
@@ -404,7 +446,7 @@ fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
     };
     vec![
         own_server(
-            tool(
+            Tool::new(
                 "sockperf",
                 &format!(
                     "sockperf ping-pong --tcp -i 127.0.0.1 -p {port} -m 64 -t {seconds} --mps max"
@@ -414,7 +456,7 @@ fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
             Kind::Sockperf,
         ),
         own_server(
-            tool(
+            Tool::new(
                 "netperf",
                 &format!("netperf -H 127.0.0.1 -p {port} -t TCP_RR -l {seconds} -P 0 -- -r 64,64"),
                 words::netperf,
@@ -424,40 +466,12 @@ fn tcp_peers(port: u16, connections: u32, seconds: u32) -> Vec<Tool> {
     ]
 }
 
-/// It takes a number of requests and no time: about as many as take that long on a small machine.
-fn redis_benchmark(port: u16, window: u32, seconds: u32) -> Tool {
-    let each_second = if window > 1 { 500_000 } else { 80_000 };
-    let command = format!(
-        "redis-benchmark -h 127.0.0.1 -p {port} -c {REDIS_CLIENTS} -P {window} \
-         -n {} -d {BODY_BYTES} -t set --csv",
-        each_second * seconds
-    );
-    tool("redis-benchmark", &command, words::redis_benchmark)
-}
-
-/// The load tool of Apache Kafka's distribution; it takes a number of messages and no time. Its
-/// producer has the limits of Weighbridge's client, and no linger.
-fn kafka_producer(port: u16, seconds: u32) -> Tool {
-    let command = format!(
-        "kafka-producer-perf-test.sh --topic bench --num-records {} --record-size {BODY_BYTES} \
-         --throughput -1 --producer-props bootstrap.servers=127.0.0.1:{port} acks=all linger.ms=0 \
-         enable.idempotence=false batch.size=16384",
-        400_000 * seconds
-    );
-    tool("kafka-producer-perf-test", &command, words::kafka_producer)
-}
-
 fn publish(port: u16, qos: u8, window: u32, each: u32) -> String {
     let total = u64::from(each) * u64::from(CLIENTS);
     let shape = if qos == 0 { "--arrival burst".into() } else { format!("--window {window}") };
     format!(
         "mqtt://127.0.0.1:{port} --pattern publish -q {qos} -c {CLIENTS} -n {total} -s 64B {shape}"
     )
-}
-
-fn tool(name: &str, command: &str, own: fn(&str) -> Option<Own>) -> Tool {
-    let command = command.split_whitespace().map(str::to_owned).collect();
-    Tool { name: name.to_owned(), command, own, target: None }
 }
 
 /// How a tool writes, which decides how many messages take it a second.
@@ -497,7 +511,5 @@ const READING_BASE64: &str =
     "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eA==";
 /// Publishing clients of the MQTT jobs.
 const CLIENTS: u32 = 60;
-/// Clients of the Redis jobs, as redis-benchmark has them by default.
-const REDIS_CLIENTS: u32 = 50;
 /// Frames per write of the floor's batched variant, at most.
 const FLOOR_BATCH: u32 = 64;

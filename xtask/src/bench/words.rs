@@ -46,6 +46,12 @@ pub(crate) fn kafka_producer(text: &str) -> Option<Own> {
     line.split(' ').next()?.parse().ok().map(Own::Count)
 }
 
+/// The last sum of PerfTest: `id: test-1, sending rate avg: 48732 msg/s`.
+pub(crate) fn perf_test(text: &str) -> Option<Own> {
+    let line = text.lines().rfind(|line| line.contains("sending rate avg:"))?;
+    number_after(line, "sending rate avg:").map(Own::Rate)
+}
+
 /// `status codes: 900 2xx, 0 3xx, ...`
 pub(crate) fn h2load(text: &str) -> Option<Own> {
     number_after(text, "status codes:").map(Own::Count)

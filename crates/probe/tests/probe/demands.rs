@@ -56,8 +56,7 @@ fn known(protocol: &str, name: &str, status: Status, number: Option<u64>) -> Abi
 #[test]
 fn what_is_missing_is_refused_where_it_is_asked_for() {
     let size = |bytes: &str| [("size", json!(bytes))];
-    let shared = [("topology", json!("shared"))];
-    let no = Status::Refused;
+    let (shared, no) = ([("topology", json!("shared"))], Status::Refused);
     for (protocol, name, status, number, given, load, place) in [
         ("mqtt", "qos_max", Status::Less, Some(1), &[("qos", "2")][..], &[][..], "mqtt.qos"),
         ("mqtt", "version_5", no, None, &[("version", "5")], &[], "mqtt.version"),
@@ -103,6 +102,13 @@ fn what_is_missing_is_refused_where_it_is_asked_for() {
         ("grpc", "service", Status::No, None, &[], &[], "target"),
         ("grpc", "message_bytes", Status::Less, Some(99), &[], &size("100B")[..], "load.size"),
         ("http2", "body_bytes", Status::Less, Some(99), &[], &size("100B")[..], "load.size"),
+        ("http3", "body_bytes", Status::Less, Some(99), &[], &size("100B")[..], "load.size"),
+        ("kafka", "idempotent_producers", no, None, &[("acks", "idempotent")], &[], "kafka.acks"),
+        ("kafka", "consumer_groups", no, None, &[("group", "one")], &[], "kafka.group"),
+        ("kafka", "topic_creation", no, None, &[], &[], "kafka.create"),
+        ("redis", "streams", no, None, &[("command", "xadd")], &[], "redis.command"),
+        ("redis", "resp3", no, None, &[("resp", "3")], &[], "redis.resp"),
+        ("redis", "value_bytes", Status::Less, Some(99), &[], &size("100B")[..], "load.size"),
     ] {
         let asked = trial(protocol, given, load);
         let refused = refusal(&known(protocol, name, status, number), &asked);
@@ -116,6 +122,19 @@ fn what_is_missing_is_refused_where_it_is_asked_for() {
             let known = known(protocol, name, status, number.filter(|_| name != "qos_max"));
             assert_eq!(refusal(&known, &asked), None, "{name} {status:?}");
         }
+    }
+}
+
+/// What a server announces is a limit, without a search for one.
+#[test]
+fn an_announced_limit_counts() {
+    for (protocol, name) in [("amqp1", "message_bytes"), ("kafka", "batch_bytes")] {
+        let known = known(protocol, name, Status::Yes, Some(99));
+        let of = |size: &str| refusal(&known, &trial(protocol, &[], &[("size", json!(size))]));
+        assert_eq!(of("99B"), None);
+        let refused = of("100B").unwrap();
+        assert_eq!(refused.place, "load.size");
+        assert!(refused.problem.contains(name) && refused.fix.contains("99B"), "{refused}");
     }
 }
 

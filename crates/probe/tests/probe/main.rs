@@ -3,6 +3,7 @@
 
 mod demands;
 mod mosquitto;
+mod newer;
 mod odd_brokers;
 mod reference;
 mod rig;

@@ -30,7 +30,7 @@ fn is_named(error: &Unusable, parts: &[&str]) {
 #[test]
 fn nobody_there() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr()).unwrap();
-    for scheme in ["mqtt", "http", "h2c", "grpc"] {
+    for scheme in ["mqtt", "http", "h2c", "grpc", "amqp1", "kafka", "redis"] {
         let error = told(scheme, free);
         assert!(matches!(error, Unusable::Unreachable(_)), "{error}");
         is_named(&error, &[&free.to_string(), "no process listens", "check host and port"]);
@@ -42,6 +42,8 @@ fn whoever_answers_instead_is_named_with_what_to_type() {
     let (http, mqtt) = (serve("http1", &[]), serve("mqtt", &[]));
     let (grpc, port) = (serve("grpc", &[]), |address: SocketAddr| address.port().to_string());
     let (http, mqtt, grpc) = (http.address(), mqtt.address(), grpc.address());
+    let (amqp1, nats, redis) = (serve("amqp1", &[]), serve("nats", &[]), serve("redis", &[]));
+    let (amqp1, nats, redis) = (amqp1.address(), nats.address(), redis.address());
     let tls = saying(&[0x15, 3, 3, 0, 2, 2, 40]);
     for (scheme, address, words) in [
         ("mqtt", http, "server of HTTP/1 answers: type http://"),
@@ -52,6 +54,14 @@ fn whoever_answers_instead_is_named_with_what_to_type() {
         ("grpc", mqtt, "broker of MQTT answers"),
         ("grpc", http, "server of HTTP/1 answers"),
         ("h2c", http, "server of HTTP/1 answers"),
+        ("kafka", http, "server of HTTP/1 answers"),
+        ("redis", http, "server of HTTP/1 answers"),
+        ("amqp1", mqtt, "broker of MQTT answers"),
+        ("kafka", amqp1, "broker of AMQP 1.0 answers: type amqp1://"),
+        ("redis", nats, "server of NATS answers: weigh compare nats nats://"),
+        ("kafka", redis, "server of Redis answers: type redis://"),
+        ("amqp1", redis, "server of Redis answers"),
+        ("amqp1", saying(b"AMQP\x00\x00\x09\x01"), "AMQP 0-9-1 answers"),
         ("mqtt", saying(b"SSH-2.0-OpenSSH_9.2p1\r\n"), "begins with \"SSH-2.0-Open"),
         ("http", saying(b"220 mail.example ESMTP\r\n"), "begins with \"220 mail"),
         ("mqtt", saying(b""), "takes connections and says nothing"),
@@ -71,7 +81,7 @@ fn noise_is_no_panic() {
         let noise: Vec<u8> = (0..=255).rev().cycle().take(4096).collect();
         let _ = stream.write_all(&noise);
     });
-    for scheme in ["mqtt", "http", "h2c", "grpc"] {
+    for scheme in ["mqtt", "http", "h2c", "grpc", "amqp1", "kafka", "redis"] {
         let error = told(scheme, noise);
         assert!(matches!(error, Unusable::Stranger(_)), "{error}");
     }

@@ -7,7 +7,7 @@ use weigh_model::protocol::ErrorWords;
 use super::codec::{Problem, State, condition};
 
 /// Conditions with what to do about each.
-const CONDITIONS: [(u16, &str, &str); 14] = [
+const CONDITIONS: [(u16, &str, &str); 16] = [
     (10, condition::UNAUTHORIZED, "check user and password, and what this user may do"),
     (11, condition::NOT_FOUND, "check amqp1.queue and amqp1.topic: the server has its own names"),
     (12, condition::RESOURCE_LIMIT, "a limit of the server is reached: its queue or its memory"),
@@ -22,7 +22,12 @@ const CONDITIONS: [(u16, &str, &str); 14] = [
     (21, "amqp:precondition-failed", "the server has this node with other properties"),
     (22, "amqp:resource-locked", "another client has this node for itself"),
     (23, "amqp:resource-deleted", "the node was deleted while it was in use"),
+    (24, "amqp:link:redirect", REDIRECTED),
+    (25, "amqp:connection:redirect", REDIRECTED),
 ];
+
+/// A load stays with the server it was given.
+const REDIRECTED: &str = "redirects are not followed: type the URL of the server that it names";
 
 /// Code for an outcome other than `accepted`.
 pub(super) fn code_of(state: &State<'_>) -> u16 {
@@ -54,11 +59,16 @@ pub(super) fn words(code: u16) -> ErrorWords {
 /// The fault of a link, session or connection that the server ended, before (`is_set_up`) or after
 /// messages may flow.
 pub(super) fn ended(what: &str, problem: Option<Problem<'_>>, is_set_up: bool) -> Fault {
-    let Some(Problem { condition, description }) = problem else {
+    let Some(problem) = problem else {
         let reason = format!("it sent {what} without a reason");
         return Fault::Ended(reason);
     };
-    let text = description.map_or(String::new(), |text| format!(": {text}"));
+    let Problem { condition, description, .. } = problem;
+    let mut text = description.map_or(String::new(), |text| format!(": {text}"));
+    if words(number(condition)).advice == REDIRECTED {
+        let place = problem.place().map_or(String::new(), |place| format!(" to {place}"));
+        text.push_str(&format!("{place}; {REDIRECTED}"));
+    }
     let reason = format!("{condition}{text} ({what})");
     match is_set_up && condition != condition::CONNECTION_FORCED {
         true => Fault::Refused { code: number(condition), reason },
@@ -85,13 +95,17 @@ mod tests {
 
     #[test]
     fn conditions_have_numbers_and_words() {
-        let problem = Problem { condition: "amqp:not-found", description: Some("no queue q") };
+        let condition = "amqp:not-found";
+        let problem = Problem { condition, description: Some("no queue q"), info: None };
         let refused = ended("detach", Some(problem), true);
         assert_eq!(
             refused.to_string(),
             "the server refused: amqp:not-found: no queue q (detach) (11)"
         );
         assert!(matches!(ended("close", Some(problem), false), Fault::Ended(_)));
+        let moved = Problem { condition: "amqp:link:redirect", description: None, info: None };
+        let text = ended("detach", Some(moved), false).to_string();
+        assert!(text.contains("amqp:link:redirect; redirects are not followed"), "{text}");
         assert_eq!(words(11).name, "rejected: amqp:not-found");
         assert_eq!(code_of(&State::Rejected(Some(problem))), 11);
         assert_eq!(words(code_of(&State::Released)).name, "released");

@@ -44,7 +44,7 @@ impl Refusal {
     }
 
     pub(super) fn problem(&self) -> Problem<'_> {
-        Problem { condition: self.condition, description: Some(&self.text) }
+        Problem { condition: self.condition, description: Some(&self.text), info: None }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::http2_core::intake::Rules;
 use crate::{fields, requests, statuses};
 use codec::NAMING;
 
+pub mod asking;
 mod client;
 mod codec;
 mod peer;

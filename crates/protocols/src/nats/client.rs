@@ -37,6 +37,8 @@ pub(super) struct Client {
     last_received: Nanos,
     /// When a PING went out that nothing has answered; [`Nanos::NEVER`] if none did.
     pinged: Nanos,
+    /// True once the server said that it is about to shut down.
+    is_lame_duck: bool,
     flow: Option<Box<Flow>>,
     meter: Meter,
 }
@@ -69,6 +71,7 @@ impl Client {
             last_sent: Nanos(0),
             last_received: Nanos(0),
             pinged: Nanos::NEVER,
+            is_lame_duck: false,
             flow: None,
             meter: Meter::default(),
             plan,
@@ -306,6 +309,7 @@ impl Connection for Client {
 
     fn end(&mut self, _rest: &[u8], _emit: Emit<'_>) -> Result<(), Fault> {
         match self.stage {
+            Stage::Ready if self.is_lame_duck => Err(Fault::Ended(LAME_DUCK.to_owned())),
             Stage::Ready | Stage::Leaving => Ok(()),
             Stage::New | Stage::Expecting => {
                 Err(Fault::Ended("it closed the connection instead of sending INFO".to_owned()))
@@ -415,6 +419,10 @@ impl Metered for Client {
 
 /// A message without anything.
 const NOTHING: Publish<'static> = Publish { subject: b"", reply: b"", headers: b"", body: b"" };
+
+/// A load stays with the server it was given, to its end.
+const LAME_DUCK: &str = "it closed the connection after it had said that it shuts down (lame duck \
+                         mode); other servers are not tried: type the URL of another one";
 
 /// A server sends INFO at once; on the slowest path it is here by then.
 const GREETING_WITHIN: Nanos = Nanos::from_secs(10);

@@ -5,15 +5,24 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use weigh_model::Trial;
 use weigh_model::protocol::Invalid;
+use weigh_model::{Durability, Trial};
 use weigh_plan::Case;
 use weigh_plan::keys::ABILITIES;
-use weigh_probe::abilities::Abilities;
+use weigh_probe::abilities::{Abilities, Status};
 use weigh_probe::demands;
 use weigh_testbed::catalogue::Catalogue;
 
 use crate::input_file::{self, TEXT_BYTES_MAX};
+
+/// What a confirmation means on the server that this file is about, if its probe found that out. A
+/// file that cannot be read says nothing here: a run that is resumed does not need it.
+pub fn durability_of(file: &str) -> Option<Durability> {
+    let text = input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX).ok()?;
+    let known = Abilities::read(file, &text).ok()?;
+    let ability = known.get(DURABILITY_ABILITY).filter(|own| own.status == Status::Yes)?;
+    ability.value.as_ref()?.to_string().parse().ok()
+}
 
 /// The files that were read so far; each is read once.
 #[derive(Default)]
@@ -81,3 +90,6 @@ impl KnownAbilities {
         Ok(read)
     }
 }
+
+/// Name of the ability, whose value is a durability.
+const DURABILITY_ABILITY: &str = "durability";

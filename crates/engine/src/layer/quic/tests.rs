@@ -10,6 +10,7 @@ use std::sync::Arc;
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Outbox};
 use weigh_model::streams::{self, Piece};
+use weigh_stats::random::Random;
 
 use super::choice::{self, Congestion, Streams, Tuning};
 use super::session::{Session, Wrong};
@@ -41,6 +42,8 @@ struct Pair {
     opened: u64,
     faults: [Option<Fault>; 2],
     tally: Arc<Tally>,
+    /// Delays datagrams by up to 4 ms more, so that they overtake each other.
+    jitter: Option<Random>,
 }
 
 struct Made {
@@ -108,6 +111,7 @@ impl Pair {
             opened: 0,
             faults: [None, None],
             tally,
+            jitter: None,
         }
     }
 
@@ -155,7 +159,8 @@ impl Pair {
     fn post(&mut self, side: usize, wire: &mut Outbox, fate: &mut dyn FnMut(u64) -> usize) {
         for datagram in wire.frames().after(0) {
             for _ in 0..fate(self.sent) {
-                let at = self.now + self.delay;
+                let more = self.jitter.as_mut().map_or(0, |random| random.below(4_000_000));
+                let at = self.now + self.delay + Nanos(more);
                 self.under_way.push((at, 1 - side, datagram.to_vec()));
             }
             self.sent += 1;
@@ -289,17 +294,19 @@ fn the_handshake_survives_a_loss_anywhere() {
     }
 }
 
+/// A tenth is lost, a tenth comes twice, and with `jitter` they overtake each other.
 #[test]
-fn lost_and_doubled_datagrams_change_nothing_that_arrives() {
+fn lost_doubled_and_reordered_datagrams_change_nothing_that_arrives() {
     let made = Made::new("impaired");
-    for seed in 0..5 {
-        let mut random = weigh_stats::random::Random::new(seed);
+    for (seed, jitter) in (0..5).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let mut random = Random::new(seed);
         let mut fate = |_| match random.below(10) {
             0 => 0,
             1 => 2,
             _ => 1,
         };
         let mut pair = made.pair();
+        pair.jitter = jitter.then(|| Random::new(seed + 100));
         pair.run(pair.now + Nanos::from_secs(20), &mut fate);
         pair.check_streams(&mut fate);
     }
@@ -447,7 +454,7 @@ fn a_silent_peer_is_given_up() {
 /// Anyone may send anything to a socket.
 #[test]
 fn foreign_datagrams_are_ignored() {
-    let mut random = weigh_stats::random::Random::new(9);
+    let mut random = Random::new(9);
     let mut pair = Made::new("foreign").pair();
     let mut noise = |pair: &mut Pair| {
         for round in 0..60_u64 {
@@ -470,6 +477,28 @@ fn foreign_datagrams_are_ignored() {
     assert!(pair.stands());
     noise(&mut pair);
     pair.check_streams(&mut |_| 1);
+}
+
+/// A server that has other versions answers with their list (RFC 9000, section 6).
+#[test]
+fn a_server_without_version_1_is_named() {
+    let mut pair = Made::new("version").pair();
+    let mut initial = Vec::new();
+    pair.call(0, &mut |_| 0, |own, now, plain, wire| {
+        let woken = own.wake(now, plain, wire);
+        initial = wire.frames().after(0).next().expect("an Initial").to_vec();
+        woken
+    });
+    // Behind the version: the ID of the server and that of the client, each behind its length.
+    let to = usize::from(initial[5]);
+    let from = usize::from(initial[6 + to]);
+    let (own, other) = (&initial[7 + to..7 + to + from], &initial[6..6 + to]);
+    let versions = [0x6b, 0x33, 0x43, 0xcf, 0x1a, 0x2a, 0x3a, 0x4a];
+    let head = [0x80, 0, 0, 0, 0, own.len() as u8];
+    let answer = [&head[..], own, &[other.len() as u8], other, &versions].concat();
+    pair.call(0, &mut |_| 0, |own, now, plain, wire| own.feed(&answer, now, plain, wire));
+    let fault = pair.faults[0].as_ref().expect("a fault").to_string();
+    assert!(fault.contains("QUIC without version 1"), "{fault}");
 }
 
 fn refusal(client: &ClientChoice, server: &ServerChoice) -> String {

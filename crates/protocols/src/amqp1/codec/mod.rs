@@ -7,6 +7,7 @@ mod delivery;
 mod flaw;
 mod frame;
 mod message;
+mod offers;
 mod performative;
 mod sasl;
 mod serial;
@@ -22,6 +23,7 @@ pub use frame::{
     EMPTY_FRAME_BYTES, FRAME_MIN, Frame, FrameKind, begin_frame, end_frame, put_empty, read_frame,
 };
 pub use message::{Body, Header, Message, put_data_head};
+pub use offers::Offers;
 pub use performative::{
     Attach, Begin, Detach, Disposition, Flow, Open, Performative, Role, Transfer, name,
 };

@@ -2,7 +2,7 @@
 
 use super::composite::Fields;
 use super::flaw::Flaw;
-use super::value::{Described, Value};
+use super::value::{Compound, Cursor, Described, Value};
 use super::writer::List;
 
 /// State of a delivery.
@@ -34,6 +34,8 @@ pub struct Problem<'a> {
     pub condition: &'a str,
     /// What happened.
     pub description: Option<&'a str>,
+    /// More about it, such as the place of a redirection; it is not written.
+    pub info: Option<Compound<'a>>,
 }
 
 impl<'a> State<'a> {
@@ -96,8 +98,37 @@ impl<'a> Problem<'a> {
         let mut fields = Fields::of(described)?;
         let condition = fields.symbol()?.ok_or(Flaw::decode("an error without a condition"))?;
         let description = fields.text()?;
+        let info = match fields.value()? {
+            Value::Map(map) => Some(map),
+            Value::Null => None,
+            _ => return Err(Flaw::decode("the info of an error that is not a map")),
+        };
         fields.finish()?;
-        Ok(Some(Problem { condition, description }))
+        Ok(Some(Problem { condition, description, info }))
+    }
+
+    /// The place that a redirection names, as far as it does (part 2, section 2.8.16 and 2.8.18):
+    /// host, port and address of a node.
+    pub fn place(&self) -> Option<String> {
+        let map = self.info?;
+        let (mut host, mut port, mut address) = (None, None, None);
+        let mut items = Cursor::new(map.items);
+        for _ in 0..map.count / 2 {
+            match (items.value().ok()?, items.value().ok()?) {
+                (Value::Symbol("network-host"), Value::Text(own) | Value::Symbol(own)) => {
+                    host = Some(own);
+                }
+                (Value::Symbol("port"), Value::Ushort(own)) => port = Some(u32::from(own)),
+                (Value::Symbol("port"), Value::Uint(own)) => port = Some(own),
+                (Value::Symbol("address"), Value::Text(own) | Value::Symbol(own)) => {
+                    address = Some(own);
+                }
+                _ => {}
+            }
+        }
+        let port = port.map_or(String::new(), |port| format!(":{port}"));
+        let address = address.map_or(String::new(), |address| format!("/{address}"));
+        host.map(|host| format!("{host}{port}{address}"))
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {

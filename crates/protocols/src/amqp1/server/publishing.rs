@@ -178,7 +178,7 @@ fn publish(
     if routes.iter().any(|queue| hub.is_queue_full(*queue)) {
         hub.census.note_dropped(QUEUE_FULL);
         let description = Some("a queue has as many messages as it may have");
-        let problem = Problem { condition: condition::RESOURCE_LIMIT, description };
+        let problem = Problem { condition: condition::RESOURCE_LIMIT, description, info: None };
         return Ok(State::Rejected(Some(problem)));
     }
     let kept = hub.message(message.header, message.bare);

@@ -37,22 +37,19 @@ impl Client {
         out: &mut Outbox,
         put: impl FnOnce(&mut Vec<u8>, i32, &Own<'_>),
     ) {
-        let before = out.len();
-        let number = self.number(what);
-        self.stage = stage;
-        if stage != Stage::Ready {
-            self.wake_at = self.state.deadline;
-        }
-        let plan = self.plan.clone();
-        if let (Some(group), Some(member)) = (&plan.group, &self.state.member) {
+        self.request(what, stage, out, |client, buffer, number| {
+            let plan = &client.plan;
+            let (Some(group), Some(member)) = (&plan.group, &client.state.member) else { return };
             let id = MemberOf {
                 group: group.name.as_bytes(),
                 generation: member.generation,
                 member: &member.id,
             };
-            put(out.buffer(), number, &Own { plan: &plan, group, member, id });
+            put(buffer, number, &Own { plan, group, member, id });
+        });
+        if stage != Stage::Ready {
+            self.wake_at = self.state.deadline;
         }
-        self.meter.wrote(self.phase(), out.len() - before, 0);
     }
 
     /// Takes an answer until it is in the group.

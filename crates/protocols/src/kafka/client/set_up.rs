@@ -15,36 +15,45 @@ use super::super::errors;
 use super::{Awaited, Client, Stage};
 
 impl Client {
-    /// Sends a request of the set-up.
-    pub(super) fn ask(&mut self, what: Awaited, out: &mut Outbox) {
+    /// Sends a request whose answer is awaited, and goes to this stage.
+    pub(super) fn request(
+        &mut self,
+        what: Awaited,
+        stage: Stage,
+        out: &mut Outbox,
+        put: impl FnOnce(&Client, &mut Vec<u8>, i32),
+    ) {
         let before = out.len();
         let number = self.number(what);
-        let plan = self.plan.clone();
-        let (topic, buffer) = (plan.topic.as_bytes(), out.buffer());
-        self.stage = match what {
-            Awaited::Versions => {
-                requests::put_api_versions(buffer, number);
-                Stage::Versions
-            }
-            Awaited::Creation => {
-                requests::put_create_topic(buffer, number, topic, plan.partitions, plan.replicas);
-                Stage::Creation
-            }
-            Awaited::Offsets => {
-                let partitions = self.partitions();
-                requests::put_list_offsets(buffer, number, topic, &partitions);
-                Stage::Offsets
-            }
-            Awaited::ProducerId => {
-                requests::put_init_producer_id(buffer, number);
-                Stage::ProducerId
-            }
-            _ => {
-                requests::put_metadata(buffer, number, topic);
-                Stage::Metadata
-            }
-        };
+        self.stage = stage;
+        put(self, out.buffer(), number);
         self.meter.wrote(self.phase(), out.len() - before, 0);
+    }
+
+    /// Sends a request of the set-up.
+    pub(super) fn ask(&mut self, what: Awaited, out: &mut Outbox) {
+        let stage = match what {
+            Awaited::Versions => Stage::Versions,
+            Awaited::Creation => Stage::Creation,
+            Awaited::Offsets => Stage::Offsets,
+            Awaited::ProducerId => Stage::ProducerId,
+            _ => Stage::Metadata,
+        };
+        self.request(what, stage, out, |own, buffer, number| {
+            let (plan, topic) = (&own.plan, own.plan.topic.as_bytes());
+            match stage {
+                Stage::Versions => requests::put_api_versions(buffer, number),
+                Stage::Creation => {
+                    let (partitions, replicas) = (plan.partitions, plan.replicas);
+                    requests::put_create_topic(buffer, number, topic, partitions, replicas);
+                }
+                Stage::Offsets => {
+                    requests::put_list_offsets(buffer, number, topic, &own.partitions());
+                }
+                Stage::ProducerId => requests::put_init_producer_id(buffer, number),
+                _ => requests::put_metadata(buffer, number, topic),
+            }
+        });
     }
 
     /// Repeats a request of the set-up.

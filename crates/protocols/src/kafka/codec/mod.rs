@@ -3,6 +3,7 @@
 
 pub mod answers;
 pub mod batch;
+pub mod configs;
 pub mod embedded;
 pub mod frame;
 pub mod groups;

@@ -24,6 +24,14 @@ pub fn put_metadata(out: &mut Vec<u8>, correlation: i32, topic: &[u8]) {
     end_frame(out, at);
 }
 
+/// Metadata of the cluster without its topics, version 4.
+pub fn put_cluster(out: &mut Vec<u8>, correlation: i32) {
+    let at = begin_request(out, METADATA, correlation);
+    put_count(out, 0);
+    put_i8(out, 0);
+    end_frame(out, at);
+}
+
 /// CreateTopics for one topic, version 2.
 pub fn put_create_topic(
     out: &mut Vec<u8>,
@@ -42,6 +50,16 @@ pub fn put_create_topic(
     put_i32(out, TIMEOUT_MS);
     put_i8(out, 0);
     end_frame(out, at);
+}
+
+/// The question whether a broker would create a topic of one partition and one replica, version 2:
+/// CreateTopics that only validates.
+pub fn put_validate_topic(out: &mut Vec<u8>, correlation: i32, topic: &[u8]) {
+    let at = out.len();
+    put_create_topic(out, correlation, topic, 1, 1);
+    if let [.., last] = &mut out[at..] {
+        *last = 1;
+    }
 }
 
 /// InitProducerId without transactions, version 0.

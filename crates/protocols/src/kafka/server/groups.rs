@@ -63,23 +63,26 @@ fn read_join<'a>(head: &RequestHead<'_>, mut reader: Reader<'a>) -> Result<Join<
     Ok(Join { group, member, wish })
 }
 
-/// JoinGroup, versions 2 to 5. From 4 on a member gets an id and asks with it again (KIP-394).
+/// JoinGroup, versions 2 to 5; `is_again` if the request waits. From 4 on a member gets an id and
+/// asks with it again (KIP-394).
 pub(super) fn join(
     head: &RequestHead<'_>,
     reader: Reader<'_>,
     place: Place,
+    is_again: bool,
     world: &mut World,
     turn: &mut Turn<'_>,
 ) -> Result<Outcome, Flaw> {
     let Join { group: name, member, wish } = read_join(head, reader)?;
     let now = turn.now;
-    let mut id: Id = member.into();
-    let is_new = member.is_empty();
-    if is_new {
-        id = world.next_member(head.client.unwrap_or_default());
-    }
+    let is_new = member.is_empty() && !is_again;
+    let id: Id = match is_new {
+        true => world.next_member(head.client.unwrap_or_default()),
+        false => member.into(),
+    };
     let entered = match world.group(name) {
         None => Err(errors::INVALID_GROUP_ID),
+        Some(group) if is_again => group.joined(place, now),
         Some(group) => {
             let announced = match is_new {
                 true => group.announce(&id, now + wish.session),
@@ -91,34 +94,25 @@ pub(super) fn join(
             })
         }
     };
-    world.wake_group(name, turn);
-    if let Ok(Entry::Waits(until)) = entered {
-        return Ok(Outcome::Waits(until));
+    if let Some(waits) = waits(&entered, name, world, turn) {
+        return Ok(waits);
     }
     put_joined(head, &id, entered, (name, place), world, turn);
     Ok(Outcome::Answered)
 }
 
-/// Tries a request to join again that waits.
-pub(super) fn join_again(
-    head: &RequestHead<'_>,
-    reader: Reader<'_>,
-    place: Place,
+/// Wakes whom a request concerns; the outcome of one that has to wait itself.
+fn waits(
+    entered: &Result<Entry, i16>,
+    name: &[u8],
     world: &mut World,
     turn: &mut Turn<'_>,
-) -> Result<Outcome, Flaw> {
-    let Join { group: name, member, .. } = read_join(head, reader)?;
-    let now = turn.now;
-    let entered = match world.group(name) {
-        None => Err(errors::INVALID_GROUP_ID),
-        Some(group) => group.joined(place, now),
-    };
+) -> Option<Outcome> {
     world.wake_group(name, turn);
-    if let Ok(Entry::Waits(until)) = entered {
-        return Ok(Outcome::Waits(until));
+    match entered {
+        Ok(Entry::Waits(until)) => Some(Outcome::Waits(*until)),
+        _ => None,
     }
-    put_joined(head, member, entered, (name, place), world, turn);
-    Ok(Outcome::Answered)
 }
 
 /// Answers a request to join; an error has the id that the member is to ask with.
@@ -220,9 +214,8 @@ pub(super) fn sync(
         Some(group) if is_again => group.synced(place, now),
         Some(group) => group.sync(member, generation, &assignments, place, now),
     };
-    world.wake_group(name, turn);
-    if let Ok(Entry::Waits(until)) = entered {
-        return Ok(Outcome::Waits(until));
+    if let Some(waits) = waits(&entered, name, world, turn) {
+        return Ok(waits);
     }
     let out = turn.out.stage(place.connection);
     let at = begin_answer(out, head.correlation);

@@ -41,7 +41,7 @@ pub(super) fn execute(
     match api {
         frame::PRODUCE => return Ok(producing::produce(&head, reader, place, world, turn)?),
         frame::FETCH => return Ok(fetching::fetch(&head, reader, place, world, turn)?),
-        frame::JOIN_GROUP => return Ok(groups::join(&head, reader, place, world, turn)?),
+        frame::JOIN_GROUP => return Ok(groups::join(&head, reader, place, false, world, turn)?),
         frame::SYNC_GROUP => return Ok(groups::sync(&head, reader, place, false, world, turn)?),
         frame::HEARTBEAT => return Ok(groups::heartbeat(&head, reader, place, world, turn)?),
         frame::LEAVE_GROUP => return Ok(groups::leave(&head, reader, place, world, turn)?),
@@ -75,7 +75,7 @@ pub(super) fn again(
 ) -> Outcome {
     let mut reader = Reader::new(request);
     let tried = frame::read_request_head(&mut reader).and_then(|head| match head.api {
-        JOIN => groups::join_again(&head, reader, place, world, turn),
+        JOIN => groups::join(&head, reader, place, true, world, turn),
         SYNC => groups::sync(&head, reader, place, true, world, turn),
         _ => fetching::again(&head, reader, place, (is_last, until), world, turn),
     });

@@ -32,6 +32,7 @@ impl Client {
         }
         if info.is_lame_duck {
             // A load does not move to another server: it stays until the end, and says so.
+            self.is_lame_duck = true;
             emit(Signal::Granted("lame_duck", 1));
         }
         if self.stage != Stage::Expecting {
