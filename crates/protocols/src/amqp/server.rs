@@ -15,18 +15,18 @@ use super::codec::{
 use super::hub::{Hub, Mail};
 use super::peer::{Channel, ContentStage, Peer, Stage};
 use super::refusal::Refusal;
-use crate::broker_core::{Common, Peers, Place, Turn};
+use crate::broker_core::{Peers, Place, Shared, Turn};
 
 /// One shard of the server.
 pub(super) struct Broker {
-    hub: Common<Hub>,
+    hub: Shared<Hub>,
     peers: Peers<Box<Peer>>,
     /// Scratch space for the queues of a message.
     routes: Vec<u32>,
 }
 
 impl Broker {
-    pub(super) fn new(hub: Common<Hub>, shard: u16) -> Broker {
+    pub(super) fn new(hub: Shared<Hub>, shard: u16) -> Broker {
         Broker { hub, peers: Peers::new(shard), routes: Vec::new() }
     }
 

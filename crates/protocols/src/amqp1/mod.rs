@@ -32,7 +32,7 @@ use plan::Plan;
 use server::Broker;
 use settings::Rules;
 
-use crate::broker_core::Common;
+use crate::broker_core::Shared;
 
 /// The registry's entry.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,7 @@ impl Protocol for Amqp1 {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let hub = Common::new(Hub::new(Rules::read(settings)?));
+        let hub = Shared::new(Hub::new(Rules::read(settings)?));
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |shard| Box::new(Broker::new(hub.clone(), shard))),

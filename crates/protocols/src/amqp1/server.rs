@@ -16,11 +16,11 @@ use super::hub::{Hub, Mail};
 use super::peer::{End, Peer, Session, Stage};
 use super::plan::WINDOW;
 use super::refusal::{Ends, Refusal};
-use crate::broker_core::{Common, Peers, Place, Turn};
+use crate::broker_core::{Peers, Place, Shared, Turn};
 
 /// One shard of the server.
 pub(super) struct Broker {
-    hub: Common<Hub>,
+    hub: Shared<Hub>,
     peers: Peers<Box<Peer>>,
     /// Time of the last look at silence and unused queues, and time until the next one.
     woken: Nanos,
@@ -30,7 +30,7 @@ pub(super) struct Broker {
 }
 
 impl Broker {
-    pub(super) fn new(hub: Common<Hub>, shard: u16) -> Broker {
+    pub(super) fn new(hub: Shared<Hub>, shard: u16) -> Broker {
         Broker {
             hub,
             peers: Peers::new(shard),

@@ -24,6 +24,8 @@ use client::Client;
 use plan::Plan;
 use settings::Acks;
 
+use crate::broker_core::Shared;
+
 /// The protocol `kafka`.
 #[derive(Clone, Copy, Debug)]
 pub struct Kafka;
@@ -99,7 +101,7 @@ impl Protocol for Kafka {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let shared = server::Shared::new(server::World::new(server::Rules::read(settings)?));
+        let shared = Shared::new(server::World::new(server::Rules::read(settings)?));
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |shard| Box::new(server::KafkaServer::new(shared.clone(), shard))),

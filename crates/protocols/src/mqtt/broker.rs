@@ -8,12 +8,12 @@ use weigh_model::Nanos;
 use super::broker_state::BrokerState;
 use super::codec::{Fault, Id, Publish, Qos, Version};
 use super::session::Party;
-use crate::broker_core::{Common, Peers};
+use crate::broker_core::{Peers, Shared};
 use crate::pass_through::PassThroughs;
 
 /// One shard of the broker.
 pub(super) struct Broker {
-    pub(super) hub: Common<BrokerState>,
+    pub(super) hub: Shared<BrokerState>,
     pub(super) connections: Peers<Connection>,
     /// When to look whether a connection has been silent for too long, by number and serial.
     pub(super) deadlines: BinaryHeap<Reverse<(Nanos, u32, u32)>>,

@@ -36,7 +36,7 @@ use codec::Qos;
 use plan::Plan;
 use settings::BrokerRules;
 
-use crate::broker_core::Common;
+use crate::broker_core::Shared;
 
 /// The registry's entry.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ impl Protocol for Mqtt {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let hub = Common::new(BrokerState::new(BrokerRules::read(settings)?));
+        let hub = Shared::new(BrokerState::new(BrokerRules::read(settings)?));
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |shard| Box::new(Broker::new(hub.clone(), shard))),

@@ -19,11 +19,11 @@ use super::message::{Publication, forwarded_properties};
 use super::pass_through::may_pass;
 use super::session::Party;
 use super::subscriptions::{take_subscribe, take_unsubscribe};
-use crate::broker_core::{Common, Peers, Place, Turn};
+use crate::broker_core::{Peers, Place, Shared, Turn};
 use crate::pass_through::PassThroughs;
 
 impl Broker {
-    pub(super) fn new(hub: Common<BrokerState>, shard: u16) -> Broker {
+    pub(super) fn new(hub: Shared<BrokerState>, shard: u16) -> Broker {
         Broker {
             hub,
             connections: Peers::new(shard),

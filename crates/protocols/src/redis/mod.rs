@@ -24,6 +24,8 @@ use weigh_model::{Pattern, Topology};
 
 use plan::{Command, Plan};
 
+use crate::broker_core::Shared;
+
 /// The protocol `redis`.
 pub struct Redis;
 
@@ -130,7 +132,7 @@ impl Protocol for Redis {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let shared = server::Shared::new(server::World::new(server::Rules::read(settings)?));
+        let shared = Shared::new(server::World::new(server::Rules::read(settings)?));
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |shard| Box::new(server::RedisServer::new(shared.clone(), shard))),

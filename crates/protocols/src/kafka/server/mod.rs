@@ -24,14 +24,11 @@ pub(super) use self::world::World;
 
 use self::place::{Outcome, Place, Turn};
 use super::codec::frame;
-use crate::broker_core::{self, Common, Holding, Peers, Waiting as _};
-
-/// What the shards of one server have in common.
-pub(super) type Shared = Common<World>;
+use crate::broker_core::{self, Holding, Peers, Shared, Waiting as _};
 
 /// All connections of one shard.
 pub(super) struct KafkaServer {
-    shared: Shared,
+    shared: Shared<World>,
     peers: Peers<Box<Peer>>,
     /// Ends of waits: time and connection, one for each connection that waits.
     deadlines: BTreeSet<(Nanos, u32)>,
@@ -66,7 +63,7 @@ impl broker_core::Waiting for Peer {
 }
 
 impl KafkaServer {
-    pub(super) fn new(shared: Shared, shard: u16) -> KafkaServer {
+    pub(super) fn new(shared: Shared<World>, shard: u16) -> KafkaServer {
         KafkaServer { shared, peers: Peers::new(shard), deadlines: BTreeSet::new() }
     }
 

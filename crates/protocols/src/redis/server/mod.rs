@@ -23,14 +23,11 @@ pub(super) use self::world::World;
 use self::peer::{Peer, Words};
 use self::place::{Place, Turn};
 use super::codec;
-use crate::broker_core::{Common, Holding, Peers, Waiting};
-
-/// What the shards of one server have in common.
-pub(super) type Shared = Common<World>;
+use crate::broker_core::{Holding, Peers, Shared, Waiting};
 
 /// All connections of one shard.
 pub(super) struct RedisServer {
-    shared: Shared,
+    shared: Shared<World>,
     peers: Peers<Box<Peer>>,
     /// Ends of waits: time, connection, serial.
     deadlines: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
@@ -38,7 +35,7 @@ pub(super) struct RedisServer {
 }
 
 impl RedisServer {
-    pub(super) fn new(shared: Shared, shard: u16) -> RedisServer {
+    pub(super) fn new(shared: Shared<World>, shard: u16) -> RedisServer {
         RedisServer {
             shared,
             peers: Peers::new(shard),

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the shards of one server have in common.
+/// One lock guards it.
 #[derive(Debug)]
-pub(crate) struct Common<T>(Arc<Mutex<T>>);
+pub(crate) struct Shared<T>(Arc<Mutex<T>>);
 
-impl<T> Common<T> {
-    pub(crate) fn new(own: T) -> Common<T> {
-        Common(Arc::new(Mutex::new(own)))
+impl<T> Shared<T> {
+    pub(crate) fn new(own: T) -> Shared<T> {
+        Shared(Arc::new(Mutex::new(own)))
     }
 
     /// A shard that panicked has been reported; the others continue with the existing state.
@@ -17,8 +17,8 @@ impl<T> Common<T> {
     }
 }
 
-impl<T> Clone for Common<T> {
-    fn clone(&self) -> Common<T> {
-        Common(Arc::clone(&self.0))
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Shared<T> {
+        Shared(Arc::clone(&self.0))
     }
 }
