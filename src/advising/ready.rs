@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use weigh_advice::answer::Inputs;
 use weigh_advice::cells::{Cells, Machine};
+use weigh_advice::figures::energy_basis;
 use weigh_advice::link::Link;
 use weigh_advice::situation::Situation;
 use weigh_energy::Model;
-use weigh_model::modelled::{EnergyAsked, Processor};
 use weigh_model::path::preset;
 use weigh_runner::advice::{Offers, observed};
 use weigh_runner::energy;
@@ -80,18 +80,8 @@ fn model(situation: &Situation, data: Option<&Path>) -> Result<Option<(Model, Op
              weigh energy devices lists them",
         ));
     }
-    let asked = EnergyAsked {
-        device: device.model.clone(),
-        radio: Some(device.radio.clone()),
-        battery: device.battery,
-        every: Some(situation.traffic.every),
-        cpu: Processor::Scaled,
-    };
-    let mut basis = energy::catalogue(data)?.basis(&asked).map_err(energy::invalid)?;
-    // The situation has one of its own, for bytes and energy alike.
-    if let Some(radio) = &mut basis.radio {
-        radio.coefficients.remove(IDLE_LIMIT);
-    }
+    let basis = energy_basis(device, situation.traffic.every, &energy::catalogue(data)?);
+    let basis = basis.map_err(energy::invalid)?;
     let size_max = basis.radio.as_ref().and_then(|radio| radio.message_bytes_max);
     let model = Model::with_draws(&basis, weigh_advice::drawn::DRAWS, weigh_energy::answer::SEED);
     Ok(Some((model, size_max)))
@@ -120,6 +110,3 @@ pub fn runner<'c>(
         fleet: None,
     })
 }
-
-/// The radio's own idle limit, among its coefficients.
-const IDLE_LIMIT: &str = "idle_limit";

@@ -3,12 +3,13 @@
 
 use std::io::Write;
 use std::net::TcpListener;
-use std::process::Command;
 
 use serde_json::Value;
 
+use crate::foreign::python;
 use crate::rig::{Place, cells, figure, has, has_hosts};
 use crate::serving::Server;
+use crate::wire::tshark;
 
 fn lane<'s>(summary: &'s Value, confirms: bool, mode: &str) -> &'s Value {
     let is_it = |cell: &&Value| {
@@ -37,7 +38,7 @@ fn it_is_compared_with_the_same_guarantee_of_others() {
         let acknowledged = if confirms { 200 } else { 0 };
         assert_eq!(cell["ledger"]["acknowledged"], acknowledged, "{}", cell["ledger"]);
     }
-    for finished in place.journal().iter().filter(|event| event["event"] == "trial_finished") {
+    for finished in place.of_kind("trial_finished") {
         assert_eq!(finished["server"]["unique"], 200, "{}", finished["point"]);
     }
 }
@@ -129,23 +130,11 @@ fn rabbitmq_has_tls_quorum_queues_and_refusals() {
     place.nobody_is_left();
 }
 
-/// The Python that has pika, if there is one.
-fn pika() -> Option<String> {
-    let python = std::env::var("WEIGH_PIKA").unwrap_or_else(|_| "python3".to_owned());
-    let has_it = Command::new(&python).args(["-c", "import pika"]).output();
-    if has_it.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "pika is missing in CI");
-    println!("SKIPPED: no pika: set WEIGH_PIKA to a Python that has it");
-    None
-}
-
 /// pika publishes with confirms, consumes, gets, gets back what no queue takes, and hears why its
 /// channel was closed.
 #[test]
 fn the_client_pika_is_served() {
-    let Some(python) = pika() else { return };
+    let Some(python) = python("WEIGH_PIKA", "pika") else { return };
     let place = Place::new("pika");
     place.write("client.py", PIKA);
     let server = Server::start(&place, &["amqp"]);
@@ -251,21 +240,13 @@ fn bytes_are_counted_by_layer_and_tshark_agrees() {
     // basic.publish 18, content header 23, head and end of the body 8, basic.ack 21.
     let of_messages = of("phases.messages.layers.protocol_bytes");
     assert_eq!(of_messages, 10.0 * (18.0 + 23.0 + 8.0 + 21.0));
-    let journal = place.journal();
-    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
-        let trial = finished["trial"].as_str().expect("an id");
-        let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
+    for finished in place.of_kind("trial_finished") {
+        let file = place.pcap(&finished);
         let port = finished["endpoint"].as_str().and_then(|url| url.rsplit(':').next());
         let port = port.map_or("1-65535".to_owned(), str::to_owned);
-        let count = |filter: &str| {
-            let output = Command::new("tshark")
-                .args(["-r", file.to_str().expect("a path"), "-Y", filter])
-                .args(["-T", "fields", "-e", "amqp.method.method"])
-                .args(["-d", &format!("tcp.port=={port},amqp")])
-                .output()
-                .expect("tshark runs");
-            String::from_utf8_lossy(&output.stdout).lines().count()
-        };
+        let decode = format!("tcp.port=={port},amqp");
+        let count =
+            |filter: &str| tshark(&file, filter, &["amqp.method.method"], &["-d", &decode]).len();
         // Class 60, method 40: basic.publish; method 80: basic.ack.
         assert_eq!(count("amqp.method.class == 60 && amqp.method.method == 40"), 10);
         assert_eq!(count("amqp.method.class == 60 && amqp.method.method == 80"), 10);

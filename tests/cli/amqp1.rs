@@ -3,12 +3,13 @@
 
 use std::io::Write;
 use std::net::TcpListener;
-use std::process::Command;
 
 use serde_json::Value;
 
+use crate::foreign::python;
 use crate::rig::{Place, cells, figure, has, has_hosts};
 use crate::serving::Server;
+use crate::wire::tshark;
 
 fn lane<'s>(summary: &'s Value, transfers: &str, durable: bool) -> &'s Value {
     let is_it = |cell: &&Value| {
@@ -40,7 +41,7 @@ fn it_is_compared_with_the_same_guarantee_of_others() {
         let acknowledged = if transfers == "unsettled" { 200 } else { 0 };
         assert_eq!(cell["ledger"]["acknowledged"], acknowledged, "{}", cell["ledger"]);
     }
-    for finished in place.journal().iter().filter(|event| event["event"] == "trial_finished") {
+    for finished in place.of_kind("trial_finished") {
         assert_eq!(finished["server"]["unique"], 200, "{}", finished["point"]);
     }
 }
@@ -167,24 +168,12 @@ fn artemis_is_measured() {
     place.nobody_is_left();
 }
 
-/// The Python that has Qpid Proton, if there is one.
-fn proton() -> Option<String> {
-    let python = std::env::var("WEIGH_PROTON").unwrap_or_else(|_| "python3".to_owned());
-    let has_it = Command::new(&python).args(["-c", "import proton"]).output();
-    if has_it.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "python-qpid-proton is missing in CI");
-    println!("SKIPPED: no Qpid Proton: set WEIGH_PROTON to a Python that has it");
-    None
-}
-
 /// Proton logs in by PLAIN, sends settled and unsettled, receives a large message, modifies one
 /// (not as failed, so that its count stays 0) and rejects one, subscribes to a topic, and hears why
 /// a link was refused.
 #[test]
 fn the_client_proton_is_served() {
-    let Some(python) = proton() else { return };
+    let Some(python) = python("WEIGH_PROTON", "proton") else { return };
     let place = Place::new("proton");
     place.write("client.py", PROTON);
     let login = ["--set", "amqp1.broker_user=ann", "--set", "amqp1.broker_password=secret"];
@@ -311,21 +300,13 @@ fn bytes_are_counted_by_layer_and_tshark_agrees() {
     // not 1, in each of both.
     let of_messages = of("phases.messages.layers.protocol_bytes");
     assert_eq!(of_messages, 10.0 * (23.0 + 7.0 + 5.0 + 22.0) + 9.0 * 2.0);
-    let journal = place.journal();
-    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
-        let trial = finished["trial"].as_str().expect("an id");
-        let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
+    for finished in place.of_kind("trial_finished") {
+        let file = place.pcap(&finished);
         let port = finished["endpoint"].as_str().and_then(|url| url.rsplit(':').next());
         let port = port.map_or("1-65535".to_owned(), str::to_owned);
-        let count = |filter: &str| {
-            let output = Command::new("tshark")
-                .args(["-r", file.to_str().expect("a path"), "-Y", filter])
-                .args(["-T", "fields", "-e", "amqp.performative"])
-                .args(["-d", &format!("tcp.port=={port},amqp")])
-                .output()
-                .expect("tshark runs");
-            String::from_utf8_lossy(&output.stdout).lines().count()
-        };
+        let decode = format!("tcp.port=={port},amqp");
+        let count =
+            |filter: &str| tshark(&file, filter, &["amqp.performative"], &["-d", &decode]).len();
         assert_eq!(count("amqp.performative == 0x14"), 10, "transfers");
         assert_eq!(count("amqp.performative == 0x15"), 10, "dispositions");
     }

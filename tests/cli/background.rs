@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-use crate::rig::{Place, cells, figure, signal, until, wait, warnings};
+use crate::rig::{Place, cells, figure, of_kind, signal, until, wait, warnings};
 
 /// A small load of requests, above what is said of its background.
 fn plan(place: &Place, protocol: &str, background: &str, repetitions: u32) {
@@ -21,10 +21,6 @@ fn plan(place: &Place, protocol: &str, background: &str, repetitions: u32) {
              lead = \"200ms\"\n{background}\n[repeat]\nat_least = {repetitions}\n"
         ),
     );
-}
-
-fn of_kind<'j>(journal: &'j [Value], kind: &str) -> Vec<&'j Value> {
-    journal.iter().filter(|event| event["event"] == kind).collect()
 }
 
 /// A server of another protocol on the same cores: every case with it and without, the background

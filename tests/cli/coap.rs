@@ -1,12 +1,12 @@
 //! CoAP end to end: compared with MQTT and HTTP, against libcoap's server, and with foreign clients
 //! at the reference server.
 
-use std::process::Command;
-
 use serde_json::Value;
 
-use crate::rig::{Place, cells, figure, has, has_hosts};
+use crate::foreign::python;
+use crate::rig::{Place, cells, figure, has, has_hosts, ledgers_are_whole};
 use crate::serving::Server;
+use crate::wire::tshark;
 
 /// Each type has the guarantee of its lane, every message is confirmed, and the server counts them.
 #[test]
@@ -25,8 +25,7 @@ fn it_is_compared_with_the_same_guarantee_of_others() {
         assert_eq!(cell["guarantee"], guarantee);
         assert_eq!(cell["ledger"]["delivered"], 200, "{kind}: {}", cell["ledger"]);
     }
-    let journal = place.journal();
-    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
+    for finished in place.of_kind("trial_finished") {
         assert_eq!(finished["server"]["unique"], 200, "{}", finished["point"]);
     }
 }
@@ -38,9 +37,7 @@ fn observers_are_delivered_to() {
     let place = Place::new("coap-deliver");
     let words = ["coap", "--pattern", "deliver", "-n", "300", "--set", "coap.notify_queue=1000"];
     place.compare(&words).with(0);
-    for cell in cells(&place.summary()) {
-        assert_eq!(cell["ledger"]["delivered"], 300, "{}", cell["ledger"]);
-    }
+    ledgers_are_whole(&place, 300);
 }
 
 /// libcoap's own client stores, reads and discovers, also with blocks and with NON.
@@ -95,13 +92,7 @@ fn the_server_of_libcoap_is_measured() {
 /// A client of aiocoap, where Python has it, stores and observes.
 #[test]
 fn the_client_of_aiocoap_is_served() {
-    let python = std::env::var("WEIGH_AIOCOAP").unwrap_or_else(|_| "python3".to_owned());
-    let has_it = Command::new(&python).args(["-c", "import aiocoap"]).output();
-    if !has_it.is_ok_and(|output| output.status.success()) {
-        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "aiocoap is missing in CI");
-        println!("SKIPPED: no aiocoap: set WEIGH_AIOCOAP to a Python that has it");
-        return;
-    }
+    let Some(python) = python("WEIGH_AIOCOAP", "aiocoap") else { return };
     let place = Place::new("aiocoap");
     place.write("client.py", AIOCOAP);
     let server = Server::start(&place, &["coap"]);
@@ -154,11 +145,8 @@ fn objects_are_transferred_block_by_block() {
     let place = Place::new("coap-transfer");
     let words = ["coap", "--pattern", "transfer", "-s", "200KB", "-n", "5", "--timeout", "30s"];
     place.compare(&words).with(0);
-    for cell in cells(&place.summary()) {
-        assert_eq!(cell["ledger"]["delivered"], 5, "{}", cell["ledger"]);
-    }
-    let journal = place.journal();
-    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
+    ledgers_are_whole(&place, 5);
+    for finished in place.of_kind("trial_finished") {
         assert_eq!(finished["server"]["unique"], 5, "{}", finished["point"]);
     }
     if has("coap-server-notls") {
@@ -237,20 +225,13 @@ fn bytes_are_counted_by_layer_and_tshark_agrees() {
             assert_eq!(of(&format!("sent.layers.{layer}_bytes")), bytes, "{name} {layer}");
         }
     }
-    let journal = place.journal();
-    let trials = journal.iter().filter(|event| event["event"] == "trial_finished");
-    for finished in trials {
-        let trial = finished["trial"].as_str().expect("an id");
-        let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
+    for finished in place.of_kind("trial_finished") {
+        let file = place.pcap(&finished);
         let metric = |name: &str| finished["metrics"][name].as_f64().expect("a figure");
         for (way, code) in [("sent", "coap.code == 2"), ("received", "coap.code == 68")] {
-            let output = Command::new("tshark")
-                .args(["-r", file.to_str().expect("a path"), "-Y", code])
-                .args(["-T", "fields", "-e", "frame.len", "-d", "udp.port==1-65535,coap"])
-                .output()
-                .expect("tshark runs");
-            let text = String::from_utf8_lossy(&output.stdout);
-            let lengths: Vec<f64> = text.lines().filter_map(|line| line.parse().ok()).collect();
+            let decode = ["-d", "udp.port==1-65535,coap"];
+            let rows = tshark(&file, code, &["frame.len"], &decode);
+            let lengths: Vec<f64> = rows.iter().filter_map(|row| row[0].parse().ok()).collect();
             assert_eq!(lengths.len() as f64, metric(&format!("wire.{way}.packets")), "{way}");
             let bytes: f64 = lengths.iter().sum();
             assert_eq!(bytes, metric(&format!("wire.{way}.bytes")), "{way}");

@@ -1,21 +1,13 @@
 //! CoAP inside DTLS: the reference server, and libcoap with OpenSSL and GnuTLS at the other end.
 
-use std::process::{Child, Stdio};
-
 use serde_json::Value;
 
-use crate::rig::{Place, cells, figure, has, has_hosts, until};
+use crate::foreign::Process;
+use crate::rig::{Place, cells, figure, has, has_hosts, ledgers_are_whole, until};
 use crate::serving::Server;
 
 const PSK: [&str; 4] =
     ["--set", "coap.tls_psk_identity=device-7", "--set", "coap.tls_psk=a secret of the run"];
-
-fn ledgers_are_whole(place: &Place, messages: u64) {
-    for cell in cells(&place.summary()) {
-        let name = &cell["name"];
-        assert_eq!(cell["ledger"]["delivered"], messages, "{name}: {}", cell["ledger"]);
-    }
-}
 
 fn handshakes(cell: &Value) -> Option<f64> {
     cell["metrics"]["tls_handshakes_full"]["value"].as_f64()
@@ -47,11 +39,7 @@ fn the_same_load_goes_without_and_with_dtls() {
     let kept = ["--tls", "on", "--set", "coap.type=con"];
     place.compare(&[&words[..], &kept, &PSK].concat()).with(0);
     ledgers_are_whole(&place, 60);
-    for path in place.files_of_the_run() {
-        let text = std::fs::read(&path).expect("a file");
-        let holds_key = text.windows(15).any(|part| part == b"secret of the r");
-        assert!(!holds_key, "the key in {}", path.display());
-    }
+    place.keeps_secret("secret of the run");
     place.nobody_is_left();
 }
 
@@ -84,25 +72,11 @@ fn contradictions_are_named() {
     nothing.with(3).saying(&["coaps://127.0.0.1:1", "connection refused"]);
 }
 
-/// A server of libcoap; it ends with its test.
-struct Libcoap(Child);
-
-impl Libcoap {
-    /// Listens for DTLS one above `port`.
-    fn start(place: &Place, program: &str, port: u16, words: &[&str]) -> Libcoap {
-        let port = port.to_string();
-        let first = ["-A", "127.0.0.1", "-p", &port, "-d", "10"];
-        let mut command = place.program(program, &[&first[..], words].concat());
-        let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
-        Libcoap(quiet.spawn().expect("it starts"))
-    }
-}
-
-impl Drop for Libcoap {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A server of libcoap, which listens for DTLS one above `port`.
+fn libcoap(place: &Place, program: &str, port: u16, words: &[&str]) -> Process {
+    let port = port.to_string();
+    let first = ["-A", "127.0.0.1", "-p", &port, "-d", "10"];
+    Process::quiet(&mut place.program(program, &[&first[..], words].concat()))
 }
 
 /// Two neighbouring ports that are free now.
@@ -134,7 +108,7 @@ fn the_servers_of_libcoap_are_measured_inside_dtls() {
         }
         let place = Place::new(&format!("dtls-{program}"));
         let port = two_ports();
-        let server = Libcoap::start(&place, program, port, &["-k", "a secret of the run"]);
+        let server = libcoap(&place, program, port, &["-k", "a secret of the run"]);
         answers(&place, port);
         let url = format!("coaps://127.0.0.1:{}/example_data", port + 1);
         let words = [&*url, "--pattern", "publish", "-n", "40", "-c", "2", "--tls", version];
@@ -151,7 +125,7 @@ fn the_servers_of_libcoap_are_measured_inside_dtls() {
         Server::start(&made, &serving).end("TERM");
         let port = two_ports();
         let files = ["-c", "made/server.pem", "-j", "made/server.key", "-n"];
-        let server = Libcoap::start(&made, program, port, &files);
+        let server = libcoap(&made, program, port, &files);
         answers(&made, port);
         let url = format!("coaps://localhost:{}/example_data", port + 1);
         let words = [&*url, "--pattern", "publish", "-n", "40", "-c", "2", "--tls", version];

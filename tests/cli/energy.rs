@@ -75,7 +75,7 @@ fn a_known_power_becomes_the_energy_of_messages_and_sessions() {
         metric["budget"].as_array().unwrap().iter().filter_map(|l| l["source"].as_str()).collect();
     assert!(["meter gain", "shunt", "repetitions"].iter().all(|own| sources.contains(own)));
     // What the journal says of the window is what the joules are of.
-    let told = of(&place.journal(), "energy_measured");
+    let told = place.of_kind("energy_measured");
     assert_eq!(told.len(), 3);
     for own in &told {
         let seconds = seconds(&own["window"]);
@@ -84,10 +84,6 @@ fn a_known_power_becomes_the_energy_of_messages_and_sessions() {
         assert!(seconds_of_idle(own, "idle_after") >= 0.3);
     }
     place.nobody_is_left();
-}
-
-fn of(journal: &[Value], kind: &str) -> Vec<Value> {
-    journal.iter().filter(|event| event["event"] == kind).cloned().collect()
 }
 
 fn seconds(span: &Value) -> f64 {
@@ -174,10 +170,9 @@ fn the_log_of_a_meter_outside_is_laid_on_the_run() {
     let words = ["compare", "tcp", "-n", "500", "--reps", "1", "--idle", "500ms", "-Q", "--meter"];
     let words: Vec<&str> = words.into_iter().chain(["csv:power.csv"]).collect();
     weigh(&place, &words).with(0).saying(&["power.csv", "weigh energy meters --log"]);
-    let journal = place.journal();
-    let pulses = of(&journal, "load_pulses");
+    let pulses = place.of_kind("load_pulses");
     assert_eq!(pulses.len(), 2);
-    let waiting = of(&journal, "energy_measured")[0].clone();
+    let waiting = place.of_kind("energy_measured")[0].clone();
     assert!(waiting["absent"].is_string(), "{waiting}");
     let spans: Vec<&Value> =
         pulses.iter().flat_map(|own| own["pulses"].as_array().unwrap()).collect();
@@ -198,8 +193,7 @@ fn the_log_of_a_meter_outside_is_laid_on_the_run() {
     place.write("power.csv", &log);
     let ended = place.weigh(&["energy", "meters", "--log", "power.csv", "--run", "latest"]).with(0);
     assert!(ended.stdout.contains("1 trials have energy figures"), "{}", ended.stdout);
-    let journal = place.journal();
-    let aligned = of(&journal, "log_aligned").pop().unwrap();
+    let aligned = place.of_kind("log_aligned").pop().unwrap();
     let bound_ns = aligned["bound_ns"].as_f64().unwrap();
     assert!(bound_ns < 20e6, "{aligned}");
     let span_s = (end - start) as f64 / 1e9;

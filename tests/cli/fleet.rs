@@ -2,19 +2,20 @@
 //! servers that are given by URL.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use weigh_model::live::{LIVE, Second};
 use weigh_report::Summary;
 
+use crate::foreign::{Installed, Process};
 use crate::rig::{Ended, Place, cells, figure, has, signal, until, wait, warnings};
-use crate::serving::{Mosquitto, Server};
+use crate::serving::Server;
 
 /// A NATS server with JetStream, which ends with its test.
 pub struct Bus {
-    child: Child,
+    _process: Process,
     pub url: String,
 }
 
@@ -37,10 +38,8 @@ impl Bus {
         let text = format!("listen: 127.0.0.1:-1\n{lines}\n");
         std::fs::write(folder.join("nats.conf"), text).expect("a configuration");
         server.args(["-js", "-sd", &shown, "-c", &format!("{shown}/nats.conf")]);
-        server.args(["--ports_file_dir", &shown]).stdin(Stdio::null());
-        server.stdout(Stdio::null()).stderr(Stdio::null());
-        let child = server.spawn().expect("nats-server starts");
-        let ports = folder.join(format!("nats-server_{}.ports", child.id()));
+        let process = Process::quiet(server.args(["--ports_file_dir", &shown]));
+        let ports = folder.join(format!("nats-server_{}.ports", process.id()));
         let mut url = None;
         until("the port of the bus", || {
             let text = std::fs::read_to_string(&ports).unwrap_or_default();
@@ -48,7 +47,7 @@ impl Bus {
             url = known.and_then(|own| Some(own["nats"][0].as_str()?.to_owned()));
             url.is_some()
         });
-        Some(Bus { child, url: url.expect("it is known") })
+        Some(Bus { _process: process, url: url.expect("it is known") })
     }
 
     /// Number of objects in the store of the fleet `default`, as the server lists them.
@@ -70,16 +69,9 @@ impl Bus {
     }
 }
 
-impl Drop for Bus {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// An agent, and what it printed so far. It ends with its test.
 pub struct Agent {
-    child: Child,
+    child: Process,
     said: Arc<Mutex<String>>,
 }
 
@@ -101,7 +93,7 @@ impl Agent {
                 *heard.lock().unwrap() += &(line + "\n");
             }
         });
-        Agent { child, said }
+        Agent { child: Process(child), said }
     }
 
     /// Waits until it has printed `text`.
@@ -123,22 +115,11 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// A bus with this number of agents, which may load every server of this host.
 pub fn fleet(place: &Place, agents: u32) -> Option<(Bus, Vec<Agent>)> {
     let bus = Bus::start(place)?;
     let agents = (0..agents).map(|rank| Agent::start(place, &bus, rank, "127.0.0.1:*")).collect();
     Some((bus, agents))
-}
-
-pub fn of_kind(place: &Place, kind: &str) -> Vec<Value> {
-    place.journal().into_iter().filter(|event| event["event"] == kind).collect()
 }
 
 #[track_caller]
@@ -156,9 +137,9 @@ pub fn is_exact(cell: &Value, messages: u64) {
 fn one_run_over_several_agents_has_one_exact_ledger_and_names_its_hosts() {
     let place = Place::new("fleet");
     let Some((bus, agents)) = fleet(&place, 2) else { return };
-    let Some(mosquitto) = Mosquitto::start(&place) else { return };
+    let Some(mosquitto) = Installed::mosquitto(&place, "") else { return };
     let reference = Server::start(&place, &["mqtt"]);
-    let words = [&*reference.url, &*mosquitto.url(), "--fleet", &bus.url, "--agents", "2"];
+    let words = [&*reference.url, &mosquitto.url("mqtt"), "--fleet", &bus.url, "--agents", "2"];
     let load = ["--pattern", "deliver", "--qos", "1", "-R", "500/s", "-n", "600", "-c", "4"];
     let ended = place.compare(&[&words[..], &load].concat()).with(0);
     assert!(ended.stdout.contains("load from 2 hosts, started within "), "{}", ended.stdout);
@@ -178,9 +159,9 @@ fn one_run_over_several_agents_has_one_exact_ledger_and_names_its_hosts() {
     assert!(summary["run"]["start_skew_bound_ns"].as_u64().unwrap() > 0);
     let text = std::fs::read(place.run().join("summary.json")).expect("a summary");
     assert!(Summary::from_json(&text).is_ok());
-    let [placed] = &of_kind(&place, "fleet_placed")[..] else { panic!("one line on its hosts") };
+    let [placed] = &place.of_kind("fleet_placed")[..] else { panic!("one line on its hosts") };
     assert_eq!((&placed["shards"], placed["hosts"].as_array().unwrap().len()), (&2.into(), 2));
-    let ran = of_kind(&place, "fleet_ran");
+    let ran = place.of_kind("fleet_ran");
     assert_eq!(ran.len(), 2);
     let sent = |own: &Value| -> u64 {
         own["hosts"].as_array().unwrap().iter().map(|host| host["sent"].as_u64().unwrap()).sum()
@@ -209,7 +190,7 @@ fn plans_and_searches_run_over_several_agents() {
     let ended = place.weigh(&[&words[..], &goal, &hosts].concat());
     // 98: on a busy machine the search may end without proof.
     assert!(matches!(ended.code, Some(0 | 98)), "{}", ended.stderr);
-    let (ran, told) = (of_kind(&place, "fleet_ran"), of_kind(&place, "search_told"));
+    let (ran, told) = (place.of_kind("fleet_ran"), place.of_kind("search_told"));
     assert!(!told.is_empty() && ran.len() == told.len(), "{} of {}", ran.len(), told.len());
     for host in ran.iter().flat_map(|own| own["hosts"].as_array().expect("hosts")) {
         assert!(host["sent"].as_u64() > Some(0), "{host}");
@@ -260,7 +241,7 @@ fn intervals_have_no_times_between_two_hosts() {
         let words = ["mqtt", "--fleet", &bus.url, "--agents", "2", "--topology", "fan-in"];
         let load = ["--pattern", "deliver", "--qos", qos, "-R", "400/s", "-n", "400", "-c", "4"];
         place.compare(&[&words[..], &load].concat()).with(0);
-        let intervals = of_kind(&place, "interval");
+        let intervals = place.of_kind("interval");
         assert!(!intervals.is_empty());
         let mut times = intervals.iter().filter_map(|own| own.get("response_time_ns_p50"));
         assert_eq!(times.next().is_some(), has_times, "QoS {qos}");
@@ -294,7 +275,7 @@ pub fn four_agents_apart(name: &str, option: &str, apart: &str) {
     let summary = place.summary();
     assert_eq!(cells(&summary).len(), 2);
     cells(&summary).iter().for_each(|cell| is_exact(cell, 400));
-    let [first, second] = &of_kind(&place, "fleet_ran")[..] else { panic!("two trials") };
+    let [first, second] = &place.of_kind("fleet_ran")[..] else { panic!("two trials") };
     for (ran, rank) in [(first, 0), (second, 3)] {
         let offset_s = ran["hosts"][rank]["clock_offset_ns"].as_f64().unwrap() / 1e9;
         let made = [10.0, 300.0, 2_000.0, 50_000.0][rank];
@@ -318,7 +299,7 @@ fn a_lost_agent_fails_its_trial_and_a_new_one_makes_it_whole() {
     agents.remove(1).end("KILL");
     let _new = Agent::start(&place, &bus, 1, "127.0.0.1:*");
     wait(child).with(0).saying(&["agent 1", "repeating the trial"]);
-    let [failed] = &of_kind(&place, "trial_failed")[..] else { panic!("one attempt failed") };
+    let [failed] = &place.of_kind("trial_failed")[..] else { panic!("one attempt failed") };
     assert_eq!(failed["is_repeated"], true);
     assert!(failed["error"].as_str().unwrap().contains("agent 1"), "{failed}");
     let summary = place.summary();
@@ -342,10 +323,10 @@ fn a_trial_never_has_a_result_from_fewer_agents() {
     until("a load", || !place.runs().is_empty() && place.intervals() > 2);
     agents.remove(1).end("KILL");
     wait(child).with(5).saying(&["agent 1"]);
-    assert!(of_kind(&place, "trial_finished").is_empty());
+    assert!(place.of_kind("trial_finished").is_empty());
     let failures = &place.summary()["failures"];
     assert!(failures[0]["error"].as_str().unwrap().contains("rank 1"), "{failures}");
-    assert_eq!(of_kind(&place, "trial_failed").len(), 2, "it was tried again once");
+    assert_eq!(place.of_kind("trial_failed").len(), 2, "it was tried again once");
 }
 
 #[test]
@@ -372,7 +353,7 @@ fn ctrl_c_ends_the_trial_on_all_agents_and_a_resumed_run_is_whole() {
     let cell = &cells(&summary)[0];
     assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&2.into(), Some(0)));
     assert!(!warnings(cell).contains(&"interrupted"), "{cell}");
-    assert_eq!(of_kind(&place, "fleet_placed").len(), 2);
+    assert_eq!(place.of_kind("fleet_placed").len(), 2);
 }
 
 /// The agents finish the trial of a coordinator that is gone, and the resumed run takes it.
@@ -387,13 +368,13 @@ fn a_trial_that_agents_finished_without_their_coordinator_is_taken() {
     until("a load", || !place.runs().is_empty() && place.intervals() > 2);
     signal("KILL", child.id());
     wait(child);
-    let [begun] = &of_kind(&place, "trial_started")[..] else { panic!("one trial has begun") };
+    let [begun] = &place.of_kind("trial_started")[..] else { panic!("one trial has begun") };
     assert_eq!(begun["attempt"], 1);
     let resumed = ["run", "--resume", "latest", "--fleet", &bus.url, "--agents", "2"];
     place.weigh(&resumed).with(0).saying(&["the agents finished it without this program"]);
     // The first trial has not begun again, and is whole.
-    let finished = of_kind(&place, "trial_finished");
-    assert_eq!((of_kind(&place, "trial_started").len(), finished.len()), (2, 2));
+    let finished = place.of_kind("trial_finished");
+    assert_eq!((place.of_kind("trial_started").len(), finished.len()), (2, 2));
     assert_eq!(finished[0]["trial"], begun["trial"]);
     for own in &finished {
         let ledger = &own["ledger"];
@@ -415,7 +396,7 @@ fn a_trial_that_agents_finished_without_their_coordinator_is_taken() {
     let summary = place.summary();
     let cell = &cells(&summary)[0];
     assert_eq!((&cell["repetitions"], cell["ledger"]["lost"].as_u64()), (&2.into(), Some(0)));
-    assert_eq!(of_kind(&place, "fleet_ran").len(), 2);
+    assert_eq!(place.of_kind("fleet_ran").len(), 2);
     assert_eq!(bus.objects(), 0, "nothing is left in the object store");
     assert!(place.processes().iter().filter(|(_, line)| line.contains(" agent ")).count() == 2);
 }
@@ -433,7 +414,7 @@ fn a_trial_whose_target_died_with_the_coordinator_is_repeated() {
     wait(child);
     let resumed = ["run", "--resume", "latest", "--fleet", &bus.url, "--agents", "2"];
     place.weigh(&resumed).with(0);
-    let started = of_kind(&place, "trial_started");
+    let started = place.of_kind("trial_started");
     let attempts: Vec<&Value> = started.iter().map(|own| &own["attempt"]).collect();
     assert_eq!(attempts, [1, 2]);
     let summary = place.summary();

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use crate::fleet::{Agent, Bus, fleet, of_kind};
+use crate::fleet::{Agent, Bus, fleet};
 use crate::rig::{Place, cells, has, wait};
 use crate::serving::Server;
 
@@ -18,7 +18,7 @@ fn an_agent_refuses_a_target_that_it_may_not_load() {
     let server = Server::start(&place, &["tcp"]);
     let words = [&*server.url, "--fleet", &bus.url, "--agents", "2", "-n", "100"];
     place.compare(&words).with(5).saying(&["agent 1", "--may-load", "127.0.0.1"]);
-    assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
+    assert_eq!(place.of_kind("trial_failed").len(), 1, "it is not repeated");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_full_object_store_is_named() {
         .compare(&[&words[..], &["--body", "file:large.bin"]].concat())
         .with(5)
         .saying(&["the object store of the bus is full", "help: raise max_file_store"]);
-    assert_eq!(of_kind(&place, "trial_failed").len(), 1, "it is not repeated");
+    assert_eq!(place.of_kind("trial_failed").len(), 1, "it is not repeated");
 }
 
 /// The size of the file decides; this one has no contents on the disk.
@@ -241,7 +241,7 @@ fn an_agent_registers_with_what_its_host_reaches() {
     }
     assert_eq!((&*known("rank"), &*known("may_load")), ("0", "127.0.0.1:*"));
     place.compare(&["tcp", "--fleet", &bus.url, "--agents", "1", "-n", "10"]).with(0);
-    let [placed] = &of_kind(&place, "fleet_placed")[..] else { panic!("one line on its hosts") };
+    let [placed] = &place.of_kind("fleet_placed")[..] else { panic!("one line on its hosts") };
     let baseline = placed["hosts"][0]["baseline_per_s"].as_f64().expect("a baseline");
     assert_eq!(format!("{baseline:.0}"), known("baseline_per_s"));
     let found = placed["hosts"][0]["findings"].as_array().expect("findings");

@@ -1,7 +1,7 @@
 //! Runs over a fleet that are resumed after their coordinator was killed, with agents that were
 //! started again, and searches.
 
-use crate::fleet::{Agent, Bus, fleet, of_kind};
+use crate::fleet::{Agent, Bus, fleet};
 use crate::rig::{Place, cells, signal, until, wait};
 use crate::serving::Server;
 
@@ -33,7 +33,7 @@ fn a_run_is_resumed_with_agents_that_were_started_again() {
     let agents = job();
     place.weigh(&resumed).with(0).saying(&["the agents finished it without this program"]);
     agents.into_iter().for_each(|agent| assert_eq!(agent.ended(), Some(0)));
-    assert_eq!(of_kind(&place, "trial_started").len(), 2, "the finished trial is not repeated");
+    assert_eq!(place.of_kind("trial_started").len(), 2, "the finished trial is not repeated");
     let summary = place.summary();
     let cell = &cells(&summary)[0];
     assert_eq!((&cell["repetitions"], &cell["ledger"]["lost"]), (&2.into(), &0.into()), "{cell}");
@@ -52,10 +52,10 @@ fn a_resumed_search_removes_what_a_killed_one_left() {
     killed(&place, &[&words[..], &goal, &hosts].concat());
     agents.iter().for_each(|agent| agent.has_said("is over here; free"));
     assert!(bus.objects() > 0, "a killed search leaves the outcomes of its trial");
-    let left = of_kind(&place, "search_told").len();
+    let left = place.of_kind("search_told").len();
     let ended = place.weigh(&[&["run", "--resume", "latest"], &hosts[..]].concat());
     // 98: on a busy machine the search may end without proof.
     assert!(matches!(ended.code, Some(0 | 98)), "{}", ended.stderr);
-    assert!(of_kind(&place, "search_told").len() > left, "the search was continued");
+    assert!(place.of_kind("search_told").len() > left, "the search was continued");
     assert_eq!(bus.objects(), 0, "nothing is left in the object store");
 }

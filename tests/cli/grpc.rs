@@ -1,61 +1,29 @@
 //! Services of gRPC that are not Weighbridge's: servers by grpcio (Python), called by their
 //! definitions in files and by reflection. What a server counts is what the ledger says.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command};
-
 use serde_json::Value;
 
+use crate::foreign::{Counting, python};
 use crate::rig::{Ended, Place, cells, signal};
 use crate::serving::Server;
 
-/// A server by grpcio, with what it needs in its folder.
-struct Foreign {
-    child: Child,
-    out: BufReader<ChildStdout>,
-    url: String,
+/// A server by grpcio, with what it needs in its folder; `None`, and said, where Python does not
+/// have the library.
+fn start(place: &Place, words: &[&str]) -> Option<Counting> {
+    let python = python("WEIGH_GRPCIO", "grpc, grpc_tools, grpc_reflection")?;
+    write_definitions(place);
+    place.write("server.py", include_str!("grpc/server.py"));
+    let files = ["greeter.proto", "lab.proto", "parts/site.proto"];
+    let tool = ["-m", "grpc_tools.protoc", "-I.", "--python_out=.", "--grpc_python_out=."];
+    let made = place.program(&python, &[&tool[..], &files].concat()).output().expect("it runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    Some(Counting::start(place.program(&python, &[&["server.py"], words].concat())))
 }
 
-impl Foreign {
-    /// `None`, and said, where Python does not have the library.
-    fn start(place: &Place, words: &[&str]) -> Option<Foreign> {
-        let python = std::env::var("WEIGH_GRPCIO").unwrap_or_else(|_| "python3".to_owned());
-        let has_it =
-            Command::new(&python).args(["-c", "import grpc, grpc_tools, grpc_reflection"]).output();
-        if !has_it.is_ok_and(|output| output.status.success()) {
-            assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "grpcio is missing in CI");
-            println!("SKIPPED: no grpcio: set WEIGH_GRPCIO to a Python that has it");
-            return None;
-        }
-        write_definitions(place);
-        place.write("server.py", include_str!("grpc/server.py"));
-        let files = ["greeter.proto", "lab.proto", "parts/site.proto"];
-        let tool = ["-m", "grpc_tools.protoc", "-I.", "--python_out=.", "--grpc_python_out=."];
-        let made = place.program(&python, &[&tool[..], &files].concat()).output().expect("it runs");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let mut command = place.program(&python, &[&["server.py"], words].concat());
-        let mut child = command.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
-        let mut out = BufReader::new(child.stdout.take().expect("its stdout"));
-        let mut line = String::new();
-        out.read_line(&mut line).expect("its first line");
-        let url = format!("grpc://127.0.0.1:{}", line.trim());
-        Some(Foreign { child, out, url })
-    }
-
-    /// Ends it; what it counted.
-    fn end(mut self) -> Value {
-        signal("TERM", self.child.id());
-        let mut rest = String::new();
-        self.out.read_to_string(&mut rest).expect("its last line");
-        serde_json::from_str(rest.trim()).expect("the last line is JSON")
-    }
-}
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Ends it; what it counted.
+fn end(server: Counting) -> Value {
+    signal("TERM", server.process.id());
+    serde_json::from_str(&server.end()).expect("the last line is JSON")
 }
 
 fn write_definitions(place: &Place) {
@@ -75,16 +43,17 @@ const HELLO: [&str; 4] = ["--proto", "greeter.proto", "--method", "helloworld.Gr
 #[test]
 fn a_greeter_is_called_with_metadata() {
     let place = Place::new("grpc-greeter");
-    let Some(server) = Foreign::start(&place, &[]) else { return };
+    let Some(server) = start(&place, &[]) else { return };
+    let url = server.url("grpc");
     let message = ["--message", r#"{"name": "{client}-{seq}"}"#, "--metadata", "x-site: 7"];
     let further = ["--secret-header", "x-token: hush-hush", "-H", "x-raw-bin: AQI="];
     let load = ["-n", "300", "-c", "2", "--window", "4", "--json"];
-    let words = [&[&*server.url][..], &HELLO, &message, &further, &load].concat();
+    let words = [&[&*url][..], &HELLO, &message, &further, &load].concat();
     let ended = place.compare(&words).with(0);
     let found = ledger(&ended);
     assert_eq!((&found["delivered"], &found["lost"]), (&300.into(), &0.into()), "{found}");
     assert!(!std::fs::read_to_string(place.run().join("journal.jsonl")).unwrap().contains("hush"));
-    let counted = server.end();
+    let counted = end(server);
     assert_eq!(counted["hello"], 300, "{counted}");
     let metadata = ["x-raw-bin=0102", "x-site=7", "x-token=hush-hush"];
     assert_eq!(counted["metadata"], serde_json::json!(metadata), "{counted}");
@@ -95,9 +64,10 @@ fn a_greeter_is_called_with_metadata() {
 #[test]
 fn any_message_is_made_of_json_by_reflection() {
     let place = Place::new("grpc-lab");
-    let Some(server) = Foreign::start(&place, &["--reflection"]) else { return };
+    let Some(server) = start(&place, &["--reflection"]) else { return };
+    let url = server.url("grpc");
     place.write("sample.json", SAMPLE);
-    let words = [&*server.url, "--method", "lab.v1.Lab/Record", "--message", "@sample.json"];
+    let words = [&*url, "--method", "lab.v1.Lab/Record", "--message", "@sample.json"];
     let load = ["-n", "200", "-c", "2", "-s", "100B", "--json"];
     let found = ledger(&place.compare(&[&words[..], &load].concat()).with(0));
     assert_eq!((&found["delivered"], &found["lost"]), (&200.into(), &0.into()), "{found}");
@@ -105,9 +75,9 @@ fn any_message_is_made_of_json_by_reflection() {
     let files = ["--proto", "lab.proto", "--import-path", "."];
     let found = ledger(&place.compare(&[&words[..], &files, &load].concat()).with(0));
     assert_eq!(found["delivered"], 200, "{found}");
-    let unknown = [&*server.url, "--method", "lab.v1.Lap/Record", "-n", "1"];
+    let unknown = [&*url, "--method", "lab.v1.Lap/Record", "-n", "1"];
     place.compare(&unknown).with(2).saying(&["no service lab.v1.Lap", "lab.v1.Lab"]);
-    let counted = server.end();
+    let counted = end(server);
     assert_eq!((&counted["unique"], &counted["wrong"]), (&200.into(), &0.into()), "{counted}");
 }
 
@@ -130,10 +100,11 @@ const SAMPLE: &str = r#"{
 #[test]
 fn statuses_and_deadlines_are_causes_by_name() {
     let place = Place::new("grpc-statuses");
-    let Some(server) = Foreign::start(&place, &["--reflection"]) else { return };
+    let Some(server) = start(&place, &["--reflection"]) else { return };
+    let url = server.url("grpc");
     let apart = Place::new("grpc-deadlines");
     let call = |place: &Place, method: &str, further: &[&str]| {
-        let words = [&*server.url, "--method", method, "-n", "20", "--undecided", "pass"];
+        let words = [&*url, "--method", method, "-n", "20", "--undecided", "pass"];
         place.compare(&[&words[..], &["-c", "2"], further].concat())
     };
     let failed = call(&place, "lab.v1.Lab/Fail", &[]).with(0);
@@ -147,7 +118,7 @@ fn statuses_and_deadlines_are_causes_by_name() {
     let in_time = call(&place, "lab.v1.Lab/Slow", &["--deadline", "5s", "--json"]).with(0);
     assert_eq!(ledger(&in_time)["delivered"], 20);
     // Calls that the client gave up may not have reached the method.
-    let counted = server.end();
+    let counted = end(server);
     let calls = counted["calls"].as_u64().expect("a number");
     assert!((40..=60).contains(&calls), "{counted}");
 }
@@ -156,10 +127,11 @@ fn statuses_and_deadlines_are_causes_by_name() {
 #[test]
 fn streams_of_a_foreign_service_are_patterns() {
     let place = Place::new("grpc-streams");
-    let Some(server) = Foreign::start(&place, &["--reflection"]) else { return };
+    let Some(server) = start(&place, &["--reflection"]) else { return };
+    let url = server.url("grpc");
     let call = |method: &str, further: &[&str]| {
         let method = format!("helloworld.Greeter/{method}");
-        let words = [&*server.url, "--method", &method, "--message", r#"{"name": "{body}"}"#];
+        let words = [&*url, "--method", &method, "--message", r#"{"name": "{body}"}"#];
         let load = ["-n", "600", "-c", "2", "-s", "80B", "--json"];
         ledger(&place.compare(&[&words[..], &load, further].concat()).with(0))
     };
@@ -173,7 +145,7 @@ fn streams_of_a_foreign_service_are_patterns() {
     assert_eq!((&chat["delivered"], &chat["lost"]), (&600.into(), &0.into()), "{chat}");
     let each = call("Chat", &["--set", "grpc.streaming=client"]);
     assert_eq!(each["delivered"], 600, "{each}");
-    let counted = server.end();
+    let counted = end(server);
     assert_eq!((&counted["lots"], &counted["hello"]), (&1200.into(), &600.into()), "{counted}");
     assert_eq!((&counted["chat"], &counted["calls"]), (&1200.into(), &602.into()), "{counted}");
 }

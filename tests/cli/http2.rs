@@ -1,12 +1,12 @@
 //! HTTP/2 and gRPC as a user measures them: foreign clients, servers and decoders agree, the record
 //! names the implementation, and a server of something else is named.
 
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::rig::{Place, cells, figure, has, has_hosts, until};
+use crate::foreign::Installed;
+use crate::rig::{Place, cells, figure, has, has_hosts};
 use crate::serving::Server;
 use crate::wire::tshark;
 
@@ -53,20 +53,17 @@ fn frames_are_as_tshark_decodes_them() {
     let words = [&["http2", "grpc", "--wire", "--pcap", "-Q"][..], &load].concat();
     place.compare(&words).with(0);
     let summary = place.summary();
-    let journal = place.journal();
-    for trial in journal.iter().filter(|event| event["event"] == "trial_finished") {
+    for trial in place.of_kind("trial_finished") {
         let protocol = &trial["point"]["protocol"];
         let of_it = |cell: &&Value| cell["point"]["protocol"] == *protocol;
         let cell = cells(&summary).iter().find(of_it).expect("its cell");
         let is_grpc = protocol == "grpc";
         assert!(!cell["doubts"].to_string().contains("\"wire\""), "{}", cell["doubts"]);
-        let rows = journal
-            .iter()
-            .find(|event| event["event"] == "connections" && event["trial"] == trial["trial"]);
-        let remote = rows.expect("connections")["rows"][0]["remote"].as_str().unwrap().to_owned();
+        let mut rows = place.of_kind("connections").into_iter();
+        let rows = rows.find(|event| event["trial"] == trial["trial"]).expect("connections");
+        let remote = rows["rows"][0]["remote"].as_str().unwrap().to_owned();
         let port = remote.rsplit(':').next().unwrap();
-        let file = format!("{}.pcapng", trial["trial"].as_str().unwrap());
-        let file = place.run().join("pcap").join(file);
+        let file = place.pcap(&trial);
         let (decode, filter) =
             (format!("tcp.port=={port},http2"), format!("http2 && tcp.dstport=={port}"));
         let fields = ["http2.type", "http2.length"];
@@ -142,8 +139,8 @@ fn curl_and_nghttp_are_served() {
 #[test]
 fn nginx_is_a_server_of_http2() {
     let place = Place::new("http2-nginx");
-    let Some(nginx) = Nginx::start(&place) else { return };
-    let url = |path: &str| format!("h2c://127.0.0.1:{}{path}", nginx.port);
+    let Some(nginx) = nginx(&place, "") else { return };
+    let url = |path: &str| format!("{}{path}", nginx.url("h2c"));
     for size in ["64B", "256KB"] {
         let words = [&*url("/messages"), "-c", "2", "--window", "4", "-n", "200", "-s", size];
         let summary = place.compare(&[&words[..], &["--json"]].concat()).with(0).json();
@@ -159,8 +156,8 @@ fn nginx_is_a_server_of_http2() {
 #[test]
 fn what_nginx_does_not_process_is_sent_again() {
     let place = Place::new("http2-goaway");
-    let Some(nginx) = Nginx::start_with(&place, "keepalive_requests 100;") else { return };
-    let url = format!("h2c://127.0.0.1:{}/messages", nginx.port);
+    let Some(nginx) = nginx(&place, "keepalive_requests 100;") else { return };
+    let url = nginx.url("h2c") + "/messages";
     for further in [&["--window", "16"][..], &["-R", "20k/s"]] {
         let load = ["-c", "2", "-n", "4000", "-s", "64B", "--json"];
         let words = [&[&*url][..], &load, further].concat();
@@ -208,52 +205,14 @@ fn the_server_stores_a_post_at_any_path() {
     }
 }
 
-/// nginx with HTTP/2 by prior knowledge, ended with it.
-struct Nginx {
-    child: Child,
-    port: u16,
-}
-
-impl Nginx {
-    fn start(place: &Place) -> Option<Nginx> {
-        Nginx::start_with(place, "")
-    }
-
-    /// With a further line of settings.
-    fn start_with(place: &Place, further: &str) -> Option<Nginx> {
-        if !has("nginx") {
-            return None;
-        }
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr());
-        let port = free.expect("a port").port();
-        let file = format!(
-            "daemon off; master_process off; pid nginx.pid; error_log stderr crit;\n\
-             events {{ worker_connections 64; }}\n\
-             http {{ access_log off; client_max_body_size 1m; client_body_temp_path .;\n{further}\n\
-             server {{ listen 127.0.0.1:{port} http2; location / {{ return 200; }}\n\
-             location = /busy {{ return 503; }} }} }}\n"
-        );
-        place.write("server.conf", &file);
-        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default());
-        let child = Command::new("nginx")
-            .args(["-p", ".", "-e", "stderr", "-c", "server.conf"])
-            .current_dir(place.folder())
-            .env("PATH", path)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("nginx starts");
-        until("nginx listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Some(Nginx { child, port })
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// nginx with HTTP/2 by prior knowledge, and a further line of settings.
+fn nginx(place: &Place, further: &str) -> Option<Installed> {
+    let http = format!(
+        "client_max_body_size 1m; client_body_temp_path .;\n{further}\n\
+         server {{ listen 127.0.0.1:PORT http2; location / {{ return 200; }}\n\
+         location = /busy {{ return 503; }} }}"
+    );
+    Installed::nginx(place, &http)
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! HTTP/3 as a user measures it: aioquic is a client and a server of another make, Caddy a real
 //! server, and tshark sees the same datagrams.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
+use crate::foreign::{Counting, free_udp_port, python};
 use crate::rig::{Place, cells, figure, has, has_hosts};
 use crate::serving::Server;
 use crate::wire::tshark;
@@ -70,10 +70,7 @@ fn congestion_control_and_datagrams_are_chosen_and_recorded() {
 #[test]
 fn a_server_that_is_none_is_named() {
     let place = Place::new("http3-nobody");
-    let closed = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let port = closed.local_addr().expect("its address").port();
-    drop(closed);
-    let url = format!("h3://127.0.0.1:{port}");
+    let url = format!("h3://127.0.0.1:{}", free_udp_port());
     place.compare(&[&url, "-n", "5"]).with(3).saying(&["connection refused"]);
     let other = Place::new("http3-other");
     let made = Server::start(&other, &["http3", "--certificates", "made"]);
@@ -103,13 +100,13 @@ fn datagrams_are_as_tshark_sees_them() {
     ledgers_are_whole(&place, 40);
     let summary = place.summary();
     let cell = &cells(&summary)[0];
-    let journal = place.journal();
-    let trial = journal.iter().find(|event| event["event"] == "trial_finished").expect("a trial");
-    let rows = journal.iter().find(|event| event["event"] == "connections").expect("connections");
-    let remote = rows["rows"][0]["remote"].as_str().expect("an address").to_owned();
+    let trial = &place.of_kind("trial_finished")[0];
+    let remote = place.of_kind("connections")[0]["rows"][0]["remote"]
+        .as_str()
+        .expect("an address")
+        .to_owned();
     let port = remote.rsplit(':').next().expect("a port");
-    let file = format!("{}.pcapng", trial["trial"].as_str().expect("its name"));
-    let file = place.run().join("pcap").join(file);
+    let file = place.pcap(trial);
     let decode = format!("udp.port=={port},quic");
     let sent = format!("quic && udp.dstport=={port}");
     let rows = tshark(&file, &sent, &["udp.length", "quic.long.packet_type"], &["-d", &decode]);
@@ -145,7 +142,7 @@ fn caddy_answers_every_request() {
 /// aioquic as a client: what it was answered is what the server counts.
 #[test]
 fn aioquic_is_served() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_AIOQUIC", "aioquic") else { return };
     let place = Place::new("http3-aioquic-client");
     let server = Server::start(&place, &["http3", "--certificates", "made"]);
     place.write("client.py", CLIENT);
@@ -167,22 +164,22 @@ fn aioquic_is_served() {
 }
 
 /// aioquic as a server, with the certificates of a reference server that is ended at once.
-fn aioquic(python: String, place: &Place) -> (Foreign, String, String) {
+fn aioquic(python: String, place: &Place) -> (Counting, String, String) {
     Server::start(place, &["http3", "--certificates", "made"]).end("TERM");
     place.write("server.py", SERVER);
     let made = place.folder().join("made");
     let mut command = Command::new(python);
     command.arg(place.folder().join("server.py"));
     command.arg(made.join("server.pem")).arg(made.join("server.key"));
-    let server = Foreign::start(command);
-    let url = format!("h3://127.0.0.1:{}", server.port);
+    let server = Counting::start(command);
+    let url = server.url("h3");
     (server, url, made.join("ca.pem").to_str().expect("a path").to_owned())
 }
 
 /// The table of QPACK that it announces is that of its source (`H3Connection`).
 #[test]
 fn aioquic_is_probed() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_AIOQUIC", "aioquic") else { return };
     let place = Place::new("http3-aioquic-probe");
     let (server, url, ca) = aioquic(python, &place);
     let words = ["probe", &*url, "--cacert", &*ca, "--json", "--payload-to", "20KB"];
@@ -200,7 +197,7 @@ fn aioquic_is_probed() {
 /// Its own count is the ledger's.
 #[test]
 fn the_ledger_agrees_with_the_count_of_aioquic() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_AIOQUIC", "aioquic") else { return };
     let place = Place::new("http3-aioquic-server");
     let (server, url, ca) = aioquic(python, &place);
     let ca = ["--cacert", &*ca];
@@ -210,48 +207,9 @@ fn the_ledger_agrees_with_the_count_of_aioquic() {
     let place = Place::new("http3-aioquic-large");
     place.compare(&[&[url.as_str(), "-n", "20", "-s", "200kB"][..], &ca].concat()).with(0);
     ledgers_are_whole(&place, 20);
-    let counted: Value = serde_json::from_str(server.end().trim()).expect("its counts");
+    let counted: Value = serde_json::from_str(&server.end()).expect("its counts");
     assert_eq!(counted["requests"], 620, "{counted}");
     assert_eq!(counted["large"], 20, "{counted}");
-}
-
-/// A Python with aioquic; `None` if there is none.
-pub fn python() -> Option<String> {
-    let python = std::env::var("WEIGH_AIOQUIC").unwrap_or_else(|_| "python3".to_owned());
-    let has_it = Command::new(&python).args(["-c", "import aioquic"]).output();
-    if has_it.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "aioquic is missing in CI");
-    println!("SKIPPED: no aioquic: set WEIGH_AIOQUIC to a Python that has it");
-    None
-}
-
-/// A server of another make: its first line is its port, and after the end of its input it prints
-/// what it counted.
-pub struct Foreign {
-    child: Child,
-    out: BufReader<ChildStdout>,
-    pub port: String,
-}
-
-impl Foreign {
-    pub fn start(mut command: Command) -> Foreign {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
-        let mut out = BufReader::new(child.stdout.take().expect("its output"));
-        let mut port = String::new();
-        out.read_line(&mut port).expect("its port");
-        Foreign { child, out, port: port.trim().to_owned() }
-    }
-
-    pub fn end(mut self) -> String {
-        drop(self.child.stdin.take());
-        let mut rest = String::new();
-        self.out.read_to_string(&mut rest).expect("its last line");
-        self.child.wait().expect("it ends");
-        rest
-    }
 }
 
 const CLIENT: &str = r#"

@@ -3,12 +3,13 @@
 
 use std::io::Write;
 use std::net::TcpListener;
-use std::process::Command;
 
 use serde_json::Value;
 
+use crate::foreign::python;
 use crate::rig::{Place, cells, figure, has, has_hosts};
 use crate::serving::Server;
+use crate::wire::tshark;
 
 /// The cell of a value of `acks`.
 fn of<'s>(summary: &'s Value, acks: &str) -> &'s Value {
@@ -57,8 +58,7 @@ fn it_is_compared_with_the_same_guarantee_of_others() {
         assert_eq!(ledger["acknowledged"], acknowledged, "{ledger}");
         assert_eq!(ledger["delivered"], 200, "{ledger}");
     }
-    let journal = place.journal();
-    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
+    for finished in place.of_kind("trial_finished") {
         assert_eq!(finished["server"]["unique"], 200, "{}", finished["point"]);
     }
 }
@@ -167,23 +167,11 @@ fn it_runs_inside_tls() {
     server.end("TERM");
 }
 
-/// A Python that has kafka-python; `None` if there is none, which fails in CI.
-pub fn python() -> Option<String> {
-    let python = std::env::var("WEIGH_KAFKA_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let has_it = Command::new(&python).args(["-c", "import kafka"]).output();
-    if has_it.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "kafka-python is missing in CI");
-    println!("SKIPPED: no kafka-python: set WEIGH_KAFKA_PYTHON to a Python that has it");
-    None
-}
-
 /// A client of kafka-python, where Python has it, makes a topic, publishes and reads, and is given
 /// the address at which the server listens.
 #[test]
 fn the_client_of_kafka_python_is_served() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_KAFKA_PYTHON", "kafka") else { return };
     let place = Place::new("kafka-python");
     place.write("client.py", KAFKA_PYTHON);
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one");
@@ -287,26 +275,17 @@ fn tshark_agrees_with_the_bytes() {
     let summary = place.summary();
     let cell = &cells(&summary)[0];
     let layer = |name: &str| figure(cell, &format!("wire.layers.{name}_bytes"));
-    let journal = place.journal();
-    let finished = journal.iter().find(|event| event["event"] == "trial_finished").expect("one");
-    let trial = finished["trial"].as_str().expect("an id");
-    let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
-    let output = Command::new("tshark")
-        .args(["-r", file.to_str().expect("a path"), "-Y", "kafka"])
-        .args(["-T", "fields", "-e", "kafka.len", "-e", "kafka.request_key"])
-        .args(["-d", "tcp.port==1-65535,kafka"])
-        .output()
-        .expect("tshark runs");
-    let text = String::from_utf8_lossy(&output.stdout);
+    let file = place.pcap(&place.of_kind("trial_finished")[0]);
+    let decode = ["-d", "tcp.port==1-65535,kafka"];
+    let rows = tshark(&file, "kafka", &["kafka.len", "kafka.request_key"], &decode);
     let (mut bytes, mut produced) = (0.0, 0);
-    for line in text.lines() {
-        let columns: Vec<&str> = line.split('\t').collect();
+    for columns in &rows {
         let numbers = |column: usize| columns[column].split(',').map(str::to_owned);
         bytes += numbers(0).map(|length| 4.0 + length.parse::<f64>().unwrap()).sum::<f64>();
         produced += numbers(1).filter(|key| key == "0").count();
     }
-    assert_eq!(produced, 10, "{text}");
-    assert_eq!(bytes, layer("protocol") + layer("payload"), "{text}");
+    assert_eq!(produced, 10, "{rows:?}");
+    assert_eq!(bytes, layer("protocol") + layer("payload"), "{rows:?}");
 }
 
 /// A server that is full refuses by name, and the result says what to do.

@@ -3,7 +3,8 @@
 
 use std::net::TcpListener;
 
-use crate::kafka::{has_kafka, python};
+use crate::foreign::python;
+use crate::kafka::has_kafka;
 use crate::rig::{Place, cells, figure};
 use crate::serving::Server;
 
@@ -72,7 +73,7 @@ fn the_real_server_coordinates_the_group() {
 /// Consumers of kafka-python share the partitions, commit, and take over from one that leaves.
 #[test]
 fn a_group_of_kafka_python_is_served() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_KAFKA_PYTHON", "kafka") else { return };
     let place = Place::new("kafka-python-group");
     place.write("consumers.py", CONSUMERS);
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one");

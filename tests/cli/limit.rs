@@ -203,7 +203,7 @@ fn a_goal_that_is_never_met_is_said_after_the_smallest_load() {
     let said = place.weigh(&[&words[..], &more].concat()).with(0).stdout;
     assert!(said.contains("not met even at the smallest load, 9,000/s"), "{said}");
     assert!(!said.contains("lower bound"), "{said}");
-    for event in place.journal().iter().filter(|event| event["event"] == "search_told") {
+    for event in place.of_kind("search_told") {
         assert_eq!(event["request"]["load"], 9000.0, "nothing larger was tried");
     }
 }

@@ -34,6 +34,7 @@ mod fleet_refused;
 mod fleet_resumed;
 #[cfg(not(feature = "fleet"))]
 mod fleet_unbuilt;
+mod foreign;
 mod gates;
 #[cfg(feature = "proto")]
 mod grpc;

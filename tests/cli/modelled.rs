@@ -100,11 +100,7 @@ fn figures_follow_from_what_was_recorded() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let summary = place.summary();
     let cell = &cells(&summary)[0];
-    let journal = place.journal();
-    let of = |kind: &str| -> Vec<&Value> {
-        journal.iter().filter(|event| event["event"] == kind).collect()
-    };
-    let (activities, finished) = (of("activity"), of("trial_finished"));
+    let (activities, finished) = (place.of_kind("activity"), place.of_kind("trial_finished"));
     assert_eq!((activities.len(), finished.len()), (3, 3));
     let (mut wake_j, mut session_j) = (0.0, 0.0);
     for (activity, finished) in activities.iter().zip(&finished) {

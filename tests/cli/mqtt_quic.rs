@@ -5,9 +5,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::http3::{Foreign, ledgers_are_whole, python};
+use crate::foreign::{Counting, Installed, free_udp_port, python};
+use crate::http3::ledgers_are_whole;
 use crate::rig::{Place, cells, figure, has, has_hosts};
-use crate::serving::{Mosquitto, Server};
+use crate::serving::Server;
 use crate::wire::tshark;
 
 const IN_QUIC: [&str; 2] = ["--set", "mqtt.quic=true"];
@@ -87,10 +88,7 @@ fn congestion_control_datagrams_and_client_certificates_are_chosen() {
 #[test]
 fn a_url_names_its_layers() {
     let place = Place::new("mqtt-quic-url");
-    let closed = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let port = closed.local_addr().expect("its address").port();
-    drop(closed);
-    let url = format!("mqtt-quic://127.0.0.1:{port}");
+    let url = format!("mqtt-quic://127.0.0.1:{}", free_udp_port());
     place.compare(&[&url, "-q", "1", "-n", "5"]).with(3).saying(&["connection refused"]);
     let made = Server::start(&place, &[&["mqtt", "--certificates", "made"][..], &IN_QUIC].concat());
     assert!(made.url.starts_with("mqtt-quic://"), "{}", made.url);
@@ -118,15 +116,12 @@ fn datagrams_are_as_tshark_sees_them() {
     let words = ["mqtt", "--pattern", "publish", "--wire", "--pcap", "-n", "40"];
     place.compare(&[&words[..], &["-s", "100B", "-c", "2"], &IN_QUIC].concat()).with(0);
     let summary = place.summary();
-    let journal = place.journal();
-    let mut trials = journal.iter().filter(|event| event["event"] == "trial_finished");
-    let mut rows = journal.iter().filter(|event| event["event"] == "connections");
-    for _ in 0..3 {
-        let (trial, rows) = (trials.next().expect("a trial"), rows.next().expect("connections"));
+    let (trials, rows) = (place.of_kind("trial_finished"), place.of_kind("connections"));
+    assert_eq!((trials.len(), rows.len()), (3, 3));
+    for (trial, rows) in trials.iter().zip(&rows) {
         let remote = rows["rows"][0]["remote"].as_str().expect("an address").to_owned();
         let port = remote.rsplit(':').next().expect("a port");
-        let file = format!("{}.pcapng", trial["trial"].as_str().expect("its name"));
-        let file = place.run().join("pcap").join(file);
+        let file = place.pcap(trial);
         let decode = format!("udp.port=={port},quic");
         let sent = format!("quic && udp.dstport=={port}");
         let seen = tshark(&file, &sent, &["udp.length"], &["-d", &decode]);
@@ -150,7 +145,7 @@ fn datagrams_are_as_tshark_sees_them() {
 /// broker counts.
 #[test]
 fn aioquic_is_served() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_AIOQUIC", "aioquic") else { return };
     let place = Place::new("mqtt-quic-aioquic-client");
     let words = [&["mqtt", "--certificates", "made"][..], &IN_QUIC].concat();
     let server = Server::start(&place, &words);
@@ -179,9 +174,9 @@ fn aioquic_is_served() {
 /// A real broker behind QUIC of another make: aioquic passes the stream on to Mosquitto, and back.
 #[test]
 fn mosquitto_behind_aioquic_loses_nothing() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_AIOQUIC", "aioquic") else { return };
     let place = Place::new("mqtt-quic-mosquitto");
-    let Some(mosquitto) = Mosquitto::start(&place) else { return };
+    let Some(mosquitto) = Installed::mosquitto(&place, "") else { return };
     // The certificates of a server that is ended at once.
     let words = [&["mqtt", "--certificates", "made"][..], &IN_QUIC].concat();
     Server::start(&place, &words).end("TERM");
@@ -190,9 +185,9 @@ fn mosquitto_behind_aioquic_loses_nothing() {
     let mut command = Command::new(python);
     command.arg(place.folder().join("front.py"));
     command.arg(made.join("server.pem")).arg(made.join("server.key"));
-    command.arg(mosquitto.address.port().to_string());
-    let front = Foreign::start(command);
-    let url = format!("mqtt-quic://127.0.0.1:{}", front.port);
+    command.arg(mosquitto.port.to_string());
+    let front = Counting::start(command);
+    let url = front.url("mqtt-quic");
     let ca = made.join("ca.pem");
     let ca = ["--cacert", ca.to_str().expect("a path")];
     let mut connections = 0;
@@ -209,7 +204,7 @@ fn mosquitto_behind_aioquic_loses_nothing() {
         ledgers_are_whole(&place, messages);
         connections += if pattern == "session" { messages } else { 4 };
     }
-    let counted: Value = serde_json::from_str(front.end().trim()).expect("its counts");
+    let counted: Value = serde_json::from_str(&front.end()).expect("its counts");
     assert_eq!(counted["streams"], counted["connections"], "one stream each: {counted}");
     assert!(counted["connections"].as_u64().expect("a number") >= connections, "{counted}");
     // Every client said DISCONNECT, ended its stream and closed with code 0.

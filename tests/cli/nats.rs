@@ -1,10 +1,9 @@
 //! NATS end to end: compared with MQTT and HTTP, against nats-server, and with a foreign client at
 //! the reference server.
 
-use std::process::Command;
-
 use serde_json::Value;
 
+use crate::foreign::python;
 #[cfg(feature = "tls")]
 use crate::rig::warnings;
 use crate::rig::{Place, cells, figure, has, has_hosts};
@@ -30,8 +29,7 @@ fn it_is_compared_with_the_same_guarantee_of_others() {
         assert_eq!(cell["guarantee"], guarantee);
         assert_eq!(cell["ledger"]["lost"], 0, "{confirm}: {}", cell["ledger"]);
     }
-    let journal = place.journal();
-    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
+    for finished in place.of_kind("trial_finished") {
         assert_eq!(finished["server"]["unique"], 200, "{}", finished["point"]);
     }
     let place = Place::new("nats-flush");
@@ -164,13 +162,7 @@ fn connections_are_upgraded_to_tls() {
 /// A client of nats-py, where Python has it, publishes, subscribes, asks, and uses JetStream.
 #[test]
 fn the_client_of_nats_py_is_served() {
-    let python = std::env::var("WEIGH_NATS_PY").unwrap_or_else(|_| "python3".to_owned());
-    let has_it = Command::new(&python).args(["-c", "import nats"]).output();
-    if !has_it.is_ok_and(|output| output.status.success()) {
-        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "nats-py is missing in CI");
-        println!("SKIPPED: no nats-py: set WEIGH_NATS_PY to a Python that has it");
-        return;
-    }
+    let Some(python) = python("WEIGH_NATS_PY", "nats") else { return };
     let place = Place::new("nats-py");
     place.write("client.py", NATS_PY);
     let server = Server::start(&place, &["nats"]);

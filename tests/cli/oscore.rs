@@ -1,18 +1,17 @@
 //! CoAP inside OSCORE: the reference server, and aiocoap at the other end.
 
-use std::process::{Child, Command, Stdio};
-
 use serde_json::Value;
 
-use crate::rig::{Place, cells, figure, has_hosts, until};
+use crate::foreign::{Process, free_udp_port, python};
+use crate::rig::{Place, cells, figure, has_hosts, ledgers_are_whole, until};
 use crate::serving::Server;
 
 const ON: [&str; 2] = ["--set", "coap.oscore=on"];
 
-fn ledgers_are_whole(place: &Place, messages: u64) {
+fn are_whole(place: &Place, messages: u64) {
+    ledgers_are_whole(place, messages);
     for cell in cells(&place.summary()) {
         let name = &cell["name"];
-        assert_eq!(cell["ledger"]["delivered"], messages, "{name}: {}", cell["ledger"]);
         assert!(name.as_str().is_some_and(|name| name.contains("oscore=on")), "{name}");
     }
 }
@@ -30,7 +29,7 @@ fn the_same_load_goes_inside_oscore() {
         let words = ["coap", "--pattern", pattern, "-n", "60", "-c", "3"];
         let key = ["--set", "coap.oscore_secret=a secret of the run"];
         place.compare(&[&words[..], more, &ON, &key].concat()).with(0);
-        ledgers_are_whole(&place, 60);
+        are_whole(&place, 60);
         for event in place.journal() {
             if event["event"] == "trial_finished" {
                 let server = &event["server"];
@@ -38,11 +37,7 @@ fn the_same_load_goes_inside_oscore() {
                 assert!(dropped && server["unique"] == 60, "{pattern}: {server}");
             }
         }
-        for path in place.files_of_the_run() {
-            let text = std::fs::read(&path).expect("a file");
-            let holds_key = text.windows(15).any(|part| part == b"secret of the r");
-            assert!(!holds_key, "the key in {}", path.display());
-        }
+        place.keeps_secret("secret of the run");
         place.nobody_is_left();
     }
 }
@@ -87,18 +82,6 @@ fn contradictions_are_named() {
     refused(&[&ON[..], &many, &["-c", "9"]].concat(), &["coap.oscore_sender_id", "fewer IDs"]);
 }
 
-/// A Python with aiocoap and what its OSCORE needs.
-fn python() -> Option<String> {
-    let python = std::env::var("WEIGH_AIOCOAP").unwrap_or_else(|_| "python3".to_owned());
-    let has_it = Command::new(&python).args(["-c", "import aiocoap.oscore_sitewrapper"]).output();
-    if has_it.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "aiocoap[oscore] is missing in CI");
-    println!("SKIPPED: no aiocoap with OSCORE: set WEIGH_AIOCOAP to a Python that has it");
-    None
-}
-
 /// A security context as aiocoap keeps it; its own ID and that of the other end.
 fn context(place: &Place, name: &str, own: &str, other: &str, secret: &str) {
     std::fs::create_dir_all(place.folder().join(name)).expect("a folder");
@@ -111,6 +94,9 @@ fn context(place: &Place, name: &str, own: &str, other: &str, secret: &str) {
     place.write(&format!("{name}/settings.json"), &settings.to_string());
 }
 
+/// What is needed of aiocoap.
+const WITH_OSCORE: &str = "aiocoap.oscore_sitewrapper";
+
 const SECRET: &str = "shared with aiocoap";
 
 const SHARED: [&str; 2] = ["--set", "coap.oscore_secret=shared with aiocoap"];
@@ -118,7 +104,7 @@ const SHARED: [&str; 2] = ["--set", "coap.oscore_secret=shared with aiocoap"];
 /// A client of aiocoap stores, reads, observes and sends blocks; one with another key is refused.
 #[test]
 fn the_client_of_aiocoap_is_served_inside_oscore() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_AIOCOAP", WITH_OSCORE) else { return };
     let place = Place::new("oscore-client");
     place.write("client.py", CLIENT);
     context(&place, "known", "01", "5301", SECRET);
@@ -177,32 +163,19 @@ async def main(url, basedir):
 asyncio.run(main(*sys.argv[1:]))
 "#;
 
-/// A server of aiocoap; it ends with its test.
-struct Aiocoap(Child);
-
-impl Drop for Aiocoap {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// A server of aiocoap takes every message of both types, with blocks, and notifies.
 #[test]
 fn the_server_of_aiocoap_is_measured_inside_oscore() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_AIOCOAP", WITH_OSCORE) else { return };
     let place = Place::new("oscore-server");
     place.write("server.py", SERVER);
     for index in 1..=4 {
         let (name, own) = (format!("context{index}"), format!("8{index}"));
         context(&place, &name, &own, &format!("0{index}"), SECRET);
     }
-    let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let port = socket.local_addr().expect("its address").port().to_string();
-    drop(socket);
-    let mut command = place.program(&python, &["-W", "ignore", "server.py", &port]);
-    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
-    let server = Aiocoap(quiet.spawn().expect("it starts"));
+    let port = free_udp_port().to_string();
+    let command = &mut place.program(&python, &["-W", "ignore", "server.py", &port]);
+    let server = Process::quiet(command);
     until("the server is ready", || place.folder().join("ready").exists());
     let url = format!("coap://127.0.0.1:{port}/messages");
     let ids = ["--set", "coap.oscore_sender_id=hex:01", "--set", "coap.oscore_recipient_id=hex:81"];
@@ -218,7 +191,7 @@ fn the_server_of_aiocoap_is_measured_inside_oscore() {
         let set = ["--set", &kind, "--set", &first];
         other.compare(&[&words[..], &ON, &SHARED, &ids, &set, more].concat()).with(0);
         let messages = if pattern == "deliver" { 80 } else { 40 };
-        ledgers_are_whole(&other, messages);
+        are_whole(&other, messages);
     }
     let other = Place::new("oscore-server-key");
     // It does not answer such a message that is not confirmable.

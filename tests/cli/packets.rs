@@ -30,17 +30,14 @@ fn a_session_is_what_tshark_sees() {
         let load = ["-c", "1", "-n", "9", "-s", "500B", "--warmup", "0s", "--wire", "--pcap", "-Q"];
         let ended = place.compare(&[words, &load].concat());
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        let journal = place.journal();
         let of = |event: &str| {
-            let found: Vec<&Value> = journal.iter().filter(|line| line["event"] == event).collect();
-            assert_eq!(found.len(), 1, "{event}");
-            found[0].clone()
+            let [found] = &place.of_kind(event)[..] else { panic!("one {event}") };
+            found.clone()
         };
         let (session, finished) = (of("session_packets"), of("trial_finished"));
         assert_eq!(session["trial"], finished["trial"]);
         assert_eq!(session["parties"], serde_json::json!(parties));
-        let trial = finished["trial"].as_str().expect("an id");
-        let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
+        let file = place.pcap(&finished);
         let told: Vec<Packet> =
             session["packets"].as_array().expect("packets").iter().map(told).collect();
         assert_eq!(told, seen(&file, names), "{words:?}");

@@ -83,9 +83,8 @@ fn every_byte_on_the_wire_is_counted_and_can_be_counted_again() {
         assert!(!warnings(cell).contains(&"wire"), "{cell}");
         assert_eq!(cell["scene"]["mtu_bytes"], "1500");
     }
-    for event in place.journal().iter().filter(|event| event["event"] == "trial_finished") {
-        let trial = event["trial"].as_str().expect("an id");
-        let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
+    for event in place.of_kind("trial_finished") {
+        let file = place.pcap(&event);
         let counting = Counting::AsCaptured;
         let settings = weigh_capture::Settings { counting, ..weigh_capture::Settings::default() };
         let again = account_of(&file, settings).expect("a capture that can be read");

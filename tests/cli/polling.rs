@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::foreign::Counting;
 use crate::rig::{Place, has, has_hosts};
 
 fn value(cell: &Value, metric: &str) -> f64 {
@@ -58,18 +59,11 @@ fn a_server_of_others_is_polled() {
     }
     let place = Place::new("foreign");
     place.write("server.py", SERVER);
-    let mut command = std::process::Command::new("python3");
-    command.arg(place.folder().join("server.py")).stdout(std::process::Stdio::piped());
-    let mut server = command.spawn().expect("it starts");
-    let mut port = String::new();
-    let mut stdout = std::io::BufReader::new(server.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut stdout, &mut port).unwrap();
-    let url = format!("http://127.0.0.1:{}/readings", port.trim());
+    let server = Counting::start(place.program("python3", &["server.py"]));
+    let url = server.url("http") + "/readings";
     let words = ["compare", &url, "--pattern", "poll", "--period", "50ms", "-y", "2", "-R"];
     let more = ["50/s", "-d", "600ms", "--warmup", "100ms", "--reps", "2", "--json"];
     let ended = place.weigh(&[&words[..], &more[..]].concat());
-    let _ = server.kill();
-    let _ = server.wait();
     let summary = ended.with(0).json();
     let ledger = &summary["cells"][0]["ledger"];
     // The second trial finds the readings of the first in the list, and begins behind them.

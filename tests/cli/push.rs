@@ -1,14 +1,15 @@
 //! Push to many by WebSocket and server-sent events, end to end: compared with MQTT and polling,
 //! against servers of Python, with clients of Python and Node at the reference servers.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::foreign::{Counting, python};
 use crate::rig::{Place, cells, figure, has, has_hosts};
 use crate::serving::Server;
+use crate::wire::tshark;
 
 fn port(url: &str) -> String {
     url.rsplit(':').next().expect("a port").to_owned()
@@ -36,7 +37,7 @@ fn pushes_are_compared_with_mqtt_and_a_long_poll() {
         };
         assert_eq!(cell["guarantee"], guarantee, "{point}");
     }
-    for finished in place.journal().iter().filter(|event| event["event"] == "trial_finished") {
+    for finished in place.of_kind("trial_finished") {
         assert_eq!(finished["server"]["unique"], 100, "{}", finished["point"]);
         assert_eq!(finished["server"]["forwarded"], 2000, "{}", finished["point"]);
     }
@@ -192,63 +193,14 @@ fn garbage_at_each_layer_is_named() {
     }
 }
 
-/// A Python with websockets and aiohttp; `None` if there is none.
-fn python() -> Option<String> {
-    let python = std::env::var("WEIGH_PUSH_PY").unwrap_or_else(|_| "python3".to_owned());
-    let has_it = Command::new(&python).args(["-c", "import websockets, aiohttp"]).output();
-    if has_it.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    assert_ne!(
-        std::env::var("CI").as_deref(),
-        Ok("true"),
-        "websockets or aiohttp is missing in CI"
-    );
-    println!("SKIPPED: no websockets and aiohttp: set WEIGH_PUSH_PY to a Python that has them");
-    None
-}
-
-/// A server of another make: its first line is its port, and after the end of its input it prints
-/// what it counted.
-struct Foreign {
-    child: Child,
-    out: BufReader<std::process::ChildStdout>,
-    port: String,
-}
-
-impl Foreign {
-    fn start(mut command: Command) -> Foreign {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
-        let mut out = BufReader::new(child.stdout.take().expect("its output"));
-        let mut port = String::new();
-        out.read_line(&mut port).expect("its port");
-        Foreign { child, out, port: port.trim().to_owned() }
-    }
-
-    fn end(mut self) -> String {
-        drop(self.child.stdin.take());
-        let mut rest = String::new();
-        self.out.read_to_string(&mut rest).expect("its last line");
-        rest.trim().to_owned()
-    }
-}
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// The library websockets echoes, answers pings, and sends each message to all: its own count is
 /// the ledger's.
 #[test]
 fn the_server_of_the_library_websockets_is_measured() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_PUSH_PY", "websockets, aiohttp") else { return };
     let place = Place::new("push-websockets");
     place.write("server.py", WEBSOCKETS_SERVER);
-    let server = Foreign::start(place.program(&python, &["server.py"]));
+    let server = Counting::start(place.program(&python, &["server.py"]));
     for (path, confirm, pattern, more) in [
         ("echo", "echo", "request", &[][..]),
         ("echo", "reply", "publish", &["--set", "websocket.kind=text"]),
@@ -256,7 +208,7 @@ fn the_server_of_the_library_websockets_is_measured() {
         ("all", "pong", "deliver", &["-y", "5", "--topology", "fan-out"]),
         ("all", "none", "deliver", &["-y", "5", "--topology", "fan-out", "-R", "200/s"]),
     ] {
-        let url = format!("websocket://127.0.0.1:{}/{path}", server.port);
+        let url = format!("{}/{path}", server.url("websocket"));
         let set = format!("websocket.confirm={confirm}");
         let words =
             [&*url, "--pattern", pattern, "-n", "150", "-s", "120B", "--set", &set, "--json"];
@@ -307,7 +259,7 @@ asyncio.run(main())
 /// hears all, pings, and is told why it is closed.
 #[test]
 fn clients_of_the_library_websockets_are_served() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_PUSH_PY", "websockets, aiohttp") else { return };
     let place = Place::new("push-websockets-client");
     place.write("client.py", WEBSOCKETS_CLIENT);
     let words = ["websocket", "--set", "websocket.message_bytes_max=1000"];
@@ -376,11 +328,11 @@ asyncio.run(main())
 /// the subscriber comes back with Last-Event-ID and misses none.
 #[test]
 fn the_events_of_aiohttp_are_measured() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("WEIGH_PUSH_PY", "websockets, aiohttp") else { return };
     let place = Place::new("push-aiohttp");
     place.write("server.py", AIOHTTP_SERVER);
-    let server = Foreign::start(place.program(&python, &["server.py"]));
-    let url = format!("sse://127.0.0.1:{}/events", server.port);
+    let server = Counting::start(place.program(&python, &["server.py"]));
+    let url = server.url("sse") + "/events";
     let words = [&*url, "--pattern", "deliver", "-n", "150", "-s", "120B", "-y", "5"];
     let more = ["--topology", "fan-out", "--set", "sse.publish_path=/publish"];
     place.compare(&[&words[..], &more].concat()).with(0);
@@ -504,21 +456,14 @@ fn bytes_are_counted_by_layer_and_tshark_agrees() {
         let metric = |name: &str| figure(cell, &format!("wire.sent.layers.{name}_bytes"));
         assert_eq!(metric("payload"), 1000.0, "{}", cell["point"]);
     }
-    let journal = place.journal();
-    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
+    for finished in place.of_kind("trial_finished") {
         if finished["point"]["protocol"] != "websocket" {
             continue;
         }
-        let trial = finished["trial"].as_str().expect("an id");
-        let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
-        let output = Command::new("tshark")
-            .args(["-r", file.to_str().expect("a path"), "-d", "tcp.port==1-65535,http"])
-            .args(["-Y", "websocket.opcode == 2", "-T", "fields"])
-            .args(["-e", "websocket.payload_length", "-e", "websocket.mask"])
-            .output()
-            .expect("tshark runs");
-        let text = String::from_utf8_lossy(&output.stdout);
-        let frames: usize = text.lines().map(|line| line.matches("100").count()).sum();
-        assert_eq!(frames, 10, "{text}");
+        let file = place.pcap(&finished);
+        let (decode, field) = (["-d", "tcp.port==1-65535,http"], ["websocket.payload_length"]);
+        let rows = tshark(&file, "websocket.opcode == 2", &field, &decode);
+        let frames: usize = rows.iter().map(|row| row[0].matches("100").count()).sum();
+        assert_eq!(frames, 10, "{rows:?}");
     }
 }

@@ -3,12 +3,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::process::Command;
 
 use serde_json::Value;
 
+use crate::foreign::python;
 use crate::rig::{Place, cells, figure, has, has_hosts};
 use crate::serving::Server;
+use crate::wire::tshark;
 
 /// The cell of a command.
 fn of<'s>(summary: &'s Value, command: &str) -> &'s Value {
@@ -36,8 +37,7 @@ fn it_is_compared_with_the_same_guarantee_of_others() {
         assert_eq!((&ledger["acknowledged"], &ledger["delivered"]), (&200.into(), &200.into()));
         assert_eq!(ledger["no_subscriber"], no_subscriber, "{ledger}");
     }
-    let journal = place.journal();
-    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
+    for finished in place.of_kind("trial_finished") {
         assert_eq!(finished["server"]["unique"], 200, "{}", finished["point"]);
     }
 }
@@ -296,13 +296,7 @@ fn the_clients_of_redis_are_served() {
 /// redis-py subscribes, publishes, and reads a group, with both versions of RESP.
 #[test]
 fn the_client_of_redis_py_is_served() {
-    let python = std::env::var("WEIGH_REDIS_PY").unwrap_or_else(|_| "python3".to_owned());
-    let has_it = Command::new(&python).args(["-c", "import redis"]).output();
-    if !has_it.is_ok_and(|output| output.status.success()) {
-        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "redis-py is missing in CI");
-        println!("SKIPPED: no redis-py: set WEIGH_REDIS_PY to a Python that has it");
-        return;
-    }
+    let Some(python) = python("WEIGH_REDIS_PY", "redis") else { return };
     let place = Place::new("redis-py");
     place.write("client.py", REDIS_PY);
     let server = Server::start(&place, &["redis"]);
@@ -369,20 +363,14 @@ fn bytes_are_counted_by_layer_and_tshark_agrees() {
         assert_eq!(metric("payload"), 1000.0, "{command}");
         assert_eq!(metric("protocol"), 10.0 * f64::from(protocol), "{command}");
     }
-    let journal = place.journal();
-    for finished in journal.iter().filter(|event| event["event"] == "trial_finished") {
-        let trial = finished["trial"].as_str().expect("an id");
-        let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
+    for finished in place.of_kind("trial_finished") {
+        let file = place.pcap(&finished);
         let command = finished["point"]["redis.command"].as_str().expect("a command");
-        let output = Command::new("tshark")
-            .args(["-r", file.to_str().expect("a path"), "-d", "tcp.port==1-65535,resp"])
-            .args(["-Y", "resp", "-T", "fields", "-e", "resp.bulk_string.value"])
-            .output()
-            .expect("tshark runs");
-        let text = String::from_utf8_lossy(&output.stdout).to_lowercase();
+        let decode = ["-d", "tcp.port==1-65535,resp"];
+        let rows = tshark(&file, "resp", &["resp.bulk_string.value"], &decode);
         let hex: String =
             command.to_uppercase().bytes().map(|byte| format!("{byte:02x}")).collect();
-        let requests = text.lines().filter(|line| line.starts_with(&hex)).count();
-        assert_eq!(requests, 10, "{command}: {text}");
+        let requests = rows.iter().filter(|row| row[0].to_lowercase().starts_with(&hex)).count();
+        assert_eq!(requests, 10, "{command}: {rows:?}");
     }
 }

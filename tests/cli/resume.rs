@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::rig::{Ended, Place, has, signal, until, wait};
+use crate::rig::{Ended, Place, has, of_kind, signal, until, wait};
 
 /// Trials of a few milliseconds, enough of them to be killed in between.
 const TINY: [&str; 12] =
@@ -53,10 +53,6 @@ fn case(protocol: &str, target: &str, pattern: &str) -> Value {
         "protocol": protocol, "target": target, "load.pattern": pattern, "load.connections": 2,
         "load.arrival": "closed",
     })
-}
-
-fn of_kind<'j>(journal: &'j [Value], kind: &str) -> Vec<&'j Value> {
-    journal.iter().filter(|event| event["event"] == kind).collect()
 }
 
 /// How often each trial has a result.

@@ -153,6 +153,16 @@ impl Place {
         files
     }
 
+    /// Fails if a file of the only run holds this text.
+    #[track_caller]
+    pub fn keeps_secret(&self, text: &str) {
+        for path in self.files_of_the_run() {
+            let all = std::fs::read(&path).expect("a file");
+            let holds_it = all.windows(text.len()).any(|part| part == text.as_bytes());
+            assert!(!holds_it, "{text} in {}", path.display());
+        }
+    }
+
     pub fn summary(&self) -> Value {
         let text = std::fs::read_to_string(self.run().join("summary.json")).expect("a summary");
         serde_json::from_str(&text).expect("summary.json is JSON")
@@ -161,6 +171,17 @@ impl Place {
     pub fn journal(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.run().join("journal.jsonl")).expect("a journal");
         text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    }
+
+    /// The events of this kind in the journal.
+    pub fn of_kind(&self, kind: &str) -> Vec<Value> {
+        of_kind(&self.journal(), kind)
+    }
+
+    /// The captured packets of a trial, by its `trial_finished`.
+    pub fn pcap(&self, finished: &Value) -> PathBuf {
+        let trial = finished["trial"].as_str().expect("an id");
+        self.run().join("pcap").join(format!("{trial}.pcapng"))
     }
 
     /// Fails if a process that was started here still runs.
@@ -321,9 +342,23 @@ pub fn cells(summary: &Value) -> &Vec<Value> {
     summary["cells"].as_array().expect("cells")
 }
 
+/// The events of this kind.
+pub fn of_kind(journal: &[Value], kind: &str) -> Vec<Value> {
+    journal.iter().filter(|event| event["event"] == kind).cloned().collect()
+}
+
 pub fn figure(cell: &Value, metric: &str) -> f64 {
     let value = &cell["metrics"][metric]["value"];
     value.as_f64().unwrap_or_else(|| panic!("no {metric} in {cell}"))
+}
+
+/// Every case of the only run delivered this number of messages.
+#[track_caller]
+pub fn ledgers_are_whole(place: &Place, messages: u64) {
+    for cell in cells(&place.summary()) {
+        let (name, ledger) = (&cell["name"], &cell["ledger"]);
+        assert_eq!(ledger["delivered"], messages, "{name}: {ledger}");
+    }
 }
 
 pub fn warnings(cell: &Value) -> Vec<&str> {

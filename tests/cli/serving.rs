@@ -1,16 +1,16 @@
 //! `weigh serve` in the foreground, and what a client sees of it.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::ChildStdout;
 
 use serde_json::Value;
 
-use crate::rig::{Place, has, signal, until};
+use crate::foreign::Process;
+use crate::rig::{Place, signal};
 
 /// A server that runs, with the URL it says it listens on. It ends with its test.
 pub struct Server {
-    pub child: Child,
+    pub child: Process,
     pub url: String,
     out: BufReader<ChildStdout>,
 }
@@ -27,7 +27,7 @@ impl Server {
         let mut line = String::new();
         out.read_line(&mut line).expect("its first line");
         let url = line.trim().strip_prefix("listening on ").expect("where it listens").to_owned();
-        Server { child, url, out }
+        Server { child: Process(child), url, out }
     }
 
     /// The next line that it prints.
@@ -43,53 +43,6 @@ impl Server {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).expect("its last line");
         (self.child.wait().expect("it ends").code(), rest)
-    }
-}
-
-impl Drop for Server {
-    /// Ends it if its test did not come that far.
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Mosquitto on a free port, which ends with its test.
-pub struct Mosquitto {
-    child: Child,
-    pub address: SocketAddr,
-}
-
-impl Mosquitto {
-    /// `None`, and said, if it is not installed.
-    pub fn start(place: &Place) -> Option<Mosquitto> {
-        if !has("mosquitto") {
-            return None;
-        }
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = free.local_addr().expect("its address");
-        drop(free);
-        let lines = format!("listener {} 127.0.0.1\nallow_anonymous true\n", address.port());
-        place.write("mosquitto.conf", &lines);
-        let mut server = Command::new("mosquitto");
-        server.env("PATH", std::env::var("PATH").unwrap_or_default() + ":/usr/sbin");
-        server.args(["-c", "mosquitto.conf"]).current_dir(place.folder());
-        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = server.spawn().expect("mosquitto starts");
-        until("mosquitto", || TcpStream::connect(address).is_ok());
-        Some(Mosquitto { child, address })
-    }
-
-    /// The URL at which it is reached.
-    pub fn url(&self) -> String {
-        format!("mqtt://{}", self.address)
-    }
-}
-
-impl Drop for Mosquitto {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

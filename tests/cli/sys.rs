@@ -1,60 +1,16 @@
 //! The counters of servers that are given by URL: found where they are offered, attributed where
 //! nobody else used the server, and never spoken of as looked at where nobody has looked.
 
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-
 use serde_json::Value;
 
-use crate::rig::{Place, cells, has, until, wait};
+use crate::foreign::Installed;
+use crate::rig::{Place, cells, until, wait};
 use crate::serving::Server as Reference;
 
-/// A server that a test has started by hand, ended with it.
-struct Foreign {
-    child: Child,
-    port: u16,
-}
-
-impl Foreign {
-    /// Starts `program` with these arguments in the place's folder; `None` where it is missing.
-    fn start(place: &Place, program: &str, arguments: &[&str], file: &str) -> Option<Foreign> {
-        if !has(program) {
-            println!("SKIPPED: {program} is not installed");
-            return None;
-        }
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr());
-        let port = free.expect("a port").port();
-        place.write("server.conf", &file.replace("PORT", &port.to_string()));
-        let child = Command::new(program)
-            .args(arguments)
-            .current_dir(place.folder())
-            .env("PATH", format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the server starts");
-        let foreign = Foreign { child, port };
-        until("the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Some(foreign)
-    }
-
-    fn mosquitto(place: &Place) -> Option<Foreign> {
-        let file = "listener PORT 127.0.0.1\nallow_anonymous true\npersistence false\n\
-                    user root\nmax_queued_messages 100\nsys_interval 1\n";
-        Foreign::start(place, "mosquitto", &["-c", "server.conf"], file)
-    }
-
-    fn url(&self, scheme: &str) -> String {
-        format!("{scheme}://127.0.0.1:{}", self.port)
-    }
-}
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Mosquitto that forgets early, so that a broker drops.
+fn mosquitto(place: &Place) -> Option<Installed> {
+    let lines = "persistence false\nuser root\nmax_queued_messages 100\nsys_interval 1\n";
+    Installed::mosquitto(place, lines)
 }
 
 /// Subscribers that read nothing, so that a broker with a short queue drops.
@@ -70,7 +26,7 @@ fn counters(summary: &Value) -> (Value, String) {
 #[test]
 fn a_broker_behind_a_url_says_itself_what_it_dropped() {
     let place = Place::new("sys-mosquitto");
-    let Some(broker) = Foreign::mosquitto(&place) else { return };
+    let Some(broker) = mosquitto(&place) else { return };
     let url = broker.url("mqtt");
     let words = [&["compare", &*url], &STALLED[..]].concat();
     let ended = place.weigh(&[&words[..], &["--json"]].concat()).with(0);
@@ -100,7 +56,7 @@ fn a_broker_behind_a_url_says_itself_what_it_dropped() {
 #[test]
 fn what_others_do_at_the_same_broker_is_not_attributed() {
     let place = Place::new("sys-others");
-    let Some(broker) = Foreign::mosquitto(&place) else { return };
+    let Some(broker) = mosquitto(&place) else { return };
     let url = broker.url("mqtt");
     let other_place = Place::new("sys-beside");
     let load = ["-q", "0", "-R", "50/s", "-d", "60s", "--reps", "1", "--warmup", "0s"];
@@ -138,12 +94,9 @@ fn a_server_without_counters_is_said_to_offer_none() {
 #[test]
 fn the_status_page_of_nginx_is_found_on_the_port_of_the_url() {
     let place = Place::new("sys-nginx");
-    let file = "daemon off; master_process off; pid nginx.pid; error_log stderr crit;\n\
-                events { worker_connections 64; }\n\
-                http { access_log off; server { listen 127.0.0.1:PORT;\n\
-                location = /nginx_status { stub_status; } location / { return 200; } } }\n";
-    let arguments = ["-p", ".", "-e", "stderr", "-c", "server.conf"];
-    let Some(nginx) = Foreign::start(&place, "nginx", &arguments, file) else { return };
+    let http = "server { listen 127.0.0.1:PORT; location /nginx_status { stub_status; }\n\
+                location / { return 200; } }";
+    let Some(nginx) = Installed::nginx(&place, http) else { return };
     let words = ["-R", "200/s", "-d", "1s", "--reps", "2", "--warmup", "500ms", "--json", "-Q"];
     let url = nginx.url("http");
     let summary = place.weigh(&[&["compare", &*url], &words[..]].concat()).with(0).json();
@@ -185,7 +138,7 @@ fn a_plan_says_whether_counters_are_asked_for() {
 #[test]
 fn a_search_by_url_knows_the_queue_of_the_broker() {
     let place = Place::new("sys-limit");
-    let Some(broker) = Foreign::mosquitto(&place) else { return };
+    let Some(broker) = mosquitto(&place) else { return };
     let url = broker.url("mqtt");
     let words = ["limit", &*url, "-q", "1", "--axis", "burst", "--from", "50", "--to", "200000"];
     let more = ["-c", "16", "--goal", "loss == 0", "--warmup", "0s", "--timeout", "1s", "--width"];

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::rig::{Place, has, has_hosts, until};
+use crate::foreign::Installed;
+use crate::rig::{Place, has, has_hosts};
 use crate::serving::Server;
 
 fn metric(cell: &Value, name: &str) -> Option<f64> {
@@ -35,11 +36,7 @@ fn the_same_load_goes_without_and_with_tls() {
         assert_eq!(metric(cell, "tls_handshake_time_ns.p50").is_some(), is_on);
         assert!(!cell["doubts"].to_string().contains("unchecked"), "{}", cell["doubts"]);
     }
-    for path in place.files_of_the_run() {
-        let text = std::fs::read(&path).unwrap();
-        let holds_key = text.windows(11).any(|part| part == b"PRIVATE KEY");
-        assert!(!holds_key, "a key in {}", path.display());
-    }
+    place.keeps_secret("PRIVATE KEY");
     place.nobody_is_left();
 }
 
@@ -213,40 +210,22 @@ fn what_contradicts_itself_is_refused_before_anything_starts() {
 /// OpenSSL's own server, whose answers end with close_notify, and which waits for ours.
 #[test]
 fn answers_of_openssl_end_where_it_says_so() {
-    if !has("openssl") {
-        println!("SKIPPED: openssl is not installed");
-        return;
-    }
     let place = Place::new("tls-s-server");
     // Makes the certificates.
     let words = ["http", "--set", "http1.tls=on", "--certificates", "made"];
     let maker = Server::start(&place, &words);
-    let port = free_port();
-    let accept = format!("127.0.0.1:{port}");
-    let mut server = Command::new("openssl")
-        .args(["s_server", "-accept", &accept, "-www", "-quiet"])
-        .args(["-cert", "made/server.pem", "-key", "made/server.key"])
-        .current_dir(place.folder())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    until("openssl listens", || std::net::TcpStream::connect(&accept).is_ok());
-    let url = format!("https://{accept}");
+    let files = ["-cert", "made/server.pem", "-key", "made/server.key"];
+    let words = ["s_server", "-accept", "127.0.0.1:PORT", "-www", "-quiet"];
+    let words = [&words[..], &files].concat();
+    let Some(server) = Installed::start(&place, "openssl", &words, "") else { return };
+    let url = server.url("https");
     let words = [&*url, "--cacert", "made/ca.pem", "--set", "http1.method=GET"];
     let load = ["--set", "http1.keep_alive=false", "-c", "1", "-n", "10", "--json"];
     let ended = place.compare(&[&words[..], &load[..]].concat());
-    server.kill().unwrap();
-    server.wait().unwrap();
+    drop(server);
     maker.end("TERM");
     let summary = ended.with(0).json();
     assert_eq!(summary["cells"][0]["ledger"]["delivered"], 10, "{}", summary["cells"][0]);
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// OpenSSL's own client agrees with the reference server on version, protocol and certificate.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::rig::{Place, has};
+use crate::rig::{Place, has, of_kind};
 
 #[test]
 fn the_main_job_weighs_every_lane_and_accounts_for_every_message() {
@@ -81,7 +81,7 @@ fn a_real_broker_stands_apart_from_the_reference() {
     let real = &summary["cells"][1];
     assert_eq!(real["point"]["target"], "mosquitto");
     assert!(real["target"].as_str().is_some_and(|title| title.starts_with("Mosquitto ")));
-    let finished = of_kind(&place.journal(), "trial_finished");
+    let finished = place.of_kind("trial_finished");
     let trial = finished.iter().find(|trial| trial["point"]["target"] == "mosquitto");
     let counters = &trial.expect("the trial of the real broker")["counters"];
     assert!(counters["received"].as_f64().is_some_and(|n| n >= 200.0), "{counters}");
@@ -132,8 +132,4 @@ fn a_seed_repeats_the_order_and_names_the_trials() {
     };
     assert_eq!(weigh("one", "7"), weigh("two", "7"));
     assert_ne!(weigh("three", "7"), weigh("four", "8"));
-}
-
-fn of_kind(journal: &[Value], kind: &str) -> Vec<Value> {
-    journal.iter().filter(|line| line["event"] == kind).cloned().collect()
 }

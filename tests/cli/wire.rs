@@ -53,11 +53,8 @@ fn tshark_and_the_kernel_count_the_same() {
 }
 
 fn check_journal(place: &Place) {
-    let journal = place.journal();
-    let of = |kind: &str| -> Vec<&Value> {
-        journal.iter().filter(|event| event["event"] == kind).collect()
-    };
-    for (finished, connections) in of("trial_finished").into_iter().zip(of("connections")) {
+    let of = |kind| place.of_kind(kind).into_iter();
+    for (finished, connections) in of("trial_finished").zip(of("connections")) {
         assert_eq!(finished["trial"], connections["trial"]);
         let metrics = &finished["metrics"];
         let metric = |name: &str| metrics[name].as_f64().unwrap_or_else(|| panic!("no {name}"));
@@ -65,8 +62,7 @@ fn check_journal(place: &Place) {
         let of_rows = |name: &str| {
             rows.iter().filter_map(|row| row["figures"][name].as_u64()).sum::<u64>() as f64
         };
-        let trial = finished["trial"].as_str().expect("an id");
-        let file = place.run().join("pcap").join(format!("{trial}.pcapng"));
+        let file = place.pcap(&finished);
         let remote = rows[0]["remote"].as_str().expect("an address");
         let port: u16 = remote.rsplit(':').next().unwrap().parse().expect("a port");
         check_hosts(rows);

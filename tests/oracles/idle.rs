@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Reply, Timing};
 use weigh_model::{Nanos, Pattern};
 
 use crate::rig::{Seen, Setup};
+use crate::wrapped::Wrapped;
 
 const CONNECTIONS: u64 = 2_000;
+
+const PING_ANSWER: &[u8] = &[0xD0, 0];
 
 fn hold(keep_alive: &str, seconds: u64) -> Setup {
     let settings = [("keep_alive", keep_alive)];
@@ -69,38 +71,11 @@ fn connections_inside_quic_are_kept_alive_by_both() {
     assert_eq!(seen.outcome.metrics(&setup.load)["keep_alives_unanswered"], 0.0);
     // A broker that hears no ping: 1.5 times the keep-alive (MQTT 5.0, section 3.1.2.10).
     let mut setup = hold_in_quic("60s", 100);
-    setup.wrap = Some(Arc::new(|_, connection| Box::new(Mute(connection))));
+    setup.wrap = Some(Arc::new(|_, connection| {
+        Box::new(Wrapped { is_woken: false, ..Wrapped::new(connection) })
+    }));
     let seen = setup.on_virtual_time();
     assert_eq!(seen.outcome.shards.lost_links, 20, "{:?}", seen.outcome.shards.first_loss);
-}
-
-/// A client that never pings.
-#[cfg(feature = "quic")]
-struct Mute(Box<dyn Connection>);
-
-#[cfg(feature = "quic")]
-impl Connection for Mute {
-    fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
-        self.0.open(now, out, emit);
-    }
-
-    fn room(&self) -> u32 {
-        self.0.room()
-    }
-
-    fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
-        self.0.send(op, now, out)
-    }
-
-    fn receive(
-        &mut self,
-        input: &[u8],
-        now: Nanos,
-        out: &mut Outbox,
-        emit: Emit<'_>,
-    ) -> Result<usize, Fault> {
-        self.0.receive(input, now, out, emit)
-    }
 }
 
 /// On sockets, with two shards that have a descriptor table each.
@@ -120,7 +95,9 @@ fn two_thousand_connections_on_sockets() {
 fn pings_without_an_answer_are_told() {
     let mut setup = hold("60s", 80);
     setup.load.connections = 20;
-    setup.wrap = Some(Arc::new(|_, connection| Box::new(Deaf(connection))));
+    setup.wrap = Some(Arc::new(|_, connection| {
+        Box::new(Wrapped { unheard: Some(PING_ANSWER), ..Wrapped::new(connection) })
+    }));
     let seen = setup.on_virtual_time();
     let alive = seen.outcome.shards.alive;
     assert_eq!((alive.sent, alive.answered, seen.outcome.shards.lost_links), (20, 0, 0));
@@ -129,46 +106,4 @@ fn pings_without_an_answer_are_told() {
     let longer = setup.on_virtual_time();
     assert_eq!((longer.outcome.shards.alive.sent, longer.outcome.shards.lost_links), (20, 20));
     assert_eq!(longer.outcome.shards.held, 20, "they stand again");
-}
-
-/// A client that never hears a ping's answer.
-struct Deaf(Box<dyn Connection>);
-
-impl Connection for Deaf {
-    fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) {
-        self.0.open(now, out, emit);
-    }
-
-    fn room(&self) -> u32 {
-        self.0.room()
-    }
-
-    fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply {
-        self.0.send(op, now, out)
-    }
-
-    fn receive(
-        &mut self,
-        input: &[u8],
-        now: Nanos,
-        out: &mut Outbox,
-        emit: Emit<'_>,
-    ) -> Result<usize, Fault> {
-        match input {
-            [0xD0, 0] => Ok(2),
-            _ => self.0.receive(input, now, out, emit),
-        }
-    }
-
-    fn timing(&self) -> Timing {
-        self.0.timing()
-    }
-
-    fn next_wake(&self) -> Option<Nanos> {
-        self.0.next_wake()
-    }
-
-    fn wake(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>) -> Result<(), Fault> {
-        self.0.wake(now, out, emit)
-    }
 }

@@ -39,3 +39,4 @@ mod statistics;
 mod storms;
 mod toys;
 mod transfer;
+mod wrapped;

@@ -160,9 +160,8 @@ fn every_protocol_is_complete_and_knows_no_other() {
 
 /// Folders beside the protocols that are none: the adapter hosts libraries, `http1_core` is what
 /// `http1` and `sse` share, `http2_core` what `http2` and the protocols inside HTTP/2 share,
-/// `push_core` the subscribers of `websocket` and `sse`, `broker_core` the mailboxes and the memory
-/// of the brokers `amqp` and `amqp1`, and `readings_core` the lists that `http1` and `coap` are
-/// polled for.
+/// `push_core` the subscribers of `websocket` and `sse`, `broker_core` the connections, mailboxes
+/// and queues of the brokers, and `readings_core` the lists that `http1` and `coap` are polled for.
 const SHARED: [&str; 6] =
     ["adapter", "broker_core", "http1_core", "http2_core", "push_core", "readings_core"];
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use weigh_energy::{Model, Quantity, Work};
-use weigh_model::units::Rate;
+use weigh_energy::{Catalogue, Model, Quantity, Work};
+use weigh_model::modelled::{EnergyAsked, EnergyBasis, Processor};
+use weigh_model::units::{Nanos, Rate};
 
 use crate::account::{Bounds, Tally, Wire};
 use crate::cells::Repetition;
@@ -15,7 +16,7 @@ use crate::family::{Family, KERNEL_BYTES_PER_CONNECTION};
 use crate::link::Link;
 use crate::refusal::Missing;
 use crate::session::Session;
-use crate::situation::Situation;
+use crate::situation::{Device, Situation};
 
 /// A kept connection or one for each message, with what is known of it: the input of its figures.
 #[derive(Clone, Debug)]
@@ -228,6 +229,29 @@ impl Figures {
     }
 }
 
+/// What the energy of a situation's device is modelled by. Its radio has no idle limit there: the
+/// situation has one of its own, for bytes and energy alike.
+///
+/// # Errors
+/// The key of a name that the catalogue does not have, and what to type.
+pub fn energy_basis(
+    device: &Device,
+    every: Nanos,
+    catalogue: &Catalogue,
+) -> Result<EnergyBasis, (&'static str, String)> {
+    let mut basis = catalogue.basis(&EnergyAsked {
+        device: device.model.clone(),
+        radio: Some(device.radio.clone()),
+        battery: device.battery,
+        every: Some(every),
+        cpu: Processor::Scaled,
+    })?;
+    if let Some(radio) = &mut basis.radio {
+        radio.coefficients.remove("idle_limit");
+    }
+    Ok(basis)
+}
+
 /// A device's work of one message of these bytes, up and down; of many on a kept connection, so
 /// that its opening does not count. `keep_alive` has the longest silence in seconds and the bytes
 /// of what ends it.
@@ -375,7 +399,7 @@ pub fn rounded(per_second: f64) -> Rate {
 const REFERENCE: &str = crate::choice::REFERENCE;
 
 /// Linux: TCP_DELACK_MIN.
-const DELAYED_ACK: weigh_model::Nanos = weigh_model::Nanos::from_millis(40);
+const DELAYED_ACK: Nanos = Nanos::from_millis(40);
 
 /// 30 days.
 pub const MONTH_S: f64 = 30.0 * DAY_S;

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::content::StreamCounts;
+use crate::content::{Meter, StreamCounts};
 use crate::units::Nanos;
 
 /// Identifies an operation between [`Connection::send`] and the signal that ends it; unique among
@@ -229,18 +229,23 @@ pub enum Timing {
 /// [`Connection::end`] (the peer closed), after which at most `receive` follows.
 /// [`Connection::next_wake`] is called as required by [`Connection::timing`].
 ///
-/// Four methods make a connection. Further abilities are offered as capabilities: [`Transfer`],
-/// [`Batch`], [`Poll`], [`Metered`].
+/// Four methods make a connection of a producer, two of them one of a consumer. Further abilities
+/// are offered as capabilities: [`Transfer`], [`Batch`], [`Poll`], [`Metered`].
 pub trait Connection {
     /// The transport is established: send the greeting. A protocol without a greeting emits
     /// [`Signal::Ready`] here.
     fn open(&mut self, now: Nanos, out: &mut Outbox, emit: Emit<'_>);
 
-    /// Returns how many more operations may start now; 0 until ready.
-    fn room(&self) -> u32;
+    /// Returns how many more operations may start now; 0 until ready. A consumer, which sends no
+    /// messages, never has room.
+    fn room(&self) -> u32 {
+        0
+    }
 
     /// Encodes one operation. The engine never calls it without room.
-    fn send(&mut self, op: &Op<'_>, now: Nanos, out: &mut Outbox) -> Reply;
+    fn send(&mut self, _op: &Op<'_>, _now: Nanos, _out: &mut Outbox) -> Reply {
+        Reply::None
+    }
 
     /// Takes what it can of `input` and returns how many bytes that was; the remainder comes again,
     /// with more after it. Over [`crate::protocol::Transport::Datagram`] `input` is one datagram,
@@ -381,6 +386,16 @@ pub trait Metered {
 
     /// The counts since then. Received bytes that do not make a whole packet yet are not included.
     fn counts(&mut self) -> Option<StreamCounts>;
+}
+
+impl Metered for Meter {
+    fn meter(&mut self) {
+        self.start();
+    }
+
+    fn counts(&mut self) -> Option<StreamCounts> {
+        Meter::counts(self)
+    }
 }
 
 #[cfg(test)]

@@ -231,6 +231,18 @@ const LAG_MAX: u64 = (1 << 40) - 1;
 /// Denominator of the waiting share of a lag: seven bits of the flags hold it.
 const SHARES: u64 = 127;
 
+/// A mark of tests.
+#[cfg(test)]
+pub(crate) const MARK: Mark = Mark {
+    tag: 7,
+    warmup: false,
+    producer: 3,
+    sequence: 12,
+    due: Nanos(5),
+    lag: Nanos(1),
+    own_lag: Nanos(1),
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

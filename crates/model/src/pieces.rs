@@ -151,18 +151,9 @@ const _: () = assert!(END_BYTES == MARK_BYTES + JSON_END.len());
 mod tests {
     use super::*;
     use crate::body::{BodySource, Composer};
-    use crate::units::{Bytes, Nanos};
+    use crate::mark::MARK;
+    use crate::units::Bytes;
     use weigh_stats::random::Random;
-
-    const MARK: Mark = Mark {
-        tag: 7,
-        warmup: false,
-        producer: 3,
-        sequence: 12,
-        due: Nanos(5),
-        lag: Nanos(1),
-        own_lag: Nanos(1),
-    };
 
     fn in_pieces(composer: &Composer, file: &[u8], piece: usize) -> Vec<u8> {
         let mut maker = composer.begin(&MARK);

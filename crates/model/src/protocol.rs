@@ -120,6 +120,19 @@ pub trait Protocol: Sync {
         None
     }
 
+    /// Refuses a pattern that the protocol does not support; `fix` names those that it does.
+    ///
+    /// # Errors
+    /// The pattern of the trial is not among [`Protocol::patterns`].
+    fn check_pattern(&self, trial: &Trial, fix: &str) -> Result<(), Invalid> {
+        let pattern = trial.load.pattern;
+        if self.patterns().contains(&pattern) {
+            return Ok(());
+        }
+        let problem = format!("{} does not support the pattern {pattern}", self.name());
+        Err(Invalid::new("load.pattern", problem, fix))
+    }
+
     /// Returns how clients of this trial are made.
     ///
     /// # Errors
@@ -274,6 +287,16 @@ pub enum Lifetime {
     Kept,
     /// One connection per message.
     PerMessage,
+}
+
+impl Lifetime {
+    /// One connection per message for sessions; kept for every other pattern.
+    pub fn of(pattern: Pattern) -> Lifetime {
+        match pattern {
+            Pattern::Session => Lifetime::PerMessage,
+            _ => Lifetime::Kept,
+        }
+    }
 }
 
 /// Purpose of a connection.

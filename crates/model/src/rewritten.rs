@@ -28,17 +28,7 @@ const JSON_MARK_KEY: &str = "mark";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Nanos;
-
-    const MARK: Mark = Mark {
-        tag: 7,
-        warmup: false,
-        producer: 3,
-        sequence: 12,
-        due: Nanos(5),
-        lag: Nanos(1),
-        own_lag: Nanos(1),
-    };
+    use crate::mark::MARK;
 
     #[test]
     fn a_body_that_was_written_anew_means_the_same() {

@@ -14,6 +14,49 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
+/// What is kept for each connection of a shard, by its number.
+#[derive(Clone, Debug)]
+pub struct ById<T>(Vec<Option<T>>);
+
+impl<T> Default for ById<T> {
+    fn default() -> ById<T> {
+        ById(Vec::new())
+    }
+}
+
+impl<T> ById<T> {
+    /// Keeps `own` for a connection, instead of what was there.
+    pub fn put(&mut self, of: ConnectionId, own: T) {
+        let at = of.0 as usize;
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, || None);
+        }
+        self.0[at] = Some(own);
+    }
+
+    /// What is kept for a connection.
+    #[inline]
+    pub fn get(&self, of: ConnectionId) -> Option<&T> {
+        self.0.get(of.0 as usize)?.as_ref()
+    }
+
+    /// What is kept for a connection, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, of: ConnectionId) -> Option<&mut T> {
+        self.0.get_mut(of.0 as usize)?.as_mut()
+    }
+
+    /// Takes what is kept for a connection.
+    pub fn remove(&mut self, of: ConnectionId) -> Option<T> {
+        self.0.get_mut(of.0 as usize)?.take()
+    }
+
+    /// The numbers of all connections so far, open or not.
+    pub fn ids(&self) -> impl Iterator<Item = ConnectionId> + use<T> {
+        (0..self.0.len() as u32).map(ConnectionId)
+    }
+}
+
 /// Outboxes of a server's connections, and control of their sockets; the engine provides them.
 pub trait Outboxes {
     /// The bytes staged for a connection in this turn; append to it. They are handed to the

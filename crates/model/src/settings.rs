@@ -31,6 +31,16 @@ impl Setting {
         Setting { key, kind: SettingKind::Flag, default, doc }
     }
 
+    /// A setting of one of these words.
+    pub const fn choice(
+        key: &'static str,
+        words: &'static [&'static str],
+        default: &'static str,
+        doc: &'static str,
+    ) -> Setting {
+        Setting { key, kind: SettingKind::Choice(words), default, doc }
+    }
+
     /// A setting of a duration with its unit.
     pub const fn duration(key: &'static str, default: &'static str, doc: &'static str) -> Setting {
         Setting { key, kind: SettingKind::Duration, default, doc }
@@ -159,6 +169,16 @@ impl Settings {
     /// The number `key`; 0 if it is not set.
     pub fn integer(&self, key: &str) -> u64 {
         self.text(key).parse().unwrap_or(0)
+    }
+
+    /// The number `key`, or `default` if it is not set.
+    pub fn integer_or(&self, key: &str, default: u64) -> u64 {
+        if self.text(key).is_empty() { default } else { self.integer(key) }
+    }
+
+    /// The duration `key`, or `default` if it is not set.
+    pub fn duration_or(&self, key: &str, default: Nanos) -> Nanos {
+        if self.text(key).is_empty() { default } else { self.duration(key) }
     }
 
     /// The duration `key`; 0 if it is not set.

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use weigh_model::Endpoint;
 use weigh_model::Trial;
+use weigh_model::connection::Fault;
 use weigh_model::protocol::{Invalid, Setting, SettingKind};
 use weigh_model::trial::Settings;
 
@@ -77,6 +78,13 @@ pub(crate) fn path_in_pairs(path: &str, index: u32) -> String {
         Some((path, query)) => format!("{path}/{index}?{query}"),
         None => format!("{path}/{index}"),
     }
+}
+
+/// The fault of a server that starts with these bytes, which are of another protocol.
+pub(crate) fn starts_otherwise(input: &[u8]) -> Fault {
+    let shown = input[..input.len().min(24)].escape_ascii();
+    let text = || format!("it starts with \"{shown}\"");
+    Fault::OtherProtocol(answers_in_tls(input).unwrap_or_else(text))
 }
 
 /// Message for a server whose first bytes are a record of TLS: an alert, since the request was

@@ -7,10 +7,9 @@ use anyhow::{Context, anyhow};
 use serde_json::Value;
 use weigh_advice::Criterion;
 use weigh_advice::family::KERNEL_BYTES_PER_CONNECTION;
-use weigh_advice::figures::{MONTH_S, device_work};
+use weigh_advice::figures::{MONTH_S, device_work, energy_basis};
 use weigh_advice::situation::Situation;
 use weigh_energy::{Catalogue, Model, Quantity};
-use weigh_model::modelled::{EnergyAsked, Processor};
 use weigh_report::summary::Cell;
 
 /// A situation with what its energy is modelled by.
@@ -24,26 +23,12 @@ impl Ground {
     /// Reads a situation from its file.
     pub(crate) fn read(file: &str, text: &str) -> anyhow::Result<Ground> {
         let situation = Situation::read(file, text)?;
-        let model = match &situation.device {
-            None => None,
-            Some(device) => {
-                let asked = EnergyAsked {
-                    device: device.model.clone(),
-                    radio: Some(device.radio.clone()),
-                    battery: device.battery,
-                    every: Some(situation.traffic.every),
-                    cpu: Processor::Scaled,
-                };
-                let catalogue = Catalogue::load(&[]).map_err(|wrong| anyhow!("{wrong}"))?;
-                let basis = catalogue.basis(&asked);
-                let mut basis = basis.map_err(|(key, said)| anyhow!("{key}: {said}"))?;
-                // The situation has an idle limit of its own.
-                if let Some(radio) = &mut basis.radio {
-                    radio.coefficients.remove("idle_limit");
-                }
-                Some(Model::new(&basis))
-            }
-        };
+        let mut model = None;
+        if let Some(device) = &situation.device {
+            let catalogue = Catalogue::load(&[]).map_err(|wrong| anyhow!("{wrong}"))?;
+            let basis = energy_basis(device, situation.traffic.every, &catalogue);
+            model = Some(Model::new(&basis.map_err(|(key, said)| anyhow!("{key}: {said}"))?));
+        }
         Ok(Ground { situation, model })
     }
 

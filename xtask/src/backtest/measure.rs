@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use weigh_report::Summary;
-use weigh_stats::estimate::t_quantile;
+use weigh_stats::estimate::{Sample, t_quantile};
 
 use super::figure::Ground;
 use super::freeze::Frozen;
@@ -125,22 +125,19 @@ fn rounds(folder: &Path, number: &str, budget: &Budget) -> anyhow::Result<Option
 /// True if the ratio of every option to the best has a 95 % interval of at most 5 % to either side.
 fn is_precise(measured: &Value) -> bool {
     let all: Vec<Vec<f64>> = options(measured).map(|own| values(&own["values"])).collect();
-    let shares = all.iter().filter(|own| !own.is_empty()).map(|own| of(own));
-    let shares: Vec<(f64, f64)> = shares.collect();
+    let shares: Vec<(f64, f64)> = all.iter().filter_map(|own| of(own)).collect();
     let least = shares.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, least)) = least else { return false };
     shares.iter().all(|(_, own)| (own.powi(2) + least.powi(2)).sqrt() <= PRECISE)
 }
 
 /// The mean, and half of its 95 % interval as a share of it.
-fn of(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    if n < 2.0 || mean <= 0.0 {
-        return (mean, f64::INFINITY);
-    }
-    let squares: f64 = values.iter().map(|own| (own - mean).powi(2)).sum();
-    (mean, t_quantile(n - 1.0) * (squares / (n - 1.0) / n).sqrt() / mean)
+fn of(values: &[f64]) -> Option<(f64, f64)> {
+    let sample = Sample::of(values)?;
+    let error = sample.variance_of_mean().sqrt() / sample.mean;
+    let has_error = sample.n > 1 && sample.mean > 0.0;
+    let share = if has_error { t_quantile(sample.n as f64 - 1.0) * error } else { f64::INFINITY };
+    Some((sample.mean, share))
 }
 
 fn options(document: &Value) -> impl Iterator<Item = &Value> {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use weigh_stats::estimate::Sample;
 
 use super::freeze::Frozen;
 use super::measure::{is_answered, read, values};
@@ -129,17 +130,12 @@ impl Situation {
 }
 
 pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+    Sample::of(values).map_or(0.0, |own| own.mean)
 }
 
 /// Standard error of the mean.
 fn error(values: &[f64]) -> f64 {
-    let (n, mean) = (values.len() as f64, mean(values));
-    if n < 2.0 {
-        return 0.0;
-    }
-    let squares: f64 = values.iter().map(|own| (own - mean).powi(2)).sum();
-    (squares / (n - 1.0) / n).sqrt()
+    Sample::of(values).map_or(0.0, |own| own.variance_of_mean().sqrt())
 }
 
 /// Ratio to the cheapest up to which options are equally good.

@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use super::chance::Chance;
 use super::journals::Journals;
-use super::kind::TRIALS;
+use super::kind::{self, TRIALS};
 use super::left::{self, Traces};
 use super::place::{Place, ends_within};
 
@@ -237,25 +237,7 @@ impl Drop for Group {
 }
 
 /// As for signals, but short.
-pub(super) const COMPARE: [&str; 17] = [
-    "compare",
-    "tcp",
-    "mqtt",
-    "-q",
-    "1",
-    "--pattern",
-    "publish",
-    "-R",
-    "500/s",
-    "-d",
-    "100ms",
-    "-c",
-    "4",
-    "--reps",
-    "3",
-    "--warmup",
-    "0s",
-];
+pub(super) const COMPARE: [&str; 17] = kind::compare("100ms", "0s");
 
 const RESUME: [&str; 3] = ["run", "--resume", "latest"];
 

@@ -102,25 +102,30 @@ impl Kind {
 }
 
 /// Two cases with three repetitions, 0.4 s each.
-pub(super) const COMPARE: [&str; 17] = [
-    "compare",
-    "tcp",
-    "mqtt",
-    "-q",
-    "1",
-    "--pattern",
-    "publish",
-    "-R",
-    "500/s",
-    "-d",
-    "300ms",
-    "-c",
-    "4",
-    "--reps",
-    "3",
-    "--warmup",
-    "100ms",
-];
+pub(super) const COMPARE: [&str; 17] = compare("300ms", "100ms");
+
+/// Two cases with three repetitions of this duration and warm-up.
+pub(super) const fn compare(duration: &'static str, warmup: &'static str) -> [&'static str; 17] {
+    [
+        "compare",
+        "tcp",
+        "mqtt",
+        "-q",
+        "1",
+        "--pattern",
+        "publish",
+        "-R",
+        "500/s",
+        "-d",
+        duration,
+        "-c",
+        "4",
+        "--reps",
+        "3",
+        "--warmup",
+        warmup,
+    ]
+}
 
 /// Trials of [`COMPARE`].
 pub(super) const TRIALS: usize = 6;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::{Host, Transport};
-use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
+use weigh_model::server::{ById, ConnectionId, Outboxes, Record, Server, ServerReport};
 
 use super::session::{Begin, Scratch, Session};
 
@@ -82,7 +82,7 @@ impl<S: Session + Send> Server for LayeredServer<S> {
                 let speaks_first = session.speaks_first();
                 let mut line = Line::new(session);
                 line.is_accepted = speaks_first;
-                self.lines.put(connection, line);
+                self.lines.lines.put(connection, line);
                 if speaks_first {
                     self.inner.accepted(connection, now, &mut self.lines.outboxes(out));
                     self.lines.settle(out);
@@ -112,7 +112,7 @@ impl<S: Session + Send> Server for LayeredServer<S> {
     }
 
     fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        let Some(line) = self.lines.remove(connection) else { return };
+        let Some(line) = self.lines.lines.remove(connection) else { return };
         if line.is_accepted {
             if !line.session.has_peer_closed() && !line.is_closing {
                 // It is counted; whose fault it is, the client knows.
@@ -145,7 +145,7 @@ impl<S: Session + Send> Server for LayeredServer<S> {
 
 /// All connections, by their number.
 struct Lines<S> {
-    lines: Vec<Option<Box<Line<S>>>>,
+    lines: ById<Box<Line<S>>>,
     /// Those with something to wrap, or an end to make.
     dirty: Vec<ConnectionId>,
     /// Takes what is staged for connections that are gone.
@@ -165,7 +165,7 @@ struct Line<S> {
 
 impl<S> Default for Lines<S> {
     fn default() -> Lines<S> {
-        Lines { lines: Vec::new(), dirty: Vec::new(), nowhere: Vec::new() }
+        Lines { lines: ById::default(), dirty: Vec::new(), nowhere: Vec::new() }
     }
 }
 
@@ -183,20 +183,8 @@ impl<S> Line<S> {
 }
 
 impl<S: Session> Lines<S> {
-    fn put(&mut self, of: ConnectionId, line: Box<Line<S>>) {
-        let index = of.0 as usize;
-        if self.lines.len() <= index {
-            self.lines.resize_with(index + 1, || None);
-        }
-        self.lines[index] = Some(line);
-    }
-
     fn line(&mut self, of: ConnectionId) -> Option<&mut Line<S>> {
-        self.lines.get_mut(of.0 as usize)?.as_deref_mut()
-    }
-
-    fn remove(&mut self, of: ConnectionId) -> Option<Box<Line<S>>> {
-        self.lines.get_mut(of.0 as usize)?.take()
+        self.lines.get_mut(of).map(|own| &mut **own)
     }
 
     fn outboxes<'l>(&'l mut self, out: &'l mut dyn Outboxes) -> LayerOutboxes<'l, S> {
@@ -249,7 +237,7 @@ impl<S: Session> Outboxes for LayerOutboxes<'_, S> {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         self.mark(to);
         let Lines { lines, nowhere, .. } = &mut *self.lines;
-        match lines.get_mut(to.0 as usize).and_then(Option::as_deref_mut) {
+        match lines.get_mut(to) {
             Some(line) if !line.is_closing => &mut line.staged,
             _ => {
                 nowhere.clear();
@@ -262,7 +250,7 @@ impl<S: Session> Outboxes for LayerOutboxes<'_, S> {
     fn frame(&mut self, _to: ConnectionId) {}
 
     fn pending_bytes(&self, of: ConnectionId) -> usize {
-        let line = self.lines.lines.get(of.0 as usize).and_then(Option::as_deref);
+        let line = self.lines.lines.get(of);
         self.out.pending_bytes(of) + line.map_or(0, |line| line.staged.len())
     }
 

@@ -1,17 +1,7 @@
 //! Bodies of every source and size, in the clear and sealed.
 
 use super::*;
-use crate::mark::Reading;
-
-const MARK: Mark = Mark {
-    tag: 7,
-    warmup: false,
-    producer: 3,
-    sequence: 12,
-    due: Nanos(5),
-    lag: Nanos(1),
-    own_lag: Nanos(1),
-};
+use crate::mark::{MARK, Reading};
 
 fn body(source: &str, content: &[u8], size: Option<u64>) -> Vec<u8> {
     let source = source.parse().unwrap();

@@ -7,7 +7,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Batch, Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Timing, Transfer,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{self, Dial, Lifetime};
 
@@ -28,10 +28,7 @@ impl Library {
         let library = Arc::new(self);
         Dial {
             transport: protocol::Transport::Stream,
-            lifetime: match pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(pattern),
             confirms: true,
             is_answered: false,
             producer_of: None,
@@ -348,7 +345,7 @@ impl Connection for LibraryConnection {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.meter)
     }
 }
 
@@ -397,16 +394,6 @@ impl Transfer for LibraryConnection {
             self.pieces = None;
             self.call(ticket, &body, out);
         }
-    }
-}
-
-impl Metered for LibraryConnection {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }
 

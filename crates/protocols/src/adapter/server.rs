@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
+use weigh_model::server::{ById, ConnectionId, Outboxes, Record, Server, ServerReport};
 
 use crate::adapter::stream::{self, Stream, Transport, lock};
 use crate::adapter::tasks::{Pool, Soon, Tasks};
@@ -55,7 +55,7 @@ impl Kept {
 /// A library's server as a server of the engine.
 pub struct LibraryServer<S> {
     service: S,
-    lines: Vec<Option<Box<Line>>>,
+    lines: ById<Box<Line>>,
 }
 
 /// A connection.
@@ -68,12 +68,12 @@ struct Line {
 impl<S: Service> LibraryServer<S> {
     /// A server without connections.
     pub fn new(service: S) -> LibraryServer<S> {
-        LibraryServer { service, lines: Vec::new() }
+        LibraryServer { service, lines: ById::default() }
     }
 
     /// Lets the library run for a connection, and stages its bytes.
     fn turn(&mut self, of: ConnectionId, out: &mut dyn Outboxes) -> Result<(), Fault> {
-        let line = self.lines.get_mut(of.0 as usize).and_then(Option::as_deref_mut);
+        let line = self.lines.get_mut(of);
         let Some(line) = line else { return Ok(()) };
         line.pool.run();
         self.service.kept().store(out);
@@ -101,11 +101,7 @@ impl<S: Service> Server for LibraryServer<S> {
             let how = serving.await;
             *lock(&told) = Some(how);
         });
-        let place = connection.0 as usize;
-        if self.lines.len() <= place {
-            self.lines.resize_with(place + 1, || None);
-        }
-        self.lines[place] = Some(Box::new(Line { transport, pool, ended }));
+        self.lines.put(connection, Box::new(Line { transport, pool, ended }));
         if self.turn(connection, out).is_err() {
             out.close(connection);
         }
@@ -118,16 +114,14 @@ impl<S: Service> Server for LibraryServer<S> {
         _now: Nanos,
         out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
-        if let Some(Some(line)) = self.lines.get(connection.0 as usize) {
+        if let Some(line) = self.lines.get(connection) {
             line.transport.feed(input);
         }
         self.turn(connection, out).map(|()| input.len())
     }
 
     fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
-        if let Some(line) = self.lines.get_mut(connection.0 as usize) {
-            *line = None;
-        }
+        self.lines.remove(connection);
     }
 
     fn report(&self) -> ServerReport {

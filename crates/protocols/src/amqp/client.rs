@@ -13,7 +13,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, Metered, Op, Outbox, Poll, Reply, Signal, Timing, Transfer,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::protocol::{Role, Seat};
 
 use super::codec::{
@@ -473,7 +473,7 @@ impl Connection for Client {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.meter)
     }
 }
 
@@ -500,16 +500,6 @@ impl Poll for Client {
         self.put_get(out);
         self.meter.wrote(Phase::Messages, out.len() - before, 0);
         self.last_sent = now;
-    }
-}
-
-impl Metered for Client {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }
 

@@ -6,13 +6,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use weigh_model::Nanos;
-use weigh_model::server::{Outboxes, ServerReport};
+use weigh_model::server::ServerReport;
 
 use super::exchange::{Exchange, ExchangeKind};
-use super::queue::{Message, Place, Queue, QueueTerms, Waiting};
+use super::queue::{Message, Queue, QueueTerms, Waiting};
 use super::refusal::Refusal;
 use super::settings::Rules;
-use crate::broker_core::{Mailboxes, Memory};
+use crate::broker_core::{Consuming, Mailboxes, Memory, Numbered, Place, Turn};
 use crate::server_counts::ServerCounts;
 
 /// The common part of all shards.
@@ -21,9 +21,9 @@ pub(super) struct Hub {
     pub(super) census: ServerCounts,
     exchanges: HashMap<Box<str>, Exchange>,
     /// Numbers of queues and consumers are not used again.
-    queues: Vec<Option<Box<Queue>>>,
+    pub(super) queues: Numbered<Queue>,
     by_name: HashMap<Box<str>, u32>,
-    consumers: Vec<Option<Box<Consumer>>>,
+    pub(super) consumers: Numbered<Consumer>,
     pub(super) mail: Mailboxes<Mail>,
     pub(super) memory: Memory,
     names_made: u64,
@@ -57,13 +57,6 @@ pub(super) enum Mail {
     Unblocked(Place),
 }
 
-/// One call from the engine.
-pub(super) struct Turn<'a> {
-    pub(super) out: &'a mut dyn Outboxes,
-    pub(super) now: Nanos,
-    pub(super) shard: u16,
-}
-
 impl Consumer {
     pub(super) fn new(queue: u32, place: Place, channel: u16, tag: &str) -> Consumer {
         Consumer {
@@ -80,6 +73,20 @@ impl Consumer {
     }
 }
 
+impl Consuming for Consumer {
+    fn place(&self) -> Place {
+        self.place
+    }
+
+    fn takes_more(&self) -> bool {
+        self.prefetch == 0 || self.unacknowledged < self.prefetch
+    }
+
+    fn left(&self) -> usize {
+        self.inbox.len()
+    }
+}
+
 impl Hub {
     pub(super) fn new(rules: Rules) -> Hub {
         let predeclared = [
@@ -93,9 +100,9 @@ impl Hub {
             rules,
             census: ServerCounts::default(),
             exchanges: exchanges.into(),
-            queues: Vec::new(),
+            queues: Numbered::new(),
             by_name: HashMap::new(),
-            consumers: Vec::new(),
+            consumers: Numbered::new(),
             mail: Mailboxes::new(),
             names_made: 0,
         }
@@ -141,7 +148,7 @@ impl Hub {
         now: Nanos,
     ) -> Result<u32, Refusal> {
         if let Some(key) = self.by_name.get(name).copied()
-            && let Some(queue) = self.queue_mut(key)
+            && let Some(queue) = self.queues.get_mut(key)
         {
             if queue.terms != terms {
                 let text = format!("inequivalent arguments of queue '{name}'");
@@ -150,8 +157,7 @@ impl Hub {
             queue.last_used = now;
             return Ok(key);
         }
-        let key = self.queues.len() as u32;
-        self.queues.push(Some(Box::new(Queue::new(name, terms, now))));
+        let key = self.queues.add(Queue::new(name, terms, now));
         self.by_name.insert(name.into(), key);
         Ok(key)
     }
@@ -169,35 +175,25 @@ impl Hub {
     pub(super) fn find_queue(&self, name: &str, from: Place) -> Result<u32, Refusal> {
         let known = self.by_name.get(name).copied();
         let key = known.ok_or_else(|| Refusal::no_queue(name, &self.rules.vhost))?;
-        match self.queue(key).and_then(|queue| queue.terms.owner) {
+        match self.queues.get(key).and_then(|queue| queue.terms.owner) {
             Some(owner) if owner != from => Err(Refusal::locked(name)),
             _ => Ok(key),
         }
     }
 
-    pub(super) fn queue(&self, key: u32) -> Option<&Queue> {
-        self.queues.get(key as usize)?.as_deref()
-    }
-
-    pub(super) fn queue_mut(&mut self, key: u32) -> Option<&mut Queue> {
-        self.queues.get_mut(key as usize)?.as_deref_mut()
-    }
-
     /// Removes a queue; returns it and its consumers.
     pub(super) fn delete_queue(&mut self, key: u32) -> Option<(Box<Queue>, Vec<Consumer>)> {
-        let queue = self.queues.get_mut(key as usize)?.take()?;
+        let queue = self.queues.remove(key)?;
         self.by_name.remove(&queue.name);
         self.exchanges.values_mut().for_each(|exchange| exchange.forget(key));
-        let gone = queue.consumers.iter().filter_map(|consumer| {
-            self.consumers.get_mut(*consumer as usize)?.take().map(|consumer| *consumer)
-        });
-        let gone = gone.collect();
+        let gone = queue.consumers.iter().filter_map(|key| self.consumers.remove(*key));
+        let gone = gone.map(|consumer| *consumer).collect();
         Some((queue, gone))
     }
 
     /// Queues that only this connection may use.
     pub(super) fn owned_by(&self, place: Place) -> Vec<u32> {
-        let queues = self.queues.iter().flatten().filter(|queue| queue.terms.owner == Some(place));
+        let queues = self.queues.iter().filter(|queue| queue.terms.owner == Some(place));
         queues.filter_map(|queue| self.by_name.get(&queue.name).copied()).collect()
     }
 
@@ -207,7 +203,7 @@ impl Hub {
             let expires = queue.terms.expires;
             expires.0 > 0 && queue.consumers.is_empty() && now >= queue.last_used + expires
         };
-        let queues = self.queues.iter().flatten().filter(|queue| is_over(queue));
+        let queues = self.queues.iter().filter(|queue| is_over(queue));
         queues.filter_map(|queue| self.by_name.get(&queue.name).copied()).collect()
     }
 
@@ -243,7 +239,7 @@ impl Hub {
 
     /// Puts a message into a queue; false if it refuses it.
     pub(super) fn enqueue(&mut self, key: u32, message: Arc<Message>) -> bool {
-        let Some(queue) = self.queue_mut(key) else { return true };
+        let Some(queue) = self.queues.get_mut(key) else { return true };
         let (is_taken, dropped) = queue.put(Waiting { message, is_redelivered: false });
         if dropped.is_some() {
             self.census.note_dropped(QUEUE_FULL);
@@ -251,24 +247,11 @@ impl Hub {
         is_taken
     }
 
-    pub(super) fn consumer(&self, key: u32) -> Option<&Consumer> {
-        self.consumers.get(key as usize)?.as_deref()
-    }
-
-    pub(super) fn consumer_mut(&mut self, key: u32) -> Option<&mut Consumer> {
-        self.consumers.get_mut(key as usize)?.as_deref_mut()
-    }
-
-    /// Number of consumers so far.
-    pub(super) fn consumers_made(&self) -> usize {
-        self.consumers.len()
-    }
-
     /// Adds a consumer to its queue; returns its key.
     pub(super) fn add_consumer(&mut self, consumer: Consumer) -> u32 {
-        let (key, queue) = (self.consumers.len() as u32, consumer.queue);
-        self.consumers.push(Some(Box::new(consumer)));
-        if let Some(queue) = self.queue_mut(queue) {
+        let queue = consumer.queue;
+        let key = self.consumers.add(consumer);
+        if let Some(queue) = self.queues.get_mut(queue) {
             queue.consumers.push_back(key);
         }
         key
@@ -277,8 +260,8 @@ impl Hub {
     /// Removes a consumer; what waited for it alone goes back to its queue. Returns the queue, and
     /// true if that is to be deleted now.
     pub(super) fn remove_consumer(&mut self, key: u32, now: Nanos) -> Option<(u32, bool)> {
-        let consumer = self.consumers.get_mut(key as usize)?.take()?;
-        let queue = self.queue_mut(consumer.queue)?;
+        let consumer = self.consumers.remove(key)?;
+        let queue = self.queues.get_mut(consumer.queue)?;
         queue.consumers.retain(|own| *own != key);
         queue.last_used = now;
         queue.put_back(consumer.inbox.into_iter());
@@ -287,34 +270,13 @@ impl Hub {
 
     /// The next consumer of a queue that can take a message, if there is a message.
     pub(super) fn next_consumer(&mut self, key: u32, turn: &mut Turn<'_>) -> Option<u32> {
-        let queue = self.queues.get_mut(key as usize)?.as_deref_mut()?;
-        if queue.ready.is_empty() {
-            return None;
-        }
-        for _ in 0..queue.consumers.len() {
-            queue.consumers.rotate_left(1);
-            let last = *queue.consumers.back()?;
-            let Some(Some(consumer)) = self.consumers.get(last as usize) else { continue };
-            if consumer.prefetch > 0 && consumer.unacknowledged >= consumer.prefetch {
-                continue;
-            }
-            if consumer.place.shard != turn.shard {
-                if consumer.inbox.len() < INBOX_MAX {
-                    return Some(last);
-                }
-                continue;
-            }
-            if turn.out.pending_bytes(consumer.place.connection) < PENDING_BYTES_MAX {
-                return Some(last);
-            }
-            turn.out.notify_drained(consumer.place.connection);
-        }
-        None
+        let queue = self.queues.get_mut(key).filter(|queue| !queue.ready.is_empty())?;
+        self.consumers.next(&mut queue.consumers, turn)
     }
 
     /// Leaves a message for a consumer of another shard.
     pub(super) fn leave(&mut self, key: u32, waiting: Waiting, turn: &mut Turn<'_>) {
-        let Some(consumer) = self.consumer_mut(key) else { return };
+        let Some(consumer) = self.consumers.get_mut(key) else { return };
         let (shard, is_first) = (consumer.place.shard, consumer.inbox.is_empty());
         consumer.inbox.push_back(waiting);
         if is_first {
@@ -324,13 +286,13 @@ impl Hub {
 
     /// Takes the next message of a consumer's inbox.
     pub(super) fn take_left(&mut self, key: u32) -> Option<Waiting> {
-        self.consumer_mut(key)?.inbox.pop_front()
+        self.consumers.get_mut(key)?.inbox.pop_front()
     }
 
     /// Counts of the server.
     pub(super) fn report(&self) -> ServerReport {
         let mut report = self.census.report();
-        report.queued = self.queues.iter().flatten().map(|queue| queue.ready.len() as u64).sum();
+        report.queued = self.queues.iter().map(|queue| queue.ready.len() as u64).sum();
         report.queued_bytes = self.memory.bytes();
         report
     }
@@ -338,9 +300,3 @@ impl Hub {
 
 /// Cause of a message that a full queue dropped.
 const QUEUE_FULL: &str = "queue_full";
-
-/// A consumer with this much in its socket's way gets no more until the socket took it.
-const PENDING_BYTES_MAX: usize = 64 * 1024;
-
-/// Messages that another shard may leave for a consumer at once.
-const INBOX_MAX: usize = 1000;

@@ -14,7 +14,7 @@ mod routing;
 mod server;
 mod settings;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use weigh_model::durability::Durability;
 use weigh_model::protocol::{
@@ -29,6 +29,8 @@ use hub::Hub;
 use plan::Plan;
 use server::Broker;
 use settings::Rules;
+
+use crate::broker_core::Shared;
 
 /// The registry's entry.
 #[derive(Clone, Copy, Debug)]
@@ -113,13 +115,7 @@ impl Protocol for Amqp {
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
-        if !self.patterns().contains(&trial.load.pattern) {
-            return Err(Invalid::new(
-                "load.pattern",
-                format!("amqp does not support the pattern {}", trial.load.pattern),
-                "type deliver, publish, poll, batch, session, transfer or hold",
-            ));
-        }
+        self.check_pattern(trial, "type deliver, publish, poll, batch, session, transfer or hold")?;
         let plan = Arc::new(Plan::read(trial)?);
         Ok(Dial {
             transport: Transport::Stream,
@@ -132,10 +128,10 @@ impl Protocol for Amqp {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let hub = Arc::new(Mutex::new(Hub::new(Rules::read(settings)?)));
+        let hub = Shared::new(Hub::new(Rules::read(settings)?));
         Ok(Host {
             transport: Transport::Stream,
-            make: Box::new(move |shard| Box::new(Broker::new(Arc::clone(&hub), shard))),
+            make: Box::new(move |shard| Box::new(Broker::new(hub.clone(), shard))),
         })
     }
 }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use weigh_model::Nanos;
 
-use super::queue::{Place, Waiting};
+use super::queue::Waiting;
+use crate::broker_core::Place;
 
 /// A connection.
 #[derive(Debug)]

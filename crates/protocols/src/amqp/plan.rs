@@ -101,10 +101,7 @@ impl Plan {
                 is_acknowledged: settings.text("acks") != "auto",
                 ack_every: settings.integer("ack_every").max(1) as u16,
             },
-            lifetime: match load.pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(load.pattern),
             user,
             password,
             vhost: vhost(trial)?,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(super) use crate::broker_core::Place;
+use crate::broker_core::Place;
 use weigh_model::Nanos;
 
 use super::codec::{Table, Value};
@@ -169,16 +169,4 @@ impl Queue {
             self.ready.push_front(Waiting { is_redelivered: true, ..waiting });
         }
     }
-
-    /// Takes the oldest message.
-    pub(super) fn take(&mut self) -> Option<Waiting> {
-        let waiting = self.ready.pop_front();
-        if self.ready.is_empty() && self.ready.capacity() > KEPT {
-            self.ready = VecDeque::new();
-        }
-        waiting
-    }
 }
-
-/// Room for this many messages is kept in a queue that ran empty.
-const KEPT: usize = 1024;

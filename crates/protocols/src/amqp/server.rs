@@ -5,8 +5,6 @@ mod declaring;
 mod greeting;
 mod publishing;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
@@ -14,28 +12,26 @@ use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 use super::codec::{
     Flaw, Frame, FrameKind, Method, PROTOCOL_HEADER, Short, code, put_heartbeat, read_frame,
 };
-use super::hub::{Hub, Mail, Turn};
+use super::hub::{Hub, Mail};
 use super::peer::{Channel, ContentStage, Peer, Stage};
-use super::queue::Place;
 use super::refusal::Refusal;
+use crate::broker_core::{Peers, Place, Shared, Turn};
 
 /// One shard of the server.
 pub(super) struct Broker {
-    hub: Arc<Mutex<Hub>>,
-    shard: u16,
-    peers: Vec<Option<Box<Peer>>>,
-    serial: u32,
+    hub: Shared<Hub>,
+    peers: Peers<Box<Peer>>,
     /// Scratch space for the queues of a message.
     routes: Vec<u32>,
 }
 
 impl Broker {
-    pub(super) fn new(hub: Arc<Mutex<Hub>>, shard: u16) -> Broker {
-        Broker { hub, shard, peers: Vec::new(), serial: 0, routes: Vec::new() }
+    pub(super) fn new(hub: Shared<Hub>, shard: u16) -> Broker {
+        Broker { hub, peers: Peers::new(shard), routes: Vec::new() }
     }
 
     fn peer(&mut self, id: ConnectionId) -> Option<&mut Peer> {
-        self.peers.get_mut(id.0 as usize)?.as_deref_mut()
+        self.peers.get(id).map(|peer| &mut **peer)
     }
 
     fn channel(&mut self, id: ConnectionId, number: u16) -> Option<&mut Channel> {
@@ -48,6 +44,17 @@ impl Broker {
             peer.last_sent = turn.now;
             method.put(channel, turn.out.stage(id));
         }
+    }
+
+    /// One call from the engine, with the hub locked.
+    fn turn<T>(
+        &mut self,
+        now: Nanos,
+        out: &mut dyn Outboxes,
+        act: impl FnOnce(&mut Broker, &mut Hub, &mut Turn<'_>) -> T,
+    ) -> T {
+        let (hub, shard) = (self.hub.clone(), self.peers.shard);
+        act(self, &mut hub.lock(), &mut Turn::new(out, now, shard))
     }
 
     fn take_all(
@@ -331,8 +338,7 @@ impl Broker {
 
     /// Sends heartbeats, and ends connections that have been silent for too long.
     fn beat(&mut self, hub: &mut Hub, turn: &mut Turn<'_>) {
-        for index in 0..self.peers.len() {
-            let id = ConnectionId(index as u32);
+        for id in self.peers.ids() {
             let Some(peer) = self.peer(id) else { continue };
             if turn.now >= peer.deadline() {
                 self.leave(id, hub, turn);
@@ -350,16 +356,10 @@ impl Broker {
 
 impl Server for Broker {
     fn accepted(&mut self, connection: ConnectionId, now: Nanos, _out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
+        let mut hub = self.hub.lock();
         hub.census.note_connection();
-        self.serial = self.serial.wrapping_add(1);
-        let at = connection.0 as usize;
-        if self.peers.len() <= at {
-            self.peers.resize_with(at + 1, || None);
-        }
-        let place = Place { shard: self.shard, connection, serial: self.serial };
-        self.peers[at] = Some(Box::new(Peer::new(place, hub.rules.frame_max, now)));
+        let frame_max = hub.rules.frame_max;
+        self.peers.accept(connection, |place| Box::new(Peer::new(place, frame_max, now)));
     }
 
     fn receive(
@@ -372,91 +372,79 @@ impl Server for Broker {
         if let Some(peer) = self.peer(connection) {
             peer.last_received = now;
         }
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        let used = self.take_all(connection, input, &mut hub, &mut turn);
-        self.settle(&mut hub, &mut turn);
-        self.check_behind(connection, &mut turn);
-        used
+        self.turn(now, out, |own, hub, turn| {
+            let used = own.take_all(connection, input, hub, turn);
+            own.settle(hub, turn);
+            own.check_behind(connection, turn);
+            used
+        })
     }
 
     fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        let Some(peer) = self.peer(connection) else { return };
-        if std::mem::replace(&mut peer.is_behind, false) && !peer.is_blocked {
-            turn.out.release(connection);
-        }
-        let consumers = peer.channels.iter().flat_map(|channel| &channel.consumers);
-        let consumers: Vec<u32> = consumers.copied().collect();
-        for consumer in consumers {
-            let queue = hub.consumer(consumer).map(|consumer| consumer.queue);
-            if let Some(queue) = queue {
-                self.dispatch(queue, &mut hub, &mut turn);
+        self.turn(now, out, |own, hub, turn| {
+            let Some(peer) = own.peer(connection) else { return };
+            if std::mem::replace(&mut peer.is_behind, false) && !peer.is_blocked {
+                turn.out.release(connection);
             }
-        }
-        self.settle(&mut hub, &mut turn);
+            let consumers = peer.channels.iter().flat_map(|channel| &channel.consumers);
+            let consumers: Vec<u32> = consumers.copied().collect();
+            for consumer in consumers {
+                let queue = hub.consumers.get(consumer).map(|consumer| consumer.queue);
+                if let Some(queue) = queue {
+                    own.dispatch(queue, hub, turn);
+                }
+            }
+            own.settle(hub, turn);
+        });
     }
 
     fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        self.leave(connection, &mut hub, &mut turn);
-        if let Some(place) = self.peers.get_mut(connection.0 as usize) {
-            *place = None;
-        }
-        self.settle(&mut hub, &mut turn);
+        self.turn(now, out, |own, hub, turn| {
+            own.leave(connection, hub, turn);
+            own.peers.remove(connection);
+            own.settle(hub, turn);
+        });
     }
 
     fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        self.beat(&mut hub, &mut turn);
-        for queue in hub.expired(now) {
-            self.delete_queue(queue, &mut hub, &mut turn);
-        }
-        self.settle(&mut hub, &mut turn);
+        self.turn(now, out, |own, hub, turn| {
+            own.beat(hub, turn);
+            for queue in hub.expired(now) {
+                own.delete_queue(queue, hub, turn);
+            }
+            own.settle(hub, turn);
+        });
         Some(now + WAKE_EVERY)
     }
 
     fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        for mail in hub.mail.take(self.shard) {
-            match mail {
-                Mail::Deliver(consumer) => {
-                    while let Some(waiting) = hub.take_left(consumer) {
-                        self.deliver(consumer, waiting, &mut hub, &mut turn);
+        self.turn(now, out, |own, hub, turn| {
+            for mail in hub.mail.take(own.peers.shard) {
+                match mail {
+                    Mail::Deliver(consumer) => {
+                        while let Some(waiting) = hub.take_left(consumer) {
+                            own.deliver(consumer, waiting, hub, turn);
+                        }
+                        let queue = hub.consumers.get(consumer).map(|consumer| consumer.queue);
+                        if let Some(queue) = queue {
+                            own.dispatch(queue, hub, turn);
+                        }
                     }
-                    let queue = hub.consumer(consumer).map(|consumer| consumer.queue);
-                    if let Some(queue) = queue {
-                        self.dispatch(queue, &mut hub, &mut turn);
-                    }
+                    Mail::Cancelled(consumer) => own.cancelled(&consumer, turn),
+                    Mail::Unblocked(place) => own.unblock(place, turn),
                 }
-                Mail::Cancelled(consumer) => self.cancelled(&consumer, &mut turn),
-                Mail::Unblocked(place) => self.unblock(place, &mut turn),
             }
-        }
-        self.settle(&mut hub, &mut turn);
+            own.settle(hub, turn);
+        });
     }
 
     /// Everything is common and reported by shard 0 only, so that reports add up.
     fn report(&self) -> ServerReport {
-        match self.shard {
-            0 => lock(&self.hub).report(),
+        match self.peers.shard {
+            0 => self.hub.lock().report(),
             _ => ServerReport::default(),
         }
     }
-}
-
-/// A shard that panicked has already been reported; the others continue with the existing state.
-fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
-    hub.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// With this many bytes of answers in its socket's way, a peer is not read from.

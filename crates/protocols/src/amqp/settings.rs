@@ -1,12 +1,13 @@
 //! The keys of the table `amqp` in a plan, and their checks.
 
 use weigh_model::durability::Durability;
-use weigh_model::protocol::{Guarantee, Invalid, Setting, SettingKind};
+use weigh_model::protocol::{Guarantee, Invalid, Setting};
 use weigh_model::tls;
 use weigh_model::trial::Settings;
 use weigh_model::units::Nanos;
 
 use super::codec::SHORT_BYTES_MAX;
+use crate::broker_core::{self, Login, login};
 
 /// All keys.
 const OWN: &[Setting] = &[
@@ -15,20 +16,20 @@ const OWN: &[Setting] = &[
         "true",
         "Publisher confirms (confirm.select); false: nothing confirms a message.",
     ),
-    choice(
+    Setting::choice(
         "delivery_mode",
         &["persistent", "transient"],
         "persistent",
         "Delivery mode of every message; a classic queue keeps transient messages in memory only.",
     ),
-    choice(
+    Setting::choice(
         "queue_type",
         &["classic", "quorum"],
         "classic",
         "Queue type (x-queue-type); quorum queues store every message.",
     ),
     Setting::flag("durable", "true", "Declare durable queues and exchanges."),
-    choice(
+    Setting::choice(
         "acks",
         &["manual", "auto"],
         "manual",
@@ -56,7 +57,7 @@ const OWN: &[Setting] = &[
         "",
         "Exchange; empty: the default exchange for one queue, else amq.direct or amq.topic.",
     ),
-    choice("exchange_type", &["direct", "topic"], "direct", "Type of the exchange."),
+    Setting::choice("exchange_type", &["direct", "topic"], "direct", "Type of the exchange."),
     Setting::text(
         "routing_key",
         "",
@@ -83,7 +84,7 @@ const OWN: &[Setting] = &[
         "0",
         "Messages that wait in a queue at most (x-max-length); 0 means no limit.",
     ),
-    choice(
+    Setting::choice(
         "overflow",
         &["drop-head", "reject-publish"],
         "drop-head",
@@ -133,15 +134,6 @@ const OWN: &[Setting] = &[
 /// The keys of AMQP, and those of TLS.
 pub(super) const SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "");
 
-const fn choice(
-    key: &'static str,
-    words: &'static [&'static str],
-    default: &'static str,
-    doc: &'static str,
-) -> Setting {
-    Setting { key, kind: SettingKind::Choice(words), default, doc }
-}
-
 /// At least once needs both halves: confirms to the publisher, and acknowledgements of the
 /// consumer. With `auto` the server forgets a message once it is in the socket.
 pub(super) fn guarantee(settings: &Settings) -> Guarantee {
@@ -163,14 +155,7 @@ pub(super) fn durability_limit(settings: &Settings) -> Option<Durability> {
 
 /// A duration in whole seconds, rounded up, as fields on the wire have it.
 pub(super) fn seconds(settings: &Settings, key: &str) -> Result<u16, Invalid> {
-    let seconds = settings.duration(key).0.div_ceil(1_000_000_000);
-    u16::try_from(seconds).map_err(|_| {
-        Invalid::new(
-            format!("amqp.{key}"),
-            format!("{} is longer than AMQP allows", settings.text(key)),
-            "type at most 65535s",
-        )
-    })
+    Ok(broker_core::seconds("amqp", settings, key, u16::MAX.into())? as u16)
 }
 
 /// Names on the wire have at most 255 bytes.
@@ -186,7 +171,7 @@ pub(super) fn check_short(place: &str, text: &str) -> Result<(), Invalid> {
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     /// User and password that it demands.
-    pub(super) login: Option<(String, String)>,
+    pub(super) login: Login,
     pub(super) vhost: String,
     pub(super) memory_bytes_max: u64,
     pub(super) message_bytes_max: u64,
@@ -197,20 +182,9 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn read(settings: &Settings) -> Result<Rules, Invalid> {
-        let (user, password) = (settings.text("broker_user"), settings.text("broker_password"));
-        if user.is_empty() && !password.is_empty() {
-            return Err(Invalid::new(
-                "amqp.broker_password",
-                "a password without a user",
-                "set amqp.broker_user too",
-            ));
-        }
-        let whole = |key: &str, default: u64| match settings.text(key) {
-            "" => default,
-            _ => settings.integer(key),
-        };
+        let whole = |key, default| settings.integer_or(key, default);
         Ok(Rules {
-            login: (!user.is_empty()).then(|| (user.to_owned(), password.to_owned())),
+            login: login("amqp", settings)?,
             vhost: match settings.text("vhost") {
                 "" => "/".to_owned(),
                 vhost => vhost.to_owned(),

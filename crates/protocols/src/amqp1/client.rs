@@ -7,7 +7,6 @@
 mod greeting;
 mod receiving;
 mod sending;
-mod session;
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, Metered, Op, Outbox, Poll, Reply, Signal, Timing,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::protocol::{Role, Seat};
 
 use super::codec::{
@@ -24,9 +23,9 @@ use super::codec::{
 };
 use super::errors;
 use super::plan::{CHANNEL, HANDLE, Login, Plan};
+use super::window::Windows;
 use receiving::{Arrived, Receiving};
 use sending::Sending;
-use session::Session;
 
 /// A client connection.
 #[derive(Debug)]
@@ -48,7 +47,7 @@ pub(super) struct Client {
 /// State of the session and of its link.
 #[derive(Debug, Default)]
 struct Flow {
-    session: Session,
+    session: Windows,
     sending: Sending,
     receiving: Receiving,
 }
@@ -359,7 +358,7 @@ impl Connection for Client {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.meter)
     }
 }
 
@@ -372,16 +371,6 @@ impl Poll for Client {
         }
         self.meter.wrote(Phase::Messages, out.len() - before, 0);
         self.last_sent = now;
-    }
-}
-
-impl Metered for Client {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use weigh_model::Nanos;
 
-use super::codec::{Flow, distance};
-use super::plan::WINDOW;
-use super::queue::{Message, Parts, Place, Waiting};
+use super::codec::distance;
+use super::queue::{Message, Parts, Waiting};
+use super::window::Windows;
+use crate::broker_core::Place;
 
 /// A connection.
 #[derive(Debug)]
@@ -58,10 +59,7 @@ pub(super) struct Session {
     pub(super) given: Given,
     /// A message of which a part waits for the window.
     pub(super) held: Option<Held>,
-    next_incoming_id: u32,
-    next_outgoing_id: u32,
-    /// Transfers that the client takes.
-    window: u32,
+    pub(super) windows: Windows,
 }
 
 /// A delivery of which a part is sent.
@@ -171,53 +169,20 @@ impl Peer {
 
 impl Session {
     pub(super) fn new(channel: u16, next_incoming_id: u32, window: u32) -> Session {
+        let mut windows = Windows::default();
+        windows.began(next_incoming_id, window);
         Session {
             channel,
             is_ending: false,
             links: Vec::new(),
             given: Given::default(),
             held: None,
-            next_incoming_id,
-            next_outgoing_id: 0,
-            window,
+            windows,
         }
     }
 
     pub(super) fn link(&mut self, handle: u32) -> Option<&mut Link> {
         self.links.iter_mut().find(|link| link.handle == handle)
-    }
-
-    /// Transfers that may leave now.
-    pub(super) fn window(&self) -> u32 {
-        self.window
-    }
-
-    /// Transfers left.
-    pub(super) fn sent(&mut self, transfers: u32) {
-        self.next_outgoing_id = self.next_outgoing_id.wrapping_add(transfers);
-        self.window = self.window.saturating_sub(transfers);
-    }
-
-    /// A transfer came.
-    pub(super) fn received(&mut self) {
-        self.next_incoming_id = self.next_incoming_id.wrapping_add(1);
-    }
-
-    /// The client's window, counted from what it has seen.
-    pub(super) fn heard(&mut self, flow: &Flow) {
-        let unseen = distance(flow.next_incoming_id.unwrap_or(0), self.next_outgoing_id);
-        self.window = flow.incoming_window.saturating_sub(unseen);
-    }
-
-    /// The fields of the session in a flow.
-    pub(super) fn state(&self) -> Flow {
-        Flow {
-            next_incoming_id: Some(self.next_incoming_id),
-            incoming_window: WINDOW,
-            next_outgoing_id: self.next_outgoing_id,
-            outgoing_window: WINDOW,
-            ..Flow::default()
-        }
     }
 }
 

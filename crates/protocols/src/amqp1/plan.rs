@@ -84,10 +84,7 @@ impl Plan {
             is_settled: settings.text("transfers") == "settled",
             is_durable,
             consuming: consuming(trial)?,
-            lifetime: match load.pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(load.pattern),
             has_link: load.pattern != Pattern::Hold,
             header,
             tag: trial.tag().to_string(),

@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(super) use crate::broker_core::Place;
-
 use super::codec::Header;
 
 /// A message that is kept. It counts in the memory of the server until nothing refers to it.
@@ -96,16 +94,4 @@ impl Queue {
             self.ready.push_front(waiting);
         }
     }
-
-    /// Takes the oldest message.
-    pub(super) fn take(&mut self) -> Option<Waiting> {
-        let waiting = self.ready.pop_front();
-        if self.ready.is_empty() && self.ready.capacity() > KEPT {
-            self.ready = VecDeque::new();
-        }
-        waiting
-    }
 }
-
-/// Room for this many messages is kept in a queue that ran empty.
-const KEPT: usize = 1024;

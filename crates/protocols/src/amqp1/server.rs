@@ -5,8 +5,6 @@ mod greeting;
 mod linking;
 mod publishing;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
@@ -14,18 +12,16 @@ use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 use super::codec::{
     Begin, Detach, Frame, FrameKind, Performative, condition, put_empty, read_frame,
 };
-use super::hub::{Hub, Mail, Turn};
+use super::hub::{Hub, Mail};
 use super::peer::{End, Peer, Session, Stage};
 use super::plan::WINDOW;
-use super::queue::Place;
 use super::refusal::{Ends, Refusal};
+use crate::broker_core::{Peers, Place, Shared, Turn};
 
 /// One shard of the server.
 pub(super) struct Broker {
-    hub: Arc<Mutex<Hub>>,
-    shard: u16,
-    peers: Vec<Option<Box<Peer>>>,
-    serial: u32,
+    hub: Shared<Hub>,
+    peers: Peers<Box<Peer>>,
     /// Time of the last look at silence and unused queues, and time until the next one.
     woken: Nanos,
     wake_every: Nanos,
@@ -34,12 +30,10 @@ pub(super) struct Broker {
 }
 
 impl Broker {
-    pub(super) fn new(hub: Arc<Mutex<Hub>>, shard: u16) -> Broker {
+    pub(super) fn new(hub: Shared<Hub>, shard: u16) -> Broker {
         Broker {
             hub,
-            shard,
-            peers: Vec::new(),
-            serial: 0,
+            peers: Peers::new(shard),
             woken: Nanos(0),
             wake_every: WAKE_EVERY,
             routes: Vec::new(),
@@ -47,7 +41,7 @@ impl Broker {
     }
 
     fn peer(&mut self, id: ConnectionId) -> Option<&mut Peer> {
-        self.peers.get_mut(id.0 as usize)?.as_deref_mut()
+        self.peers.get(id).map(|peer| &mut **peer)
     }
 
     fn session(&mut self, id: ConnectionId, channel: u16) -> Option<&mut Session> {
@@ -66,6 +60,17 @@ impl Broker {
             peer.last_sent = turn.now;
             performative.put(channel, turn.out.stage(id));
         }
+    }
+
+    /// One call from the engine, with the hub locked.
+    fn turn<T>(
+        &mut self,
+        now: Nanos,
+        out: &mut dyn Outboxes,
+        act: impl FnOnce(&mut Broker, &mut Hub, &mut Turn<'_>) -> T,
+    ) -> T {
+        let (hub, shard) = (self.hub.clone(), self.peers.shard);
+        act(self, &mut hub.lock(), &mut Turn::new(out, now, shard))
     }
 
     fn take_all(
@@ -197,7 +202,7 @@ impl Broker {
             Performative::Attach(own) => self.attach(id, channel, own, hub, turn),
             Performative::Detach(own) => self.detached(id, channel, own, hub, turn),
             Performative::Transfer(own) => {
-                session.received();
+                session.windows.received();
                 self.take_transfer(id, channel, own, payload, hub, turn)
             }
             Performative::Flow(own) => self.take_flow(id, channel, own, hub, turn),
@@ -354,8 +359,7 @@ impl Broker {
     /// Sends empty frames, and ends connections that have been silent for too long.
     fn beat(&mut self, hub: &mut Hub, turn: &mut Turn<'_>) {
         (self.woken, self.wake_every) = (turn.now, WAKE_EVERY);
-        for index in 0..self.peers.len() {
-            let id = ConnectionId(index as u32);
+        for id in self.peers.ids() {
             let idle = hub.rules.idle;
             let Some(peer) = self.peer(id) else { continue };
             if turn.now >= peer.deadline(idle) {
@@ -375,15 +379,8 @@ impl Broker {
 
 impl Server for Broker {
     fn accepted(&mut self, connection: ConnectionId, now: Nanos, _out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        lock(&shared).census.note_connection();
-        self.serial = self.serial.wrapping_add(1);
-        let at = connection.0 as usize;
-        if self.peers.len() <= at {
-            self.peers.resize_with(at + 1, || None);
-        }
-        let place = Place { shard: self.shard, connection, serial: self.serial };
-        self.peers[at] = Some(Box::new(Peer::new(place, now)));
+        self.hub.lock().census.note_connection();
+        self.peers.accept(connection, |place| Box::new(Peer::new(place, now)));
     }
 
     fn receive(
@@ -396,47 +393,41 @@ impl Server for Broker {
         if let Some(peer) = self.peer(connection) {
             peer.last_received = now;
         }
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        let used = self.take_all(connection, input, &mut hub, &mut turn);
-        self.settle(&mut hub, &mut turn);
-        self.check_behind(connection, &mut turn);
-        used
+        self.turn(now, out, |own, hub, turn| {
+            let used = own.take_all(connection, input, hub, turn);
+            own.settle(hub, turn);
+            own.check_behind(connection, turn);
+            used
+        })
     }
 
     fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        let Some(peer) = self.peer(connection) else { return };
-        if std::mem::replace(&mut peer.is_behind, false) && !peer.is_held {
-            turn.out.release(connection);
-        }
-        for consumer in self.consumers_of(connection) {
-            self.serve(consumer, &mut hub, &mut turn);
-        }
-        self.settle(&mut hub, &mut turn);
+        self.turn(now, out, |own, hub, turn| {
+            let Some(peer) = own.peer(connection) else { return };
+            if std::mem::replace(&mut peer.is_behind, false) && !peer.is_held {
+                turn.out.release(connection);
+            }
+            for consumer in own.consumers_of(connection) {
+                own.serve(consumer, hub, turn);
+            }
+            own.settle(hub, turn);
+        });
     }
 
     fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        self.leave(connection, &mut hub, &mut turn);
-        if let Some(place) = self.peers.get_mut(connection.0 as usize) {
-            *place = None;
-        }
-        self.settle(&mut hub, &mut turn);
+        self.turn(now, out, |own, hub, turn| {
+            own.leave(connection, hub, turn);
+            own.peers.remove(connection);
+            own.settle(hub, turn);
+        });
     }
 
     fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        self.beat(&mut hub, &mut turn);
-        hub.expire(now);
-        self.settle(&mut hub, &mut turn);
+        self.turn(now, out, |own, hub, turn| {
+            own.beat(hub, turn);
+            hub.expire(now);
+            own.settle(hub, turn);
+        });
         self.next_wake()
     }
 
@@ -446,30 +437,24 @@ impl Server for Broker {
     }
 
     fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
-        let mut turn = Turn { out, now, shard: self.shard };
-        for mail in hub.mail.take(self.shard) {
-            match mail {
-                Mail::Deliver(consumer) => self.serve(consumer, &mut hub, &mut turn),
-                Mail::Unblocked(place) => self.unblock(place, &mut hub, &mut turn),
+        self.turn(now, out, |own, hub, turn| {
+            for mail in hub.mail.take(own.peers.shard) {
+                match mail {
+                    Mail::Deliver(consumer) => own.serve(consumer, hub, turn),
+                    Mail::Unblocked(place) => own.unblock(place, hub, turn),
+                }
             }
-        }
-        self.settle(&mut hub, &mut turn);
+            own.settle(hub, turn);
+        });
     }
 
     /// Everything is common and reported by shard 0 only, so that reports add up.
     fn report(&self) -> ServerReport {
-        match self.shard {
-            0 => lock(&self.hub).report(),
+        match self.peers.shard {
+            0 => self.hub.lock().report(),
             _ => ServerReport::default(),
         }
     }
-}
-
-/// A shard that panicked has already been reported; the others continue with the existing state.
-fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
-    hub.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// With this many bytes of answers in its socket's way, a peer is not read from.

@@ -1,14 +1,16 @@
 //! The keys of the table `amqp1` in a plan, and their checks.
 
 use weigh_model::durability::Durability;
-use weigh_model::protocol::{Guarantee, Invalid, Setting, SettingKind};
+use weigh_model::protocol::{Guarantee, Invalid, Setting};
 use weigh_model::tls;
 use weigh_model::trial::Settings;
 use weigh_model::units::Nanos;
 
+use crate::broker_core::{Login, login};
+
 /// All keys.
 const OWN: &[Setting] = &[
-    choice(
+    Setting::choice(
         "transfers",
         &["unsettled", "settled"],
         "unsettled",
@@ -19,7 +21,7 @@ const OWN: &[Setting] = &[
         "true",
         "Messages ask to be stored (header durable), and so do subscriptions of a topic.",
     ),
-    choice(
+    Setting::choice(
         "deliveries",
         &["unsettled", "settled"],
         "unsettled",
@@ -59,7 +61,7 @@ const OWN: &[Setting] = &[
         "",
         "Host name in open, which may choose a virtual host; empty: none.",
     ),
-    choice(
+    Setting::choice(
         "sasl",
         &["auto", "plain", "anonymous", "none"],
         "auto",
@@ -123,15 +125,6 @@ const OWN: &[Setting] = &[
 /// The keys of AMQP 1.0, and those of TLS.
 pub(super) const SETTINGS: &[Setting] = &tls::with::<{ OWN.len() + tls::KEYS }>(OWN, "");
 
-const fn choice(
-    key: &'static str,
-    words: &'static [&'static str],
-    default: &'static str,
-    doc: &'static str,
-) -> Setting {
-    Setting { key, kind: SettingKind::Choice(words), default, doc }
-}
-
 /// At least once needs both halves: a disposition for the producer, and one of the consumer. What
 /// is sent settled is forgotten once it is in the socket.
 pub(super) fn guarantee(settings: &Settings) -> Guarantee {
@@ -150,7 +143,7 @@ pub(super) fn durability_limit(settings: &Settings) -> Option<Durability> {
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     /// User and password that it demands.
-    pub(super) login: Option<(String, String)>,
+    pub(super) login: Login,
     /// Credit of each producer.
     pub(super) credit: u32,
     pub(super) memory_bytes_max: u64,
@@ -166,31 +159,16 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn read(settings: &Settings) -> Result<Rules, Invalid> {
-        let (user, password) = (settings.text("broker_user"), settings.text("broker_password"));
-        if user.is_empty() && !password.is_empty() {
-            return Err(Invalid::new(
-                "amqp1.broker_password",
-                "a password without a user",
-                "set amqp1.broker_user too",
-            ));
-        }
-        let whole = |key: &str, default: u64| match settings.text(key) {
-            "" => default,
-            _ => settings.integer(key),
-        };
-        let time = |key: &str, default: Nanos| match settings.text(key) {
-            "" => default,
-            _ => settings.duration(key),
-        };
+        let whole = |key, default| settings.integer_or(key, default);
         Ok(Rules {
-            login: (!user.is_empty()).then(|| (user.to_owned(), password.to_owned())),
+            login: login("amqp1", settings)?,
             credit: whole("broker_credit", 1000) as u32,
             memory_bytes_max: whole("broker_memory", 1 << 30),
             message_bytes_max: whole("broker_message_bytes_max", 1 << 27),
             frame_max: whole("broker_max_frame_size", 1 << 17) as u32,
             queue_messages_max: whole("broker_queue_messages", 0),
-            queue_expires: time("broker_queue_expires", Nanos::from_secs(600)),
-            idle: time("broker_idle_timeout", Nanos::from_secs(60)),
+            queue_expires: settings.duration_or("broker_queue_expires", Nanos::from_secs(600)),
+            idle: settings.duration_or("broker_idle_timeout", Nanos::from_secs(60)),
         })
     }
 }

@@ -9,7 +9,7 @@ use weigh_model::connection::{
     Connection, Emit, Fault, IDENTIFIERS_USED_UP, Metered, Op, Outbox, Reply, Signal, Ticket,
     Timing, Transfer,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::protocol::Seat;
 
 use super::blocks::{self, Blocks};
@@ -394,7 +394,7 @@ impl Connection for CoapClient {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.meter)
     }
 }
 
@@ -437,16 +437,6 @@ impl Transfer for CoapClient {
         let request = self.in_pieces.and_then(|token| self.requests.get(&token));
         let blocks = request.and_then(|request| request.blocks.as_ref());
         blocks.is_none_or(|blocks| blocks.block().is_none())
-    }
-}
-
-impl Metered for CoapClient {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }
 

@@ -150,10 +150,7 @@ impl Protocol for Coap {
         let cursors = poller::Cursors::default();
         Ok(Dial {
             transport: Transport::Datagram,
-            lifetime: match load.pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(load.pattern),
             confirms: plans[0].is_answered,
             is_answered: false,
             producer_of: None,

@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use weigh_model::Nanos;
-use weigh_model::connection::{
-    Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Timing,
-};
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::connection::{Connection, Emit, Fault, Metered, Outbox, Signal, Timing};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::protocol::Seat;
 
 use super::codec::{Kind, Message, Token, code, number};
@@ -177,15 +175,6 @@ impl Connection for CoapObserver {
         self.state = State::Registering;
     }
 
-    fn room(&self) -> u32 {
-        0
-    }
-
-    /// Never called: a consumer has no room.
-    fn send(&mut self, _op: &Op<'_>, _now: Nanos, _out: &mut Outbox) -> Reply {
-        Reply::None
-    }
-
     fn receive(
         &mut self,
         input: &[u8],
@@ -240,17 +229,7 @@ impl Connection for CoapObserver {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
-    }
-}
-
-impl Metered for CoapObserver {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
+        Some(&mut self.meter)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use weigh_model::Nanos;
 use weigh_model::connection::{
-    Connection, Emit, Fault, IDENTIFIERS_USED_UP, Metered, Op, Outbox, Poll, Reply, Signal, Timing,
+    Connection, Emit, Fault, IDENTIFIERS_USED_UP, Metered, Outbox, Poll, Signal, Timing,
 };
 use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::protocol::Seat;
@@ -346,15 +346,6 @@ impl Connection for CoapPoller {
         } else {
             self.put_question(now, out);
         }
-    }
-
-    /// It sends no messages.
-    fn room(&self) -> u32 {
-        0
-    }
-
-    fn send(&mut self, _op: &Op<'_>, _now: Nanos, _out: &mut Outbox) -> Reply {
-        Reply::None
     }
 
     fn receive(

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weigh_model::Nanos;
-use weigh_model::connection::{Connection, Emit, Fault, Metered, Op, Outbox, Poll, Reply, Signal};
+use weigh_model::connection::{Connection, Emit, Fault, Metered, Outbox, Poll, Signal};
 use weigh_model::content::{Meter, Phase, StreamCounts};
 use weigh_model::load::Polling;
 
@@ -255,15 +255,6 @@ impl Connection for PollConnection {
         } else {
             self.put_question(out);
         }
-    }
-
-    /// It sends no messages.
-    fn room(&self) -> u32 {
-        0
-    }
-
-    fn send(&mut self, _op: &Op<'_>, _now: Nanos, _out: &mut Outbox) -> Reply {
-        Reply::None
     }
 
     fn receive(

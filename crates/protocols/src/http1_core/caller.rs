@@ -7,7 +7,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Batch, Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Timing, Transfer,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 
 use super::answer::{self, Answer, Body};
 use super::chunked::Chunked;
@@ -262,7 +262,7 @@ impl Connection for HttpConnection {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.meter)
     }
 }
 
@@ -303,16 +303,6 @@ impl Transfer for HttpConnection {
         let before = out.len();
         self.template.put_piece(piece, self.rest, out.buffer());
         self.meter.wrote(Phase::Messages, out.len() - before, piece.len());
-    }
-}
-
-impl Metered for HttpConnection {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }
 

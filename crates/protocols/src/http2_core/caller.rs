@@ -40,10 +40,7 @@ pub(crate) fn dial<X: Exchange>(exchange: X, pattern: Pattern) -> Dial {
     let exchange = Arc::new(exchange);
     Dial {
         transport: Transport::Stream,
-        lifetime: match pattern {
-            Pattern::Session => Lifetime::PerMessage,
-            _ => Lifetime::Kept,
-        },
+        lifetime: Lifetime::of(pattern),
         confirms: true,
         is_answered: false,
         producer_of: None,
@@ -515,7 +512,7 @@ impl<X: Exchange> Connection for Caller<X> {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.meter)
     }
 }
 

@@ -55,7 +55,7 @@ impl Decoder {
         while let Some(first) = rest.first() {
             if first & 0xe0 == 0x20 {
                 // Section 4.2: changes of the size stand before the first field.
-                let size_max = integer(&mut rest, 5)?;
+                let size_max = integer(&mut rest, 5, CUT_OFF)?;
                 if has_field || size_max > SIZE_DEFAULT {
                     return Err(Flaw("a table size that is not allowed here"));
                 }
@@ -64,7 +64,7 @@ impl Decoder {
             }
             has_field = true;
             let (name, value) = if first & 0x80 != 0 {
-                let index = integer(&mut rest, 7)?;
+                let index = integer(&mut rest, 7, CUT_OFF)?;
                 self.table.get(index).ok_or(NO_ENTRY)?
             } else {
                 let (is_kept, prefix) = if first & 0x40 != 0 { (true, 6) } else { (false, 4) };
@@ -84,15 +84,15 @@ impl Decoder {
 
     /// Reads a literal (section 6.2) into `name` and `value`.
     fn literal(&mut self, rest: &mut &[u8], prefix: u32) -> Result<(), Flaw> {
-        match integer(rest, prefix)? {
-            0 => string(rest, &mut self.name)?,
+        match integer(rest, prefix, CUT_OFF)? {
+            0 => string(rest, 7, CUT_OFF, &mut self.name)?,
             index => {
                 let (name, _) = self.table.get(index).ok_or(NO_ENTRY)?;
                 self.name.clear();
                 self.name.extend_from_slice(name);
             }
         }
-        string(rest, &mut self.value)
+        string(rest, 7, CUT_OFF, &mut self.value)
     }
 }
 
@@ -149,14 +149,18 @@ impl<M> BlockReader<M> {
 }
 
 /// Reads an integer behind a prefix of some bits (section 5.1), and moves `rest` behind it.
-fn integer(rest: &mut &[u8], prefix: u32) -> Result<usize, Flaw> {
-    let (first, mut after) = rest.split_first().ok_or(CUT_OFF)?;
+///
+/// # Errors
+/// It is too large, or `cut_off`.
+#[inline]
+pub(crate) fn integer(rest: &mut &[u8], prefix: u32, cut_off: Flaw) -> Result<usize, Flaw> {
+    let (first, mut after) = rest.split_first().ok_or(cut_off)?;
     let limit = (1_usize << prefix) - 1;
     let mut value = usize::from(*first) & limit;
     if value == limit {
         let mut shift = 0;
         loop {
-            let (byte, behind) = after.split_first().ok_or(CUT_OFF)?;
+            let (byte, behind) = after.split_first().ok_or(cut_off)?;
             after = behind;
             if shift > 21 {
                 return Err(Flaw("an integer is too large"));
@@ -172,11 +176,21 @@ fn integer(rest: &mut &[u8], prefix: u32) -> Result<usize, Flaw> {
     Ok(value)
 }
 
-/// Reads a string (section 5.2) into `text`, and moves `rest` behind it.
-fn string(rest: &mut &[u8], text: &mut Vec<u8>) -> Result<(), Flaw> {
-    let is_coded = rest.first().ok_or(CUT_OFF)? & 0x80 != 0;
-    let length = integer(rest, 7)?;
-    let (bytes, after) = rest.split_at_checked(length).ok_or(CUT_OFF)?;
+/// Reads a string (section 5.2) into `text`, and moves `rest` behind it. Its length has a prefix of
+/// some bits, with the bit of Huffman's code before it.
+///
+/// # Errors
+/// A code that is not Huffman's, or `cut_off`.
+#[inline]
+pub(crate) fn string(
+    rest: &mut &[u8],
+    prefix: u32,
+    cut_off: Flaw,
+    text: &mut Vec<u8>,
+) -> Result<(), Flaw> {
+    let is_coded = rest.first().ok_or(cut_off)? & 1 << prefix != 0;
+    let length = integer(rest, prefix, cut_off)?;
+    let (bytes, after) = rest.split_at_checked(length).ok_or(cut_off)?;
     *rest = after;
     text.clear();
     if !is_coded {

@@ -69,14 +69,14 @@ impl Encoder {
             false => put_integer(out, 0, 4, index),
         }
         if index == 0 {
-            put_string(out, name);
+            put_string(out, 0, 7, name);
         }
-        put_string(out, value);
+        put_string(out, 0, 7, value);
     }
 }
 
 /// Appends an integer behind a prefix of some bits (section 5.1); `first` holds the bits before it.
-fn put_integer(out: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
+pub(crate) fn put_integer(out: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
     let limit = (1_usize << prefix) - 1;
     if value < limit {
         return out.push(first | value as u8);
@@ -90,14 +90,14 @@ fn put_integer(out: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
     out.push(left as u8);
 }
 
-/// Appends a string in the shorter of its two forms (section 5.2).
-fn put_string(out: &mut Vec<u8>, text: &[u8]) {
+/// Appends a string in the shorter of its two forms (section 5.2), behind the bits of `first`.
+pub(crate) fn put_string(out: &mut Vec<u8>, first: u8, prefix: u32, text: &[u8]) {
     let coded_bytes = huffman::encoded_bytes(text);
     if coded_bytes < text.len() {
-        put_integer(out, 0x80, 7, coded_bytes);
+        put_integer(out, first | 1 << prefix, prefix, coded_bytes);
         huffman::encode(text, out);
     } else {
-        put_integer(out, 0, 7, text.len());
+        put_integer(out, first, prefix, text.len());
         out.extend_from_slice(text);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ById, ConnectionId, Outboxes, Server, ServerReport};
 
 use super::answer::{Answer, AnswerEncoder, Fields, KnownFields};
 use super::decoder::{BlockReader, LIST_BYTES_MAX};
@@ -60,7 +60,7 @@ pub(crate) trait Service: Send + 'static {
 /// All connections of one shard.
 pub(crate) struct Serving<S: Service> {
     service: S,
-    peers: Vec<Option<Box<Peer<S>>>>,
+    peers: ById<Box<Peer<S>>>,
 }
 
 /// A connection.
@@ -122,7 +122,7 @@ enum Wrong {
 impl<S: Service> Serving<S> {
     /// A shard without connections.
     pub(crate) fn new(service: S) -> Serving<S> {
-        Serving { service, peers: Vec::new() }
+        Serving { service, peers: ById::default() }
     }
 }
 
@@ -451,11 +451,7 @@ impl<S: Service> Server for Serving<S> {
     fn accepted(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outboxes) {
         self.service.accepted();
         self.service.stored().turn(out);
-        let place = connection.0 as usize;
-        if self.peers.len() <= place {
-            self.peers.resize_with(place + 1, || None);
-        }
-        self.peers[place] = Some(Box::new(Peer::new()));
+        self.peers.put(connection, Box::new(Peer::new()));
         let own = [
             (MAX_CONCURRENT_STREAMS, STREAMS_MAX),
             (INITIAL_WINDOW_SIZE, OWN_WINDOW),
@@ -473,7 +469,7 @@ impl<S: Service> Server for Serving<S> {
         _now: Nanos,
         out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
-        let peer = self.peers.get_mut(connection.0 as usize).and_then(Option::as_deref_mut);
+        let peer = self.peers.get_mut(connection);
         let Some(peer) = peer else { return Ok(input.len()) };
         let received = peer.receive(&mut self.service, input, out.stage(connection));
         self.service.stored().hand_over(out);
@@ -498,9 +494,7 @@ impl<S: Service> Server for Serving<S> {
     }
 
     fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
-        if let Some(peer) = self.peers.get_mut(connection.0 as usize) {
-            *peer = None;
-        }
+        self.peers.remove(connection);
     }
 
     fn report(&self) -> ServerReport {

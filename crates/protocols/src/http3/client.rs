@@ -7,7 +7,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::load::Pattern;
 use weigh_model::protocol::{Dial, Lifetime, Transport};
 use weigh_model::streams::{self, Piece};
@@ -27,10 +27,7 @@ pub(super) fn dial(requests: Requests, pattern: Pattern) -> Dial {
     let requests = Arc::new(requests);
     Dial {
         transport: Transport::Streams,
-        lifetime: match pattern {
-            Pattern::Session => Lifetime::PerMessage,
-            _ => Lifetime::Kept,
-        },
+        lifetime: Lifetime::of(pattern),
         confirms: true,
         is_answered: false,
         producer_of: None,
@@ -313,17 +310,7 @@ impl Connection for Caller {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
-    }
-}
-
-impl Metered for Caller {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
+        Some(&mut self.meter)
     }
 }
 

@@ -2,11 +2,9 @@
 //! and uses none of the peer's, so that every section is understood alone.
 
 use super::static_table::{self, STATIC};
-use crate::http2_core::huffman;
-
-/// A section that is not valid: QPACK_DECOMPRESSION_FAILED.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flaw(pub(super) &'static str);
+pub(super) use crate::http2_core::decoder::Flaw;
+use crate::http2_core::decoder::{integer, string};
+use crate::http2_core::encoder::{put_integer, put_string};
 
 /// Appends the prefix of a section (section 4.5.1): neither a required insert count nor a base.
 pub(super) fn put_prefix(out: &mut Vec<u8>) {
@@ -17,16 +15,16 @@ pub(super) fn put_prefix(out: &mut Vec<u8>) {
 pub(super) fn put(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     match static_table::find(name, value) {
         // Section 4.5.2: an indexed field line of the static table.
-        Some((index, true)) => put_integer(0xc0, 6, index, out),
+        Some((index, true)) => put_integer(out, 0xc0, 6, index),
         // Section 4.5.4: a literal with a name of the static table.
         Some((index, false)) => {
-            put_integer(0x50, 4, index, out);
-            put_string(0, 7, value, out);
+            put_integer(out, 0x50, 4, index);
+            put_string(out, 0, 7, value);
         }
         // Section 4.5.6: a literal with a literal name.
         None => {
-            put_string(0x20, 3, name, out);
-            put_string(0, 7, value, out);
+            put_string(out, 0x20, 3, name);
+            put_string(out, 0, 7, value);
         }
     }
 }
@@ -38,18 +36,21 @@ pub(super) fn put(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
 /// If the section is not valid, or needs a dynamic table.
 pub(super) fn decode(section: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Result<bool, Flaw> {
     let mut rest = section;
-    if integer(&mut rest, 8)? != 0 {
+    if integer(&mut rest, 8, CUT_OFF)? != 0 {
         return Err(Flaw("a section needs a dynamic table, which this end does not have"));
     }
     // The base means nothing without that table.
-    integer(&mut rest, 7)?;
+    integer(&mut rest, 7, CUT_OFF)?;
     let (mut name, mut value, mut list_bytes) = (Vec::new(), Vec::new(), 0);
     while let Some(first) = rest.first().copied() {
         value.clear();
         name.clear();
         if first & 0x80 != 0 {
-            let index =
-                if first & 0x40 != 0 { integer(&mut rest, 6)? } else { return Err(DYNAMIC) };
+            let index = if first & 0x40 != 0 {
+                integer(&mut rest, 6, CUT_OFF)?
+            } else {
+                return Err(DYNAMIC);
+            };
             let (known, content) = STATIC.get(index).ok_or(NO_ENTRY)?;
             name.extend_from_slice(known.as_bytes());
             value.extend_from_slice(content.as_bytes());
@@ -57,12 +58,12 @@ pub(super) fn decode(section: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Resu
             if first & 0x10 == 0 {
                 return Err(DYNAMIC);
             }
-            let (known, _) = STATIC.get(integer(&mut rest, 4)?).ok_or(NO_ENTRY)?;
+            let (known, _) = STATIC.get(integer(&mut rest, 4, CUT_OFF)?).ok_or(NO_ENTRY)?;
             name.extend_from_slice(known.as_bytes());
-            string(&mut rest, 7, &mut value)?;
+            string(&mut rest, 7, CUT_OFF, &mut value)?;
         } else if first & 0x20 != 0 {
-            string(&mut rest, 3, &mut name)?;
-            string(&mut rest, 7, &mut value)?;
+            string(&mut rest, 3, CUT_OFF, &mut name)?;
+            string(&mut rest, 7, CUT_OFF, &mut value)?;
         } else {
             return Err(DYNAMIC);
         }
@@ -72,71 +73,6 @@ pub(super) fn decode(section: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Resu
         }
     }
     Ok(list_bytes <= LIST_BYTES_MAX)
-}
-
-/// Appends an integer behind the bits of `first` (RFC 7541, section 5.1).
-fn put_integer(first: u8, prefix: u32, value: usize, out: &mut Vec<u8>) {
-    let limit = (1_usize << prefix) - 1;
-    if value < limit {
-        return out.push(first | value as u8);
-    }
-    out.push(first | limit as u8);
-    let mut left = value - limit;
-    while left >= 0x80 {
-        out.push(left as u8 | 0x80);
-        left >>= 7;
-    }
-    out.push(left as u8);
-}
-
-/// Appends a string behind the bits of `first`: in Huffman's code where that is shorter.
-fn put_string(first: u8, prefix: u32, text: &[u8], out: &mut Vec<u8>) {
-    let coded = huffman::encoded_bytes(text);
-    if coded < text.len() {
-        put_integer(first | 1 << prefix, prefix, coded, out);
-        huffman::encode(text, out);
-    } else {
-        put_integer(first, prefix, text.len(), out);
-        out.extend_from_slice(text);
-    }
-}
-
-/// Reads an integer behind a prefix of some bits, and moves `rest` behind it.
-fn integer(rest: &mut &[u8], prefix: u32) -> Result<usize, Flaw> {
-    let (first, mut after) = rest.split_first().ok_or(CUT_OFF)?;
-    let limit = (1_usize << prefix) - 1;
-    let mut value = usize::from(*first) & limit;
-    if value == limit {
-        let mut shift = 0;
-        loop {
-            let (byte, behind) = after.split_first().ok_or(CUT_OFF)?;
-            after = behind;
-            if shift > 21 {
-                return Err(Flaw("an integer is too large"));
-            }
-            value += usize::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
-    }
-    *rest = after;
-    Ok(value)
-}
-
-/// Reads a string whose length has a prefix of some bits, with the bit of Huffman's code before it.
-fn string(rest: &mut &[u8], prefix: u32, text: &mut Vec<u8>) -> Result<(), Flaw> {
-    let is_coded = rest.first().ok_or(CUT_OFF)? & 1 << prefix != 0;
-    let length = integer(rest, prefix)?;
-    let (bytes, after) = rest.split_at_checked(length).ok_or(CUT_OFF)?;
-    *rest = after;
-    if !is_coded {
-        text.extend_from_slice(bytes);
-    } else if !huffman::decode(bytes, text) {
-        return Err(Flaw("a string has an invalid Huffman code"));
-    }
-    Ok(())
 }
 
 const CUT_OFF: Flaw = Flaw("a section of fields is cut off");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
-use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
+use weigh_model::server::{ById, ConnectionId, Outboxes, Server, ServerReport};
 use weigh_model::streams::{self, Piece};
 
 use super::codec::{
@@ -22,7 +22,7 @@ use crate::http2_core::streams::Streams;
 /// One shard.
 pub(super) struct Serving {
     service: Intake,
-    peers: Vec<Option<Box<Peer>>>,
+    peers: ById<Box<Peer>>,
 }
 
 /// A connection.
@@ -56,7 +56,7 @@ enum Wrong {
 impl Serving {
     /// A shard without connections.
     pub(super) fn new(rules: Arc<Rules>) -> Serving {
-        Serving { service: Intake::new(rules), peers: Vec::new() }
+        Serving { service: Intake::new(rules), peers: ById::default() }
     }
 }
 
@@ -220,11 +220,7 @@ impl Server for Serving {
     fn accepted(&mut self, connection: ConnectionId, _now: Nanos, out: &mut dyn Outboxes) {
         self.service.accepted();
         self.service.stored().turn(out);
-        let place = connection.0 as usize;
-        if self.peers.len() <= place {
-            self.peers.resize_with(place + 1, || None);
-        }
-        self.peers[place] = Some(Box::new(Peer::new()));
+        self.peers.put(connection, Box::new(Peer::new()));
         streams::put_bytes(out.stage(connection), OWN_CONTROL, false, |out| {
             put_control(out, LIST_BYTES_MAX);
         });
@@ -237,7 +233,7 @@ impl Server for Serving {
         _now: Nanos,
         out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
-        let peer = self.peers.get_mut(connection.0 as usize).and_then(Option::as_deref_mut);
+        let peer = self.peers.get_mut(connection);
         let Some(peer) = peer else { return Ok(input.len()) };
         let mut taken = 0;
         let mut result = Ok(());
@@ -266,9 +262,7 @@ impl Server for Serving {
     }
 
     fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
-        if let Some(peer) = self.peers.get_mut(connection.0 as usize) {
-            *peer = None;
-        }
+        self.peers.remove(connection);
     }
 
     fn report(&self) -> ServerReport {

@@ -24,6 +24,8 @@ use client::Client;
 use plan::Plan;
 use settings::Acks;
 
+use crate::broker_core::Shared;
+
 /// The protocol `kafka`.
 #[derive(Clone, Copy, Debug)]
 pub struct Kafka;
@@ -83,23 +85,13 @@ impl Protocol for Kafka {
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
-        let pattern = trial.load.pattern;
-        if !self.patterns().contains(&pattern) {
-            return Err(Invalid::new(
-                "load.pattern",
-                format!("kafka does not support the pattern {pattern}"),
-                "type deliver, publish, request, batch, session or hold",
-            ));
-        }
+        self.check_pattern(trial, "type deliver, publish, request, batch, session or hold")?;
         let plan = Arc::new(Plan::read(trial)?);
         let is_in_pairs = trial.load.delivers() && trial.load.topology == Topology::Pairs;
         let producer_of: ProducerOf = Box::new(producer_of);
         Ok(Dial {
             transport: Transport::Stream,
-            lifetime: match pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(trial.load.pattern),
             confirms: plan.acks != Acks::Nothing,
             // A commit and the end of a membership wait behind a fetch.
             is_answered: plan.group.is_some(),
@@ -109,7 +101,7 @@ impl Protocol for Kafka {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let shared = server::Shared::new(server::Rules::read(settings)?);
+        let shared = Shared::new(server::World::new(server::Rules::read(settings)?));
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |shard| Box::new(server::KafkaServer::new(shared.clone(), shard))),

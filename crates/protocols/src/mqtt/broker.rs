@@ -2,24 +2,21 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex};
 
 use weigh_model::Nanos;
 
 use super::broker_state::BrokerState;
 use super::codec::{Fault, Id, Publish, Qos, Version};
 use super::session::Party;
+use crate::broker_core::{Peers, Shared};
 use crate::pass_through::PassThroughs;
 
 /// One shard of the broker.
 pub(super) struct Broker {
-    pub(super) hub: Arc<Mutex<BrokerState>>,
-    pub(super) shard: u16,
-    pub(super) connections: Vec<Option<Connection>>,
+    pub(super) hub: Shared<BrokerState>,
+    pub(super) connections: Peers<Connection>,
     /// When to look whether a connection has been silent for too long, by number and serial.
     pub(super) deadlines: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
-    pub(super) serial: u32,
-    pub(super) accepted: u64,
     /// Scratch space for what a message forwards.
     pub(super) forwarded: Vec<u8>,
     pub(super) topic: String,

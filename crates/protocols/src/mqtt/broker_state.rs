@@ -12,11 +12,12 @@ use weigh_model::server::{ConnectionId, ServerReport};
 use super::codec::{Ack, Connect, Disconnect, Filter, Id, Options, Qos, Section, Version};
 use super::message::{Message, Publication, forwarded_properties};
 use super::session::{
-    Attached, Counts, Outcome, Replies, Session, SessionLimits, SessionOptions, StoredWill, Turn,
+    Counts, Outcome, Replies, Session, SessionLimits, SessionOptions, StoredWill,
 };
 use super::settings::BrokerRules;
 use super::topic;
 use super::trie::{Route, Routes, Trie};
+use crate::broker_core::{Mailboxes, Place, Turn};
 use crate::server_counts::ServerCounts;
 
 /// The common part of all shards.
@@ -32,7 +33,7 @@ pub(super) struct BrokerState {
     retained: BTreeMap<Box<str>, Arc<Message>>,
     /// When to look at which session without a connection.
     timers: BTreeSet<(Nanos, u32)>,
-    mail: Vec<Vec<Mail>>,
+    pub(super) mail: Mailboxes<Mail>,
     /// Subscribers that must go, and wills that must be published, at the end of this call.
     overloaded: Vec<u32>,
     wills: Vec<StoredWill>,
@@ -62,7 +63,7 @@ impl BrokerState {
             routes: HashMap::new(),
             retained: BTreeMap::new(),
             timers: BTreeSet::new(),
-            mail: Vec::new(),
+            mail: Mailboxes::new(),
             overloaded: Vec::new(),
             wills: Vec::new(),
             counts: Counts::default(),
@@ -72,7 +73,7 @@ impl BrokerState {
     }
 
     /// The session `key`, if `attached` is the connection it has.
-    pub(super) fn session_of(&mut self, key: u32, attached: Attached) -> Option<&mut Session> {
+    pub(super) fn session_of(&mut self, key: u32, attached: Place) -> Option<&mut Session> {
         let session = self.sessions.get_mut(key as usize)?.as_deref_mut()?;
         (session.attached == Some(attached)).then_some(session)
     }
@@ -95,7 +96,7 @@ impl BrokerState {
         &mut self,
         client_id: &str,
         connect: &Connect<'_>,
-        attached: Attached,
+        attached: Place,
         turn: &mut Turn<'_>,
     ) -> (u32, bool) {
         let old = self.by_client.get(client_id).copied();
@@ -138,7 +139,7 @@ impl BrokerState {
                 say_goodbye(connection, version, SESSION_TAKEN_OVER, turn);
             } else {
                 let mail = Mail::TakenOver(connection, old.serial, version);
-                self.leave(old.shard, mail, turn);
+                self.mail.post(old.shard, mail, turn.out);
             }
         }
         let Some(Some(session)) = self.sessions.get_mut(key as usize) else { return };
@@ -409,23 +410,10 @@ impl BrokerState {
             Outcome::Overloaded => self.overloaded.push(key),
             Outcome::ForShard(shard) => {
                 if !std::mem::replace(&mut session.is_mailed, true) {
-                    self.leave(shard, Mail::Pump(key), turn);
+                    self.mail.post(shard, Mail::Pump(key), turn.out);
                 }
             }
         }
-    }
-
-    fn leave(&mut self, shard: u16, mail: Mail, turn: &mut Turn<'_>) {
-        if self.mail.len() <= usize::from(shard) {
-            self.mail.resize_with(usize::from(shard) + 1, Vec::new);
-        }
-        self.mail[usize::from(shard)].push(mail);
-        turn.out.notify_shard(shard);
-    }
-
-    /// Takes the work that other shards left for this one.
-    pub(super) fn take_mail(&mut self, shard: u16) -> Vec<Mail> {
-        self.mail.get_mut(usize::from(shard)).map(std::mem::take).unwrap_or_default()
     }
 
     /// Sends what waits for a session that another shard has put messages into.

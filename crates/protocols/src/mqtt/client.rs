@@ -13,7 +13,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Timing, Transfer,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::protocol::{Role, Seat};
 
 use super::codec::{self, Ack, AckKind, Disconnect, Id, Limits, Packet, Publish, Qos, Version};
@@ -510,7 +510,7 @@ impl Connection for Client {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.meter)
     }
 }
 
@@ -535,16 +535,6 @@ impl Transfer for Client {
         if outgoing.put(piece, out) {
             flow.outgoing = None;
         }
-    }
-}
-
-impl Metered for Client {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }
 

@@ -20,7 +20,7 @@ mod settings;
 mod subscriptions;
 mod trie;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use weigh_model::protocol::{
     CountersBy, Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, ProducerOf,
@@ -35,6 +35,8 @@ use client::Client;
 use codec::Qos;
 use plan::Plan;
 use settings::BrokerRules;
+
+use crate::broker_core::Shared;
 
 /// The registry's entry.
 #[derive(Clone, Copy, Debug)]
@@ -109,23 +111,14 @@ impl Protocol for Mqtt {
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
-        if !self.patterns().contains(&trial.load.pattern) {
-            return Err(Invalid::new(
-                "load.pattern",
-                format!("mqtt does not support the pattern {}", trial.load.pattern),
-                "type deliver, publish, session, transfer or hold",
-            ));
-        }
+        self.check_pattern(trial, "type deliver, publish, session, transfer or hold")?;
         let plan = Arc::new(Plan::read(trial)?);
         let producer_of = plan
             .index_place()
             .map(|place| Box::new(move |topic: &[u8]| place.read(topic)) as ProducerOf);
         Ok(Dial {
             transport: Transport::Stream,
-            lifetime: match trial.load.pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(trial.load.pattern),
             confirms: plan.qos > Qos::AtMostOnce,
             is_answered: false,
             producer_of,
@@ -134,10 +127,10 @@ impl Protocol for Mqtt {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let hub = Arc::new(Mutex::new(BrokerState::new(BrokerRules::read(settings)?)));
+        let hub = Shared::new(BrokerState::new(BrokerRules::read(settings)?));
         Ok(Host {
             transport: Transport::Stream,
-            make: Box::new(move |shard| Box::new(Broker::new(Arc::clone(&hub), shard))),
+            make: Box::new(move |shard| Box::new(Broker::new(hub.clone(), shard))),
         })
     }
 }

@@ -12,7 +12,7 @@ use super::broker_state::BrokerState;
 use super::codec::{self, Ack, AckKind, Id, Limits, Publish, Qos, Version};
 use super::message::{Publication, forwarded_properties};
 use super::session::Party;
-use super::session::Turn;
+use crate::broker_core::Turn;
 use crate::pass_through::WHOLE_BYTES_MAX;
 
 /// Result of the beginning of a message.
@@ -141,7 +141,7 @@ impl Broker {
                 return Ok(used);
             }
             let Some(party) = self.party(id, hub) else { return Ok(used) };
-            let mut turn = Turn { out: &mut *out, now, shard: party.attached.shard };
+            let mut turn = Turn::new(&mut *out, now, party.attached.shard);
             match self.begin_passage(&party, rest, hub, &mut turn) {
                 Ok(Begun::Not) => return Ok(used),
                 Ok(Begun::Waits) => {
@@ -165,12 +165,12 @@ impl Broker {
         out: &mut dyn Outboxes,
         action: impl FnOnce(&mut Broker, &mut BrokerState, &mut Turn<'_>) -> T,
     ) -> T {
-        let shard = self.shard;
+        let shard = self.connections.shard;
         if self.passages.is_idle() {
-            return action(self, hub, &mut Turn { out, now, shard });
+            return action(self, hub, &mut Turn::new(out, now, shard));
         }
         let mut passages = std::mem::take(&mut self.passages);
-        let result = action(self, hub, &mut Turn { out: &mut passages.outboxes(out), now, shard });
+        let result = action(self, hub, &mut Turn::new(&mut passages.outboxes(out), now, shard));
         self.passages = passages;
         result
     }

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weigh_model::Nanos;
 use weigh_model::connection;
@@ -18,19 +17,17 @@ use super::codec::{
 };
 use super::message::{Publication, forwarded_properties};
 use super::pass_through::may_pass;
-use super::session::{Attached, Party, Turn};
+use super::session::Party;
 use super::subscriptions::{take_subscribe, take_unsubscribe};
+use crate::broker_core::{Peers, Place, Shared, Turn};
 use crate::pass_through::PassThroughs;
 
 impl Broker {
-    pub(super) fn new(hub: Arc<Mutex<BrokerState>>, shard: u16) -> Broker {
+    pub(super) fn new(hub: Shared<BrokerState>, shard: u16) -> Broker {
         Broker {
             hub,
-            shard,
-            connections: Vec::new(),
+            connections: Peers::new(shard),
             deadlines: BinaryHeap::new(),
-            serial: 0,
-            accepted: 0,
             forwarded: Vec::new(),
             topic: String::new(),
             passages: PassThroughs::default(),
@@ -38,15 +35,15 @@ impl Broker {
     }
 
     fn connection(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        self.connections.get_mut(id.0 as usize)?.as_mut()
+        self.connections.get(id)
     }
 
     /// The session of a connection, unless it was taken away.
     pub(super) fn party(&mut self, id: ConnectionId, hub: &mut BrokerState) -> Option<Party> {
-        let shard = self.shard;
+        let shard = self.connections.shard;
         let connection = self.connection(id)?;
         let Stage::Connected(key) = connection.stage else { return None };
-        let attached = Attached { shard, connection: id, serial: connection.serial };
+        let attached = Place { shard, connection: id, serial: connection.serial };
         let version = connection.version;
         hub.session_of(key, attached)?;
         Some(Party { key, version, attached })
@@ -128,7 +125,7 @@ impl Broker {
         };
         let Some(connection) = self.connection(id) else { return };
         let serial = connection.serial;
-        let attached = Attached { shard: turn.shard, connection: id, serial };
+        let attached = Place { shard: turn.shard, connection: id, serial };
         let (key, session_present) = hub.attach(client_id, connect, attached, turn);
         let Some(connection) = self.connection(id) else { return };
         connection.version = version;
@@ -328,7 +325,7 @@ impl Broker {
                 turn.out.close(id);
                 continue;
             };
-            let attached = Attached { shard: turn.shard, connection: id, serial };
+            let attached = Place { shard: turn.shard, connection: id, serial };
             // A connection that lost its session was told to go when it did.
             if hub.session_of(key, attached).is_some() {
                 hub.detach(key, turn.now);
@@ -341,21 +338,16 @@ impl Broker {
 
 impl Server for Broker {
     fn accepted(&mut self, connection: ConnectionId, now: Nanos, _out: &mut dyn Outboxes) {
-        self.accepted += 1;
-        self.serial = self.serial.wrapping_add(1);
-        let at = connection.0 as usize;
-        if self.connections.len() <= at {
-            self.connections.resize_with(at + 1, || None);
-        }
-        self.connections[at] = Some(Connection {
-            serial: self.serial,
+        let deadline = now + CONNECT_ALLOWANCE;
+        let place = self.connections.accept(connection, |place| Connection {
+            serial: place.serial,
             stage: Stage::Greeting,
             version: Version::V311,
             last_received: now,
             allowance: CONNECT_ALLOWANCE,
-            deadline: now + CONNECT_ALLOWANCE,
+            deadline,
         });
-        self.deadlines.push(Reverse((now + CONNECT_ALLOWANCE, connection.0, self.serial)));
+        self.deadlines.push(Reverse((deadline, connection.0, place.serial)));
     }
 
     fn receive(
@@ -370,12 +362,12 @@ impl Server for Broker {
         {
             known.last_received = now;
         }
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
+        let shared = self.hub.clone();
+        let mut hub = shared.lock();
         if !self.passages.is_idle() {
             return self.receive_passing(connection, input, now, &mut hub, out);
         }
-        let mut turn = Turn { out: &mut *out, now, shard: self.shard };
+        let mut turn = Turn::new(&mut *out, now, self.connections.shard);
         let used = self.take_all(connection, input, &mut hub, &mut turn)?;
         match input.get(used..) {
             Some(rest) if may_pass(rest) => {
@@ -387,8 +379,8 @@ impl Server for Broker {
     }
 
     fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
+        let shared = self.hub.clone();
+        let mut hub = shared.lock();
         self.passages.drained(connection, out);
         self.turn(now, &mut hub, out, |own, hub, turn| {
             if let Some(party) = own.party(connection, hub) {
@@ -398,8 +390,8 @@ impl Server for Broker {
     }
 
     fn closed(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
+        let shared = self.hub.clone();
+        let mut hub = shared.lock();
         self.end_passage(connection, &mut hub, out);
         self.turn(now, &mut hub, out, |own, hub, turn| {
             if let Some(party) = own.party(connection, hub) {
@@ -407,14 +399,12 @@ impl Server for Broker {
                 hub.settle(turn);
             }
         });
-        if let Some(place) = self.connections.get_mut(connection.0 as usize) {
-            *place = None;
-        }
+        self.connections.remove(connection);
     }
 
     fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
+        let shared = self.hub.clone();
+        let mut hub = shared.lock();
         let next = self.turn(now, &mut hub, out, |own, hub, turn| {
             let silent = own.end_silent(hub, turn);
             silent.min(hub.wake(turn))
@@ -423,10 +413,10 @@ impl Server for Broker {
     }
 
     fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
-        let shared = Arc::clone(&self.hub);
-        let mut hub = lock(&shared);
+        let shared = self.hub.clone();
+        let mut hub = shared.lock();
         self.turn(now, &mut hub, out, |own, hub, turn| {
-            for mail in hub.take_mail(own.shard) {
+            for mail in hub.mail.take(own.connections.shard) {
                 match mail {
                     Mail::Pump(key) => hub.pump(key, turn),
                     Mail::TakenOver(id, serial, version) => {
@@ -447,17 +437,13 @@ impl Server for Broker {
     /// Connections are counted by shard; everything else is common and reported by shard 0 only,
     /// so that reports add up.
     fn report(&self) -> ServerReport {
-        let mut report = ServerReport { connections: self.accepted, ..ServerReport::default() };
-        if self.shard == 0 {
-            lock(&self.hub).add_to(&mut report);
+        let mut report =
+            ServerReport { connections: self.connections.accepted, ..ServerReport::default() };
+        if self.connections.shard == 0 {
+            self.hub.lock().add_to(&mut report);
         }
         report
     }
-}
-
-/// A shard that panicked has already been reported; the others continue with the existing state.
-fn lock(hub: &Mutex<BrokerState>) -> MutexGuard<'_, BrokerState> {
-    hub.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 const TOO_MANY: Fault =

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use weigh_model::Nanos;
-use weigh_model::server::{ConnectionId, Outboxes};
+use weigh_model::server::ConnectionId;
 
 use super::codec::{
     Ack, AckKind, Id, PACKET_BYTES_MAX, Properties, Publish, Qos, Section, Version,
@@ -15,12 +15,13 @@ use super::codec::{
 use super::message::{Message, Publication, seconds_left};
 use super::overload::{Overload, SENDS_PER_CHECK};
 use super::slots::{IdSet, Slots};
+use crate::broker_core::{Place, Turn};
 
 /// One connected client during one call.
 pub(super) struct Party {
     pub(super) key: u32,
     pub(super) version: Version,
-    pub(super) attached: Attached,
+    pub(super) attached: Place,
 }
 
 /// State of a client at the broker, connected or not.
@@ -29,7 +30,7 @@ pub(super) struct Session {
     pub(super) client_id: Box<str>,
     pub(super) version: Version,
     /// The connection it has now.
-    pub(super) attached: Option<Attached>,
+    pub(super) attached: Option<Place>,
     /// Time for which it outlives its connection, in seconds; `u32::MAX` means for ever.
     pub(super) expiry_s: u32,
     /// Filters it subscribes to.
@@ -52,15 +53,6 @@ pub(super) struct Session {
     queue: VecDeque<Waiting>,
     awaits_drain: bool,
     sends_until_check: u8,
-}
-
-/// Which connection a session has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attached {
-    pub(super) shard: u16,
-    pub(super) connection: ConnectionId,
-    /// Distinguishes connections with the same number.
-    pub(super) serial: u32,
 }
 
 /// Limits of the client of a connection.
@@ -138,13 +130,6 @@ impl Counts {
     }
 }
 
-/// One call from the engine.
-pub(super) struct Turn<'a> {
-    pub(super) out: &'a mut dyn Outboxes,
-    pub(super) now: Nanos,
-    pub(super) shard: u16,
-}
-
 /// Shared state of the broker, lent to a session that sends.
 pub(super) struct Replies<'a> {
     pub(super) counts: &'a mut Counts,
@@ -188,7 +173,7 @@ impl Session {
     }
 
     /// Gives the session a connection.
-    pub(super) fn attach(&mut self, attached: Attached, version: Version, limits: SessionLimits) {
+    pub(super) fn attach(&mut self, attached: Place, version: Version, limits: SessionLimits) {
         self.attached = Some(attached);
         self.version = version;
         self.limits = limits;

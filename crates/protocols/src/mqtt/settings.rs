@@ -6,6 +6,7 @@ use weigh_model::{quic, tls, websocket};
 
 use super::codec::{Qos, Version};
 use super::overload::Overload;
+use crate::broker_core::{self, Login, login};
 
 /// All keys. Version 3.1.1 is the default because several real brokers (aedes, amqtt, Moquette,
 /// NATS, RabbitMQ before 3.13) refuse 5, and none refuses 3.1.1.
@@ -131,14 +132,7 @@ pub(super) fn version(settings: &Settings) -> Version {
 
 /// A duration in whole seconds, rounded up, as fields on the wire have it.
 pub(super) fn seconds(settings: &Settings, key: &str, max: u32) -> Result<u32, Invalid> {
-    let seconds = settings.duration(key).0.div_ceil(1_000_000_000);
-    u32::try_from(seconds).ok().filter(|seconds| *seconds <= max).ok_or_else(|| {
-        Invalid::new(
-            format!("mqtt.{key}"),
-            format!("{} is longer than MQTT allows", settings.text(key)),
-            format!("type at most {max}s"),
-        )
-    })
+    broker_core::seconds("mqtt", settings, key, max)
 }
 
 /// Settings of the reference broker.
@@ -151,7 +145,7 @@ pub(super) struct BrokerRules {
     /// Imposed on MQTT 5 clients; 0 keeps the client's own.
     pub(super) keep_alive_s: u16,
     /// User and password that it demands.
-    pub(super) login: Option<(String, String)>,
+    pub(super) login: Login,
 }
 
 impl BrokerRules {
@@ -163,18 +157,7 @@ impl BrokerRules {
                 Invalid::new("mqtt.overload", problem, fix)
             })?,
         };
-        let (user, password) = (settings.text("broker_user"), settings.text("broker_password"));
-        if user.is_empty() && !password.is_empty() {
-            return Err(Invalid::new(
-                "mqtt.broker_password",
-                "a password without a user",
-                "set mqtt.broker_user too",
-            ));
-        }
-        let whole = |key: &str, default: u64| match settings.text(key) {
-            "" => default,
-            _ => settings.integer(key),
-        };
+        let whole = |key, default| settings.integer_or(key, default);
         Ok(BrokerRules {
             overload,
             maximum_qos: Qos::from_bits(whole("broker_maximum_qos", 2) as u8)
@@ -182,7 +165,7 @@ impl BrokerRules {
             receive_maximum: whole("broker_receive_maximum", 65_535) as u16,
             topic_alias_maximum: whole("broker_topic_alias_maximum", 16) as u16,
             keep_alive_s: seconds(settings, "broker_keep_alive", 65_535)? as u16,
-            login: (!user.is_empty()).then(|| (user.to_owned(), password.to_owned())),
+            login: login("mqtt", settings)?,
         })
     }
 }

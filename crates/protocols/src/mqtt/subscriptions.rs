@@ -3,9 +3,9 @@
 use super::broker_state::BrokerState;
 use super::codec::{Fault, Id, Properties, Suback, Subscribe, Unsuback, Unsubscribe, Version};
 use super::session::Party;
-use super::session::Turn;
 use super::topic;
 use super::trie::is_shallow;
+use crate::broker_core::Turn;
 
 /// Subscribes, answers, and sends what is retained (MQTT 5.0, sections 3.8 and 3.9).
 pub(super) fn take_subscribe(

@@ -14,7 +14,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Batch, Connection, Emit, Fault, Metered, Op, Outbox, Poll, Reply, Signal, Timing,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::protocol::{Role, Seat};
 
 use super::codec::{self, FromServer, Limits, Message, Publish, headers};
@@ -368,7 +368,7 @@ impl Connection for Client {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.meter)
     }
 }
 
@@ -404,16 +404,6 @@ impl Poll for Client {
         self.request_messages(limit, out);
         self.last_sent = now;
         self.meter.wrote(Phase::Messages, out.len() - before, 0);
-    }
-}
-
-impl Metered for Client {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }
 

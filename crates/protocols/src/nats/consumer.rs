@@ -8,7 +8,8 @@ use weigh_model::Nanos;
 use super::api::{ACK, ConsumerConfig, Next};
 use super::codec::{Publish, headers, put_decimal, subject};
 use super::log::Log;
-use super::router::{Router, Turn};
+use super::router::Router;
+use crate::broker_core::Turn;
 
 /// A consumer.
 #[derive(Debug)]

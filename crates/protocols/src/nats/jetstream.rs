@@ -9,8 +9,9 @@ use super::api::{ACK, API, ConsumerConfig, CreateConsumer, Next, StreamConfig, n
 use super::codec::info::from_json;
 use super::codec::{Publish, decimal, subject};
 use super::consumer::{self, Consumer};
-use super::router::{Router, Turn};
+use super::router::Router;
 use super::stream::{Stored, Stream};
+use crate::broker_core::Turn;
 
 /// All streams.
 #[derive(Debug)]

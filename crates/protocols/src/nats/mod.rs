@@ -92,24 +92,14 @@ impl Protocol for Nats {
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
-        let pattern = trial.load.pattern;
-        if !self.patterns().contains(&pattern) {
-            return Err(Invalid::new(
-                "load.pattern",
-                format!("nats does not support the pattern {pattern}"),
-                "type deliver, publish, request, batch, session, poll or hold",
-            ));
-        }
+        self.check_pattern(trial, "type deliver, publish, request, batch, session, poll or hold")?;
         let plan = Arc::new(Plan::read(trial)?);
         let producer_of = plan
             .client_token()
             .map(|token| Box::new(move |subject: &[u8]| producer_of(subject, token)) as ProducerOf);
         Ok(Dial {
             transport: Transport::Stream,
-            lifetime: match pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(trial.load.pattern),
             confirms: plan.confirm != Confirm::Nothing || plan.is_answered_by_itself,
             is_answered: false,
             producer_of,

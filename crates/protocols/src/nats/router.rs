@@ -3,33 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use weigh_model::Nanos;
-use weigh_model::server::{ConnectionId, Outboxes};
-
 use super::api::{ACK, API, INBOX};
 use super::codec::{Message, Publish};
 use super::trie::Trie;
-
-/// One call from the engine.
-pub(super) struct Turn<'a> {
-    pub(super) out: &'a mut dyn Outboxes,
-    pub(super) now: Nanos,
-    pub(super) shard: u16,
-}
-
-/// A connection, on any shard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
-    pub(super) shard: u16,
-    pub(super) connection: ConnectionId,
-    /// Distinguishes connections with the same number.
-    pub(super) serial: u32,
-}
+use crate::broker_core::{Place, Turn};
 
 /// A subscription.
 #[derive(Debug)]
 pub(super) struct Subscription {
-    pub(super) owner: Owner,
+    pub(super) owner: Place,
     pub(super) sid: Box<[u8]>,
     pub(super) subject: Box<[u8]>,
     /// Empty for none.
@@ -54,7 +36,7 @@ pub(super) struct Router {
     turns: usize,
     mail: Vec<Mailbox>,
     /// Connections that do not read, and have to go.
-    slow: Vec<Owner>,
+    slow: Vec<Place>,
     pending_bytes_max: usize,
     pub(super) counts: Counts,
 }
@@ -69,7 +51,7 @@ pub(super) struct Mailbox {
 /// A message in a mailbox: its bytes follow those of the letters before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Letter {
-    pub(super) to: Owner,
+    pub(super) to: Place,
     pub(super) bytes: usize,
 }
 
@@ -118,7 +100,7 @@ impl Router {
     }
 
     /// True if a connection has this subscription under this identifier.
-    pub(super) fn is(&self, id: u32, owner: Owner, sid: &[u8]) -> bool {
+    pub(super) fn is(&self, id: u32, owner: Place, sid: &[u8]) -> bool {
         let subscription = self.subscriptions.get(id as usize).and_then(Option::as_ref);
         subscription.is_some_and(|known| known.owner == owner && *known.sid == *sid)
     }
@@ -129,7 +111,7 @@ impl Router {
         &mut self,
         to: &[u8],
         message: &Publish<'_>,
-        except: Option<Owner>,
+        except: Option<Place>,
         turn: &mut Turn<'_>,
     ) -> usize {
         let mut found = std::mem::take(&mut self.found);
@@ -230,7 +212,7 @@ impl Router {
     }
 
     /// Takes a connection of this shard that does not read.
-    pub(super) fn next_slow(&mut self) -> Option<Owner> {
+    pub(super) fn next_slow(&mut self) -> Option<Place> {
         self.slow.pop()
     }
 

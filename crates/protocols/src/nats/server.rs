@@ -14,8 +14,9 @@ use super::codec::info::{Connect, Info, from_json};
 use super::codec::{self, Flaw, FromClient, LINE_BYTES_MAX, Limits, Publish, Subscribe, subject};
 use super::consumer;
 use super::jetstream::JetStream;
-use super::router::{Owner, Router, Subscription, Turn, is_control};
+use super::router::{Router, Subscription, is_control};
 use super::settings::{Login, Rules};
+use crate::broker_core::{Peers, Place, Turn};
 use crate::server_counts::ServerCounts;
 
 /// State shared by the shards of one server.
@@ -35,11 +36,8 @@ struct State {
 /// One shard of the server.
 pub(super) struct NatsServer {
     hub: Arc<Hub>,
-    shard: u16,
     info: Vec<u8>,
-    peers: Vec<Option<Peer>>,
-    serial: u32,
-    accepted: u64,
+    peers: Peers<Peer>,
     /// When to PING a connection, by number and serial.
     pings: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
 }
@@ -97,19 +95,11 @@ impl NatsServer {
         };
         let mut line = Vec::new();
         codec::put_line(&mut line, "INFO", &serde_json::to_vec(&info).unwrap_or_default());
-        NatsServer {
-            hub,
-            shard,
-            info: line,
-            peers: Vec::new(),
-            serial: 0,
-            accepted: 0,
-            pings: BinaryHeap::new(),
-        }
+        NatsServer { hub, info: line, peers: Peers::new(shard), pings: BinaryHeap::new() }
     }
 
     fn peer(&mut self, id: ConnectionId) -> Option<&mut Peer> {
-        self.peers.get_mut(id.0 as usize)?.as_mut()
+        self.peers.get(id)
     }
 
     fn take_all(
@@ -159,16 +149,14 @@ impl NatsServer {
         state: &mut State,
         turn: &mut Turn<'_>,
     ) -> Result<(), Fault> {
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(Option::as_mut) else {
-            return Ok(());
-        };
+        let Some(peer) = self.peers.get(id) else { return Ok(()) };
         if peer.stage == Stage::Greeting
             && self.hub.rules.login != Login::Nothing
             && !matches!(line, FromClient::Connect(_))
         {
             return self.refuse(id, "Authorization Violation", turn);
         }
-        let owner = Owner { shard: self.shard, connection: id, serial: peer.serial };
+        let owner = Place { shard: turn.shard, connection: id, serial: peer.serial };
         match line {
             FromClient::Connect(json) => return self.connect(id, json, turn),
             FromClient::Publish(publish) => peer.publish(owner, &publish, state, turn),
@@ -284,7 +272,7 @@ impl Peer {
 
     fn publish(
         &mut self,
-        owner: Owner,
+        owner: Place,
         publish: &Publish<'_>,
         state: &mut State,
         turn: &mut Turn<'_>,
@@ -317,7 +305,7 @@ impl Peer {
 
     fn subscribe(
         &mut self,
-        owner: Owner,
+        owner: Place,
         subscribe: &Subscribe<'_>,
         state: &mut State,
         turn: &mut Turn<'_>,
@@ -341,7 +329,7 @@ impl Peer {
         state.jetstream.subscribed(subscribe.subject, &mut state.router, turn);
     }
 
-    fn unsubscribe(&mut self, owner: Owner, sid: &[u8], after: Option<u64>, state: &mut State) {
+    fn unsubscribe(&mut self, owner: Place, sid: &[u8], after: Option<u64>, state: &mut State) {
         // Some may have ended by themselves, and their numbers be used again.
         let router = &mut state.router;
         self.subscriptions.retain(|(known, id)| {
@@ -365,14 +353,8 @@ impl Peer {
 
 impl Server for NatsServer {
     fn accepted(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
-        self.accepted += 1;
-        self.serial = self.serial.wrapping_add(1);
-        let at = connection.0 as usize;
-        if self.peers.len() <= at {
-            self.peers.resize_with(at + 1, || None);
-        }
-        self.peers[at] = Some(Peer {
-            serial: self.serial,
+        let place = self.peers.accept(connection, |place| Peer {
+            serial: place.serial,
             stage: Stage::Greeting,
             is_verbose: true,
             is_pedantic: false,
@@ -383,7 +365,7 @@ impl Server for NatsServer {
             pinged: 0,
             subscriptions: Vec::new(),
         });
-        self.pings.push(Reverse((now + GREETING_WITHIN, connection.0, self.serial)));
+        self.pings.push(Reverse((now + GREETING_WITHIN, connection.0, place.serial)));
         out.stage(connection).extend_from_slice(&self.info);
     }
 
@@ -396,22 +378,21 @@ impl Server for NatsServer {
     ) -> Result<usize, Fault> {
         let hub = Arc::clone(&self.hub);
         let mut state = hub.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut turn = Turn { out, now, shard: self.shard };
+        let mut turn = Turn::new(out, now, self.peers.shard);
         let result = self.take_all(connection, input, &mut state, &mut turn);
         self.settle(&mut state, &mut turn);
         result
     }
 
     fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
-        let peer = self.peers.get_mut(connection.0 as usize).and_then(Option::take);
-        if let Some(mut peer) = peer {
+        if let Some(mut peer) = self.peers.remove(connection) {
             let mut state = self.hub.state.lock().unwrap_or_else(PoisonError::into_inner);
             peer.leave(&mut state.router);
         }
     }
 
     fn wake(&mut self, now: Nanos, out: &mut dyn Outboxes) -> Option<Nanos> {
-        let mut turn = Turn { out, now, shard: self.shard };
+        let mut turn = Turn::new(out, now, self.peers.shard);
         self.ping_silent(&mut turn);
         if self.hub.due.load(Ordering::Acquire) <= now.0 {
             let hub = Arc::clone(&self.hub);
@@ -432,8 +413,8 @@ impl Server for NatsServer {
     fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
         let hub = Arc::clone(&self.hub);
         let mut state = hub.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mail = state.router.take_mail(self.shard);
-        let mut turn = Turn { out, now, shard: self.shard };
+        let mail = state.router.take_mail(self.peers.shard);
+        let mut turn = Turn::new(out, now, self.peers.shard);
         let mut rest = &mail.bytes[..];
         for letter in &mail.letters {
             let (message, after) = rest.split_at(letter.bytes);
@@ -456,8 +437,9 @@ impl Server for NatsServer {
     }
 
     fn report(&self) -> ServerReport {
-        let mut report = ServerReport { connections: self.accepted, ..ServerReport::default() };
-        if self.shard == 0 {
+        let mut report =
+            ServerReport { connections: self.peers.accepted, ..ServerReport::default() };
+        if self.peers.shard == 0 {
             let state = self.hub.state.lock().unwrap_or_else(PoisonError::into_inner);
             report.add(&state.census.report());
             let counts = &state.router.counts;

@@ -1,8 +1,8 @@
 //! The keys of the table `nats` in a plan.
 
 use weigh_model::protocol::{Guarantee, Invalid, Setting, SettingKind};
-use weigh_model::tls;
 use weigh_model::trial::Settings;
+use weigh_model::{Nanos, tls};
 
 use super::codec::PAYLOAD_BYTES_MAX;
 
@@ -174,14 +174,8 @@ impl Rules {
             (true, false) => Login::Token(token),
             (true, true) => Login::Nothing,
         };
-        let whole = |key: &str, default: u64| match settings.text(key) {
-            "" => default,
-            _ => settings.integer(key),
-        };
-        let ping = match settings.text("server_ping_interval") {
-            "" => PING_NS,
-            _ => settings.duration("server_ping_interval").0,
-        };
+        let whole = |key, default| settings.integer_or(key, default);
+        let ping = settings.duration_or("server_ping_interval", Nanos(PING_NS)).0;
         Ok(Rules {
             payload_bytes_max: whole("server_max_payload", 1 << 20) as usize,
             pending_bytes_max: whole("server_max_pending", 64 << 20) as usize,

@@ -8,7 +8,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, Metered, Op, Outbox, Reply as Expects, Signal, Ticket,
 };
-use weigh_model::content::{Phase, StreamCounts};
+use weigh_model::content::Phase;
 
 use super::codec::{Reply, Token, put_decimal};
 use super::errors;
@@ -150,17 +150,7 @@ impl Connection for RedisClient {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
-    }
-}
-
-impl Metered for RedisClient {
-    fn meter(&mut self) {
-        self.hearing.start_meter();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.hearing.counts()
+        Some(&mut self.hearing.meter)
     }
 }
 

@@ -5,10 +5,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use weigh_model::Nanos;
-use weigh_model::connection::{
-    Connection, Emit, Fault, Metered, Op, Outbox, Poll, Reply as Expects, Signal,
-};
-use weigh_model::content::{Phase, StreamCounts};
+use weigh_model::connection::{Connection, Emit, Fault, Metered, Outbox, Poll, Signal};
+use weigh_model::content::Phase;
 
 use super::codec::{Id, Reply, Token, put_array, put_bulk};
 use super::errors;
@@ -311,15 +309,6 @@ impl Connection for StreamConsumer {
         }
     }
 
-    /// It sends no messages.
-    fn room(&self) -> u32 {
-        0
-    }
-
-    fn send(&mut self, _op: &Op<'_>, _now: Nanos, _out: &mut Outbox) -> Expects {
-        Expects::None
-    }
-
     fn receive(
         &mut self,
         input: &[u8],
@@ -349,22 +338,12 @@ impl Connection for StreamConsumer {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.hearing.meter)
     }
 }
 
 impl Poll for StreamConsumer {
     fn ask(&mut self, _now: Nanos, out: &mut Outbox) {
         self.ask_for(Awaited::New, out);
-    }
-}
-
-impl Metered for StreamConsumer {
-    fn meter(&mut self) {
-        self.hearing.start_meter();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.hearing.counts()
     }
 }

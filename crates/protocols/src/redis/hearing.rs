@@ -2,7 +2,7 @@
 //! recognise another protocol.
 
 use weigh_model::connection::Fault;
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 
 use super::codec::{self, Flaw, Reply};
 
@@ -56,16 +56,6 @@ impl Hearing {
             }
             head => Fault::Malformed(format!("{} without a request", head.kind())),
         }
-    }
-
-    /// Starts counting.
-    pub(super) fn start_meter(&mut self) {
-        self.meter.start();
-    }
-
-    /// Returns the counts.
-    pub(super) fn counts(&self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 
     /// Counts a reply whose bodies have `payload` bytes.

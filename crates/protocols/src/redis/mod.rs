@@ -24,6 +24,8 @@ use weigh_model::{Pattern, Topology};
 
 use plan::{Command, Plan};
 
+use crate::broker_core::Shared;
+
 /// The protocol `redis`.
 pub struct Redis;
 
@@ -107,22 +109,13 @@ impl Protocol for Redis {
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
-        if !self.patterns().contains(&trial.load.pattern) {
-            return Err(Invalid::new(
-                "load.pattern",
-                format!("redis does not support the pattern {}", trial.load.pattern),
-                "type deliver, publish, request, poll, batch, session or hold",
-            ));
-        }
+        self.check_pattern(trial, "type deliver, publish, request, poll, batch, session or hold")?;
         let plan = Arc::new(Plan::read(trial)?);
         let is_in_pairs = trial.load.delivers() && trial.load.topology == Topology::Pairs;
         let producer_of: ProducerOf = Box::new(producer_of);
         Ok(Dial {
             transport: Transport::Stream,
-            lifetime: match trial.load.pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(trial.load.pattern),
             confirms: true,
             is_answered: false,
             producer_of: is_in_pairs.then_some(producer_of),
@@ -139,7 +132,7 @@ impl Protocol for Redis {
     }
 
     fn host(&self, settings: &Settings) -> Result<Host, Invalid> {
-        let shared = server::Shared::new(server::Rules::read(settings)?);
+        let shared = Shared::new(server::World::new(server::Rules::read(settings)?));
         Ok(Host {
             transport: Transport::Stream,
             make: Box::new(move |shard| Box::new(server::RedisServer::new(shared.clone(), shard))),

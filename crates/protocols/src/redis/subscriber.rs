@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use weigh_model::Nanos;
-use weigh_model::connection::{
-    Connection, Emit, Fault, Metered, Op, Outbox, Reply as Expects, Signal,
-};
-use weigh_model::content::{Phase, StreamCounts};
+use weigh_model::connection::{Connection, Emit, Fault, Metered, Outbox, Signal};
+use weigh_model::content::Phase;
 
 use super::codec::{Reply, Token};
 use super::errors;
@@ -72,15 +70,6 @@ impl Connection for Subscriber {
         self.hearing.meter.wrote(Phase::SetUp, out.len() - before, 0);
     }
 
-    /// It sends no messages.
-    fn room(&self) -> u32 {
-        0
-    }
-
-    fn send(&mut self, _op: &Op<'_>, _now: Nanos, _out: &mut Outbox) -> Expects {
-        Expects::None
-    }
-
     fn receive(
         &mut self,
         input: &[u8],
@@ -106,16 +95,6 @@ impl Connection for Subscriber {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
-    }
-}
-
-impl Metered for Subscriber {
-    fn meter(&mut self) {
-        self.hearing.start_meter();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.hearing.counts()
+        Some(&mut self.hearing.meter)
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use weigh_model::Nanos;
-use weigh_model::connection::{Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal};
+use weigh_model::connection::{Connection, Emit, Fault, Metered, Outbox, Signal};
 use weigh_model::content::{Meter, Phase, StreamCounts};
 
 use super::codec::{self, Item, Parser};
@@ -141,15 +141,6 @@ impl Connection for Subscriber {
         self.plan.put_question(self.seat, self.parser.last_id(), out.buffer());
         self.meter.wrote(Phase::SetUp, out.len() - before, 0);
         self.state = State::Head;
-    }
-
-    /// It sends no messages.
-    fn room(&self) -> u32 {
-        0
-    }
-
-    fn send(&mut self, _op: &Op<'_>, _now: Nanos, _out: &mut Outbox) -> Reply {
-        Reply::None
     }
 
     fn receive(

@@ -74,13 +74,7 @@ impl Protocol for Sse {
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
         let pattern = trial.load.pattern;
-        if !self.patterns().contains(&pattern) {
-            return Err(Invalid::new(
-                "load.pattern",
-                format!("sse does not support the pattern {pattern}"),
-                "type deliver, publish or hold; request is a pattern of http",
-            ));
-        }
+        self.check_pattern(trial, "type deliver, publish or hold; request is a pattern of http")?;
         let plan = Arc::new(Plan::read(trial)?);
         let producer_of: ProducerOf = Box::new(push_core::trial::producer_of);
         Ok(Dial {

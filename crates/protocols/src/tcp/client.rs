@@ -7,7 +7,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Transfer,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 
 use super::codec::{self, Frame, Head};
 
@@ -240,7 +240,7 @@ impl Connection for TcpConnection {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
+        Some(&mut self.meter)
     }
 }
 
@@ -264,16 +264,6 @@ impl Transfer for TcpConnection {
     fn more(&mut self, piece: &[u8], _now: Nanos, out: &mut Outbox) {
         out.put(piece);
         self.meter.wrote(Phase::Messages, piece.len(), piece.len());
-    }
-}
-
-impl Metered for TcpConnection {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }
 

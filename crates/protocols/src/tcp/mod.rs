@@ -98,10 +98,7 @@ impl Protocol for Tcp {
         };
         Ok(Dial {
             transport: Transport::Stream,
-            lifetime: match trial.load.pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(trial.load.pattern),
             confirms: asks != client::Asks::Nothing,
             is_answered: false,
             producer_of: Some(Box::new(codec::producer_of)),

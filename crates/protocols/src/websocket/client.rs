@@ -8,7 +8,7 @@ use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, Metered, Op, Outbox, Reply, Signal, Ticket, Timing,
 };
-use weigh_model::content::{Meter, Phase, StreamCounts};
+use weigh_model::content::{Meter, Phase};
 use weigh_model::protocol::{Role, Seat};
 use weigh_websocket::upgrade::{self, Refusal, Upgrade};
 use weigh_websocket::{Broken, Header, Messages, Opcode, close, put_frame};
@@ -376,17 +376,7 @@ impl Connection for Client {
     }
 
     fn metered(&mut self) -> Option<&mut dyn Metered> {
-        Some(self)
-    }
-}
-
-impl Metered for Client {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
+        Some(&mut self.meter)
     }
 }
 

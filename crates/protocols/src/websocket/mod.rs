@@ -74,22 +74,12 @@ impl Protocol for WebSocket {
     }
 
     fn dial(&self, trial: &Trial) -> Result<Dial, Invalid> {
-        let pattern = trial.load.pattern;
-        if !self.patterns().contains(&pattern) {
-            return Err(Invalid::new(
-                "load.pattern",
-                format!("websocket does not support the pattern {pattern}"),
-                "type deliver, publish, request, session or hold",
-            ));
-        }
+        self.check_pattern(trial, "type deliver, publish, request, session or hold")?;
         let plan = Arc::new(Plan::read(trial)?);
         let producer_of: ProducerOf = Box::new(push_core::trial::producer_of);
         Ok(Dial {
             transport: Transport::Stream,
-            lifetime: match pattern {
-                Pattern::Session => Lifetime::PerMessage,
-                _ => Lifetime::Kept,
-            },
+            lifetime: Lifetime::of(trial.load.pattern),
             confirms: plan.confirm != Confirm::Nothing,
             // A close frame is answered by one (RFC 6455, section 5.5.1).
             is_answered: true,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::Invalid;
-use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
+use weigh_model::server::{ById, ConnectionId, Outboxes, Record, Server, ServerReport};
 use weigh_model::trial::Settings;
 use weigh_websocket::frame::apply_mask;
 use weigh_websocket::upgrade::{self, Asked, Upgrade};
@@ -32,7 +32,7 @@ pub(super) struct Rules {
 /// All connections of one shard.
 pub(super) struct WebSocketServer {
     rules: Arc<Rules>,
-    peers: Vec<Option<Box<Peer>>>,
+    peers: ById<Box<Peer>>,
     subscribers: Subscribers,
     counts: ServerCounts,
     /// Payload of the frame that is being read, without its mask.
@@ -84,18 +84,18 @@ impl WebSocketServer {
         WebSocketServer {
             subscribers: Subscribers::new(hub, shard, rules.slow),
             rules,
-            peers: Vec::new(),
+            peers: ById::default(),
             counts: ServerCounts::default(),
             payload: Vec::new(),
         }
     }
 
     fn peer(&mut self, of: ConnectionId) -> Option<&mut Peer> {
-        self.peers.get_mut(of.0 as usize)?.as_deref_mut()
+        self.peers.get_mut(of).map(|own| &mut **own)
     }
 
     fn stage(&self, of: ConnectionId) -> Stage {
-        let peer = self.peers.get(of.0 as usize).and_then(Option::as_deref);
+        let peer = self.peers.get(of);
         peer.map_or(Stage::Closed, |peer| peer.stage)
     }
 
@@ -286,16 +286,15 @@ impl WebSocketServer {
 
 impl Server for WebSocketServer {
     fn accepted(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
-        let index = connection.0 as usize;
-        if index >= self.peers.len() {
-            self.peers.resize_with(index + 1, || None);
-        }
-        self.peers[index] = Some(Box::new(Peer {
-            stage: Stage::Upgrading,
-            messages: Messages::default(),
-            partial: Vec::new(),
-            is_held: false,
-        }));
+        self.peers.put(
+            connection,
+            Box::new(Peer {
+                stage: Stage::Upgrading,
+                messages: Messages::default(),
+                partial: Vec::new(),
+                is_held: false,
+            }),
+        );
         self.counts.note_connection();
     }
 
@@ -336,9 +335,7 @@ impl Server for WebSocketServer {
 
     fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
         self.set_stage(connection, Stage::Closed);
-        if let Some(peer) = self.peers.get_mut(connection.0 as usize) {
-            *peer = None;
-        }
+        self.peers.remove(connection);
     }
 
     fn notified(&mut self, _now: Nanos, out: &mut dyn Outboxes) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Outbox};
 use weigh_model::protocol::{Host, Transport};
-use weigh_model::server::{ConnectionId, Outboxes, Record, Server, ServerReport};
+use weigh_model::server::{ById, ConnectionId, Outboxes, Record, Server, ServerReport};
 
 use super::session::{Begin, DatagramSession};
 
@@ -39,7 +39,7 @@ struct SecuredServer<S> {
 
 /// All peers, by their number.
 struct Lines<S> {
-    lines: Vec<Option<Box<Line<S>>>>,
+    lines: ById<Box<Line<S>>>,
     /// Those with something to seal, or an end to make.
     dirty: Vec<ConnectionId>,
     /// When sessions are to be woken.
@@ -221,26 +221,27 @@ impl<S: DatagramSession> Line<S> {
 
 impl<S> Default for Lines<S> {
     fn default() -> Lines<S> {
-        Lines { lines: Vec::new(), dirty: Vec::new(), timers: BTreeSet::new(), nowhere: Vec::new() }
+        Lines {
+            lines: ById::default(),
+            dirty: Vec::new(),
+            timers: BTreeSet::new(),
+            nowhere: Vec::new(),
+        }
     }
 }
 
 impl<S: DatagramSession> Lines<S> {
     fn put(&mut self, of: ConnectionId, line: Box<Line<S>>) {
-        let index = of.0 as usize;
-        if self.lines.len() <= index {
-            self.lines.resize_with(index + 1, || None);
-        }
         self.remove(of);
-        self.lines[index] = Some(line);
+        self.lines.put(of, line);
     }
 
     fn line(&mut self, of: ConnectionId) -> Option<&mut Line<S>> {
-        self.lines.get_mut(of.0 as usize)?.as_deref_mut()
+        self.lines.get_mut(of).map(|own| &mut **own)
     }
 
     fn remove(&mut self, of: ConnectionId) -> Option<Box<Line<S>>> {
-        let line = self.lines.get_mut(of.0 as usize)?.take()?;
+        let line = self.lines.remove(of)?;
         if let Some(at) = line.timer {
             self.timers.remove(&(at, of));
         }
@@ -249,9 +250,7 @@ impl<S: DatagramSession> Lines<S> {
 
     /// Notes when the session of a peer is to be woken.
     fn set_timer(&mut self, of: ConnectionId) {
-        let Some(line) = self.lines.get_mut(of.0 as usize).and_then(Option::as_deref_mut) else {
-            return;
-        };
+        let Some(line) = self.lines.get_mut(of) else { return };
         let next = line.session.next_wake();
         if line.timer == next {
             return;
@@ -323,7 +322,7 @@ impl<S: DatagramSession> Outboxes for SecuredOutboxes<'_, S> {
     fn stage(&mut self, to: ConnectionId) -> &mut Vec<u8> {
         self.mark(to);
         let Lines { lines, nowhere, .. } = &mut *self.lines;
-        match lines.get_mut(to.0 as usize).and_then(Option::as_deref_mut) {
+        match lines.get_mut(to) {
             Some(line) if !line.is_closing => line.staged.buffer(),
             _ => {
                 nowhere.clear();
@@ -339,9 +338,9 @@ impl<S: DatagramSession> Outboxes for SecuredOutboxes<'_, S> {
     }
 
     fn pending_bytes(&self, of: ConnectionId) -> usize {
-        let line = self.lines.lines.get(of.0 as usize).and_then(Option::as_deref);
-        let own = |line: &Line<S>| line.staged.len() + line.session.waiting_bytes();
-        self.out.pending_bytes(of) + line.map_or(0, own)
+        let own = self.lines.lines.get(of);
+        let own = own.map_or(0, |line| line.staged.len() + line.session.waiting_bytes());
+        self.out.pending_bytes(of) + own
     }
 
     fn notify_drained(&mut self, of: ConnectionId) {

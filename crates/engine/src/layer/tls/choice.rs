@@ -4,12 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::Resumption;
-#[cfg(feature = "dtls")]
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-#[cfg(feature = "dtls")]
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{
@@ -17,9 +15,8 @@ use rustls::{
     client::WebPkiServerVerifier, version,
 };
 
-use super::named::Named;
+use super::lenient::{Accepted, Lenient};
 use super::tally::Tally;
-use super::unchecked::Unchecked;
 
 /// Versions that may be negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,22 +106,12 @@ impl ClientChoice {
         &self,
         tally: &Arc<Tally>,
     ) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsError> {
-        let name = self.server_name()?;
-        let roots = Arc::new(roots(self.authority.as_deref(), self.verifies)?);
+        let (verifier, name) = self.verifier(tally)?;
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(versions(self.versions))
-            .map_err(|error| TlsError::plain(error.to_string(), ""))?;
-        let usual = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider()).build();
-        let builder =
-            if let (true, Some(path), Ok(usual)) = (self.verifies, &self.authority, &usual) {
-                let named = Named::new(Arc::clone(usual), chain(path)?);
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(named))
-            } else if self.verifies {
-                builder.with_root_certificates(roots)
-            } else {
-                let unchecked = Unchecked::new(usual.ok(), provider(), Arc::clone(tally));
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(unchecked))
-            };
+            .map_err(|error| TlsError::plain(error.to_string(), ""))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
         let mut config = match &self.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
@@ -145,7 +132,6 @@ impl ClientChoice {
 
     /// Returns what checks the certificates of servers, and the name that they must have. What is
     /// accepted without a check is recorded in `tally`.
-    #[cfg(feature = "dtls")]
     pub(in crate::layer) fn verifier(
         &self,
         tally: &Arc<Tally>,
@@ -153,11 +139,12 @@ impl ClientChoice {
         let name = self.server_name()?;
         let roots = Arc::new(roots(self.authority.as_deref(), self.verifies)?);
         let usual = WebPkiServerVerifier::builder_with_provider(roots, provider()).build();
+        let lenient = |usual, accepts| Lenient { usual, provider: provider(), accepts };
         let verifier: Arc<dyn ServerCertVerifier> = match (self.verifies, &self.authority, usual) {
-            (false, _, usual) => {
-                Arc::new(Unchecked::new(usual.ok(), provider(), Arc::clone(tally)))
+            (false, _, usual) => Arc::new(lenient(usual.ok(), Accepted::All(Arc::clone(tally)))),
+            (true, Some(path), Ok(usual)) => {
+                Arc::new(lenient(Some(usual), Accepted::Named(chain(path)?)))
             }
-            (true, Some(path), Ok(usual)) => Arc::new(Named::new(usual, chain(path)?)),
             (true, None, Ok(usual)) => usual,
             (true, _, Err(error)) => return Err(TlsError::plain(error.to_string(), "")),
         };
@@ -182,7 +169,6 @@ impl ClientChoice {
 
 impl ServerChoice {
     /// Returns what checks the certificates of clients; `None` if none is asked for.
-    #[cfg(feature = "dtls")]
     pub(in crate::layer) fn verifier(
         &self,
     ) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsError> {
@@ -198,15 +184,9 @@ impl ServerChoice {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(versions(self.versions))
             .map_err(|error| TlsError::plain(error.to_string(), ""))?;
-        let builder = match &self.clients {
+        let builder = match self.verifier()? {
             None => builder.with_no_client_auth(),
-            Some(path) => {
-                let roots = Arc::new(roots(Some(path), true)?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
-                    .build()
-                    .map_err(|error| TlsError::file(path, &error.to_string(), ""))?;
-                builder.with_client_cert_verifier(verifier)
-            }
+            Some(verifier) => builder.with_client_cert_verifier(verifier),
         };
         let (chain, key) = self.identity.read()?;
         let mut config =

@@ -7,11 +7,10 @@
 
 mod certificates;
 mod choice;
-mod named;
+mod lenient;
 mod reasons;
 mod session;
 mod tally;
-mod unchecked;
 mod upgrade;
 
 #[cfg(test)]

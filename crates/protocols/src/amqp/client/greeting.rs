@@ -28,15 +28,7 @@ impl Client {
         if b"AMQP".starts_with(&beginning[..beginning.len().min(4)]) && input.len() < 8 {
             return Ok(false);
         }
-        let shown: String = input
-            .iter()
-            .take(24)
-            .flat_map(|byte| std::ascii::escape_default(*byte))
-            .map(char::from)
-            .collect();
-        let text = || format!("it starts with \"{shown}\"");
-        let text = crate::requests::answers_in_tls(input).unwrap_or_else(text);
-        Err(Fault::OtherProtocol(text))
+        Err(crate::requests::starts_otherwise(input))
     }
 
     /// Takes a method before the session stands.

@@ -3,11 +3,12 @@
 use weigh_model::server::ConnectionId;
 
 use super::super::codec::{Method, Short, bits, code};
-use super::super::hub::{Consumer, Hub, Mail, Turn};
+use super::super::hub::{Consumer, Hub, Mail};
 use super::super::peer::Delivery;
 use super::super::queue::Waiting;
 use super::super::refusal::Refusal;
 use super::Broker;
+use crate::broker_core::{Turn, take_first};
 
 impl Broker {
     /// Takes a method of the class basic other than `basic.publish`.
@@ -74,17 +75,17 @@ impl Broker {
         let Some(peer) = self.peer(id) else { return Ok(()) };
         let place = peer.place;
         let Some(channel) = peer.channel(number) else { return Ok(()) };
-        let made = format!("amq.ctag-{}", hub.consumers_made());
+        let made = format!("amq.ctag-{}", hub.consumers.made());
         let tag = if tag.is_empty() { &made } else { tag };
-        let is_known = |key: &u32| hub.consumer(*key).is_some_and(|own| &*own.tag == tag);
+        let is_known = |key: &u32| hub.consumers.get(*key).is_some_and(|own| &*own.tag == tag);
         if channel.consumers.iter().any(is_known) {
             let text = format!("the consumer tag '{tag}' is in use");
             return Err(Refusal::connection(code::NOT_ALLOWED, text));
         }
         let is_exclusive = bits & bits::CONSUME_EXCLUSIVE != 0;
-        let others = hub.queue(queue).into_iter().flat_map(|queue| &queue.consumers);
+        let others = hub.queues.get(queue).into_iter().flat_map(|queue| &queue.consumers);
         let has_exclusive = others
-            .filter_map(|key| hub.consumer(*key))
+            .filter_map(|key| hub.consumers.get(*key))
             .any(|other| is_exclusive || other.is_exclusive);
         if has_exclusive {
             let text = "the queue has a consumer, and one of them is to be the only one";
@@ -114,7 +115,7 @@ impl Broker {
         turn: &mut Turn<'_>,
     ) {
         let Some(channel) = self.channel(id, number) else { return };
-        let is_it = |key: &u32| hub.consumer(*key).is_some_and(|own| &*own.tag == tag);
+        let is_it = |key: &u32| hub.consumers.get(*key).is_some_and(|own| &*own.tag == tag);
         let Some(at) = channel.consumers.iter().position(is_it) else { return };
         let key = channel.consumers.remove(at);
         self.remove_consumer(key, hub, turn);
@@ -138,9 +139,9 @@ impl Broker {
         turn: &mut Turn<'_>,
     ) -> Result<(), Refusal> {
         let key = self.named_queue(id, number, queue, hub)?;
-        let Some(queue) = hub.queue_mut(key) else { return Ok(()) };
+        let Some(queue) = hub.queues.get_mut(key) else { return Ok(()) };
         queue.last_used = turn.now;
-        let Some(waiting) = queue.take() else {
+        let Some(waiting) = take_first(&mut queue.ready) else {
             self.say(id, number, &Method::GetEmpty { reserved_1: Short("") }, turn);
             return Ok(());
         };
@@ -165,10 +166,12 @@ impl Broker {
     /// Sends the messages of a queue as far as its consumers take them.
     pub(super) fn dispatch(&mut self, queue: u32, hub: &mut Hub, turn: &mut Turn<'_>) {
         while let Some(key) = hub.next_consumer(queue, turn) {
-            let Some(waiting) = hub.queue_mut(queue).and_then(|queue| queue.take()) else {
+            let Some(waiting) =
+                hub.queues.get_mut(queue).and_then(|queue| take_first(&mut queue.ready))
+            else {
                 return;
             };
-            let Some(consumer) = hub.consumer_mut(key) else { return };
+            let Some(consumer) = hub.consumers.get_mut(key) else { return };
             consumer.unacknowledged += u32::from(!consumer.is_automatic);
             match consumer.place.shard == turn.shard {
                 true => self.deliver(key, waiting, hub, turn),
@@ -185,7 +188,7 @@ impl Broker {
         hub: &mut Hub,
         turn: &mut Turn<'_>,
     ) {
-        let Some(consumer) = hub.consumer(key) else { return };
+        let Some(consumer) = hub.consumers.get(key) else { return };
         let (id, number) = (consumer.place.connection, consumer.channel);
         let Some(channel) = self.channel(id, number) else { return };
         let Waiting { message, is_redelivered } = waiting.clone();
@@ -233,14 +236,14 @@ impl Broker {
     ) {
         let mut queues: Vec<u32> = Vec::new();
         for delivery in ended.into_iter().rev() {
-            let consumer = delivery.consumer.and_then(|key| hub.consumer_mut(key));
+            let consumer = delivery.consumer.and_then(|key| hub.consumers.get_mut(key));
             if let Some(consumer) = consumer {
                 consumer.unacknowledged = consumer.unacknowledged.saturating_sub(1);
             }
             if !queues.contains(&delivery.queue) {
                 queues.push(delivery.queue);
             }
-            if is_back && let Some(queue) = hub.queue_mut(delivery.queue) {
+            if is_back && let Some(queue) = hub.queues.get_mut(delivery.queue) {
                 queue.put_back(std::iter::once(delivery.waiting));
             }
         }

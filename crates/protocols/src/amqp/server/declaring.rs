@@ -4,10 +4,11 @@ use weigh_model::server::ConnectionId;
 
 use super::super::codec::{Method, Short, Table, bits, code};
 use super::super::exchange::ExchangeKind;
-use super::super::hub::{Hub, Turn};
+use super::super::hub::Hub;
 use super::super::queue::QueueTerms;
 use super::super::refusal::Refusal;
 use super::Broker;
+use crate::broker_core::Turn;
 
 impl Broker {
     /// Takes a method of the classes exchange and queue.
@@ -47,7 +48,7 @@ impl Broker {
             }
             Method::QueuePurge { queue, bits, .. } => {
                 let queue = self.named_queue(id, number, queue.0, hub)?;
-                let ready = hub.queue_mut(queue).map(|queue| std::mem::take(&mut queue.ready));
+                let ready = hub.queues.get_mut(queue).map(|queue| std::mem::take(&mut queue.ready));
                 let message_count = ready.map_or(0, |ready| ready.len()) as u32;
                 (Method::QueuePurgeOk { message_count }, bits & bits::NO_WAIT != 0)
             }
@@ -118,7 +119,7 @@ impl Broker {
             let made = if name.is_empty() { hub.make_name() } else { name.to_owned() };
             hub.declare_queue(&made, terms, turn.now)?
         };
-        let Some(queue) = hub.queue_mut(key) else { return Ok(()) };
+        let Some(queue) = hub.queues.get_mut(key) else { return Ok(()) };
         queue.last_used = turn.now;
         let (name, messages) = (queue.name.clone(), queue.ready.len() as u32);
         let consumers = queue.consumers.len() as u32;
@@ -151,7 +152,7 @@ impl Broker {
             Err(refusal) if refusal.code == code::NOT_FOUND => return Ok(0),
             Err(refusal) => return Err(refusal),
         };
-        let Some(queue) = hub.queue(key) else { return Ok(0) };
+        let Some(queue) = hub.queues.get(key) else { return Ok(0) };
         if bits & bits::IF_UNUSED != 0 && !queue.consumers.is_empty() {
             return Err(Refusal::precondition(format!("queue '{name}' is in use")));
         }

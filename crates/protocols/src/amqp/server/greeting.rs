@@ -4,10 +4,11 @@ use weigh_model::Nanos;
 use weigh_model::server::ConnectionId;
 
 use super::super::codec::{FRAME_MIN, Long, Method, Short, TableWriter, code};
-use super::super::hub::{Hub, Turn};
+use super::super::hub::Hub;
 use super::super::peer::Stage;
 use super::super::refusal::Refusal;
 use super::Broker;
+use crate::broker_core::Turn;
 
 impl Broker {
     /// Answers the protocol header.

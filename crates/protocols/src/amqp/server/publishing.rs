@@ -4,10 +4,11 @@
 use weigh_model::server::{ConnectionId, Record};
 
 use super::super::codec::{Frame, Header, Method, Properties, Short, bits, code, put_body};
-use super::super::hub::{Hub, Turn};
+use super::super::hub::Hub;
 use super::super::peer::{Content, ContentStage};
 use super::super::refusal::Refusal;
 use super::Broker;
+use crate::broker_core::Turn;
 
 impl Broker {
     pub(super) fn begin_publish(
@@ -132,7 +133,7 @@ impl Broker {
             for queue in routes.iter() {
                 let stores =
                     |own: &super::super::queue::Queue| own.terms.stores(content.is_persistent);
-                let stores = hub.queue(*queue).is_some_and(stores);
+                let stores = hub.queues.get(*queue).is_some_and(stores);
                 match hub.enqueue(*queue, std::sync::Arc::clone(&message)) {
                     true => is_stored |= stores,
                     false => is_taken = false,

@@ -35,15 +35,7 @@ impl Client {
         if b"AMQP".starts_with(&seen[..seen.len().min(4)]) && input.len() < 8 {
             return Ok(false);
         }
-        let shown: String = input
-            .iter()
-            .take(24)
-            .flat_map(|byte| std::ascii::escape_default(*byte))
-            .map(char::from)
-            .collect();
-        let text = || format!("it starts with \"{shown}\"");
-        let text = crate::requests::answers_in_tls(input).unwrap_or_else(text);
-        Err(Fault::OtherProtocol(text))
+        Err(crate::requests::starts_otherwise(input))
     }
 
     /// A server that does not have what was asked for answers with what it has (section 2.2).

@@ -4,7 +4,7 @@ use weigh_model::connection::{Emit, Fault, Outbox, Signal};
 
 use super::super::codec::{Disposition, Flow, Message, Performative, Role, State, Transfer};
 use super::super::plan::{CHANNEL, HANDLE, Plan};
-use super::session::Session;
+use super::super::window::Windows;
 
 /// State of the link.
 #[derive(Debug, Default)]
@@ -57,12 +57,12 @@ impl Receiving {
     }
 
     /// Gives all of the credit anew.
-    pub(super) fn renew(&mut self, credit: u32, session: &Session, out: &mut Outbox) {
+    pub(super) fn renew(&mut self, credit: u32, session: &Windows, out: &mut Outbox) {
         (self.credit, self.since) = (credit, 0);
         self.put_flow(false, session, out);
     }
 
-    fn put_flow(&self, drain: bool, session: &Session, out: &mut Outbox) {
+    fn put_flow(&self, drain: bool, session: &Windows, out: &mut Outbox) {
         let flow = Flow {
             handle: Some(HANDLE),
             delivery_count: Some(self.count),
@@ -74,7 +74,7 @@ impl Receiving {
     }
 
     /// Asks for at most `limit` messages that are there (part 2, section 2.6.10).
-    pub(super) fn ask(&mut self, limit: u32, session: &Session, out: &mut Outbox) {
+    pub(super) fn ask(&mut self, limit: u32, session: &Windows, out: &mut Outbox) {
         self.credit = limit;
         self.asked = Some(self.count.wrapping_add(limit));
         self.put_flow(true, session, out);
@@ -84,7 +84,7 @@ impl Receiving {
     pub(super) fn heard(
         &mut self,
         flow: &Flow,
-        session: &Session,
+        session: &Windows,
         out: &mut Outbox,
         emit: Emit<'_>,
     ) {
@@ -156,7 +156,7 @@ impl Receiving {
         &mut self,
         last: &[u8],
         plan: &Plan,
-        session: &Session,
+        session: &Windows,
         out: &mut Outbox,
         emit: Emit<'_>,
     ) -> Result<usize, Fault> {

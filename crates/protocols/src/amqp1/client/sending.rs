@@ -9,7 +9,7 @@ use super::super::codec::{
 };
 use super::super::errors;
 use super::super::plan::{CHANNEL, HANDLE, Plan};
-use super::session::Session;
+use super::super::window::Windows;
 
 /// State of the link.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ struct Held {
 
 impl Sending {
     /// Messages that may leave now.
-    pub(super) fn room(&self, session: &Session) -> u32 {
+    pub(super) fn room(&self, session: &Windows) -> u32 {
         match self.held.is_some() || session.window() == 0 {
             true => 0,
             false => self.credit,
@@ -62,7 +62,7 @@ impl Sending {
         &mut self,
         op: &Op<'_>,
         plan: &Plan,
-        session: &mut Session,
+        session: &mut Windows,
         frame_max: u32,
         out: &mut Outbox,
     ) -> usize {
@@ -91,7 +91,7 @@ impl Sending {
     /// Sends what waited for the window; returns the bytes of bodies that left.
     pub(super) fn resume(
         &mut self,
-        session: &mut Session,
+        session: &mut Windows,
         frame_max: u32,
         out: &mut Outbox,
     ) -> usize {
@@ -110,7 +110,7 @@ impl Sending {
     }
 
     /// Credit, counted from what the server has seen (part 2, section 2.6.7).
-    pub(super) fn heard(&mut self, flow: &Flow, session: &Session, out: &mut Outbox) {
+    pub(super) fn heard(&mut self, flow: &Flow, session: &Windows, out: &mut Outbox) {
         let unseen = distance(flow.delivery_count.unwrap_or(0), self.count);
         self.credit = flow.link_credit.unwrap_or(0).saturating_sub(unseen);
         if flow.drain {
@@ -228,7 +228,7 @@ mod tests {
             drain: true,
             ..Flow::default()
         };
-        sending.heard(&flow, &Session::default(), &mut Outbox::default());
+        sending.heard(&flow, &Windows::default(), &mut Outbox::default());
         assert_eq!((sending.next_id, sending.count, sending.credit), (1, u32::MAX, 0));
         assert_eq!(sending.open.len(), 1, "nothing is kept for the credit");
         assert_eq!(ends(&mut sending, 0, None, State::Accepted), ["Done(Ticket(0))"]);

@@ -7,12 +7,13 @@ use weigh_model::server::ConnectionId;
 use super::super::codec::{
     self, Disposition, Flow, Header, Performative, Role, State, put_delivery,
 };
-use super::super::hub::{Hub, Turn};
+use super::super::hub::Hub;
 use super::super::peer::{Delivery, End, Held, Session};
 use super::super::queue::Waiting;
 use super::super::refusal::Refusal;
 use super::Broker;
 use super::linking::unattached;
+use crate::broker_core::{Turn, take_first};
 
 impl Broker {
     /// The consumers of a connection.
@@ -29,7 +30,7 @@ impl Broker {
     /// Sends a consumer of this shard what was left for it and what waits in its queue.
     pub(super) fn serve(&mut self, key: u32, hub: &mut Hub, turn: &mut Turn<'_>) {
         self.send_left(key, hub, turn);
-        let queue = hub.consumer(key).map(|consumer| consumer.queue);
+        let queue = hub.consumers.get(key).map(|consumer| consumer.queue);
         if let Some(queue) = queue {
             self.dispatch(queue, hub, turn);
         }
@@ -46,7 +47,7 @@ impl Broker {
         turn: &mut Turn<'_>,
     ) -> Result<(), Refusal> {
         let Some(session) = self.session(id, channel) else { return Ok(()) };
-        session.heard(flow);
+        session.windows.heard(flow);
         self.resume(id, channel, turn);
         let Some(handle) = flow.handle else {
             if flow.echo {
@@ -70,18 +71,18 @@ impl Broker {
     }
 
     fn take_credit(&mut self, key: u32, flow: &Flow, hub: &mut Hub, turn: &mut Turn<'_>) {
-        let Some(consumer) = hub.consumer_mut(key) else { return };
+        let Some(consumer) = hub.consumers.get_mut(key) else { return };
         let unseen = codec::distance(flow.delivery_count.unwrap_or(0), consumer.count);
         consumer.credit = flow.link_credit.unwrap_or(0).saturating_sub(unseen);
         consumer.is_draining = flow.drain;
         self.serve(key, hub, turn);
-        let Some(consumer) = hub.consumer(key) else { return };
+        let Some(consumer) = hub.consumers.get(key) else { return };
         if flow.echo && !flow.drain {
             let (place, channel) = (consumer.place, consumer.channel);
             let (handle, count) = (Some(consumer.handle), Some(consumer.count));
             let credit = Some(consumer.credit);
             let Some(session) = self.session(place.connection, channel) else { return };
-            let state = session.state();
+            let state = session.windows.state();
             let own = Flow { handle, delivery_count: count, link_credit: credit, ..state };
             self.say(place.connection, channel, &Performative::Flow(own), turn);
         }
@@ -92,10 +93,9 @@ impl Broker {
         if !hub.is_drained(key) {
             return;
         }
-        let Some(consumer) = hub.consumer_mut(key) else { return };
+        let Some(consumer) = hub.consumers.get_mut(key) else { return };
         let id = consumer.place.connection;
-        let peer = self.peers.get_mut(id.0 as usize).and_then(Option::as_deref_mut);
-        let session = peer.and_then(|peer| peer.session(consumer.channel));
+        let session = self.peers.get(id).and_then(|peer| peer.session(consumer.channel));
         let Some(session) = session.filter(|session| session.held.is_none()) else { return };
         consumer.is_draining = false;
         consumer.count = consumer.count.wrapping_add(consumer.credit);
@@ -106,7 +106,7 @@ impl Broker {
             link_credit: Some(0),
             available: Some(0),
             drain: true,
-            ..session.state()
+            ..session.windows.state()
         };
         let channel = consumer.channel;
         self.say(id, channel, &Performative::Flow(flow), turn);
@@ -114,17 +114,19 @@ impl Broker {
 
     fn put_state(&mut self, id: ConnectionId, channel: u16, turn: &mut Turn<'_>) {
         let Some(session) = self.session(id, channel) else { return };
-        let state = session.state();
+        let state = session.windows.state();
         self.say(id, channel, &Performative::Flow(state), turn);
     }
 
     /// Sends the messages of a queue as far as its consumers take them.
     pub(super) fn dispatch(&mut self, queue: u32, hub: &mut Hub, turn: &mut Turn<'_>) {
         while let Some(key) = hub.next_consumer(queue, turn) {
-            let Some(waiting) = hub.queue_mut(queue).and_then(|queue| queue.take()) else {
+            let Some(waiting) =
+                hub.queues.get_mut(queue).and_then(|queue| take_first(&mut queue.ready))
+            else {
                 return;
             };
-            let Some(consumer) = hub.consumer_mut(key) else { return };
+            let Some(consumer) = hub.consumers.get_mut(key) else { return };
             consumer.credit = consumer.credit.saturating_sub(1);
             consumer.count = consumer.count.wrapping_add(1);
             let is_own = consumer.place.shard == turn.shard;
@@ -145,14 +147,14 @@ impl Broker {
 
     /// Sends the inbox of a consumer of this shard, as far as the window of its session allows.
     pub(super) fn send_left(&mut self, key: u32, hub: &mut Hub, turn: &mut Turn<'_>) {
-        let Some(consumer) = hub.consumer(key) else { return };
+        let Some(consumer) = hub.consumers.get(key) else { return };
         let (id, channel) = (consumer.place.connection, consumer.channel);
         let (handle, is_settled, queue) = (consumer.handle, consumer.is_settled, consumer.queue);
         loop {
             let Some(peer) = self.peer(id) else { return };
             let (frame_max, now) = (peer.frame_max, turn.now);
             let Some(session) = peer.session(channel) else { return };
-            if session.held.is_some() || session.window() == 0 {
+            if session.held.is_some() || session.windows.window() == 0 {
                 return;
             }
             let Some(waiting) = hub.take_left(key) else { return };
@@ -226,7 +228,7 @@ impl Broker {
     /// Puts deliveries back into their queues, in their order.
     pub(super) fn give_back(&mut self, ended: Vec<Delivery>, hub: &mut Hub) {
         for delivery in ended.into_iter().rev() {
-            if let Some(queue) = hub.queue_mut(delivery.queue) {
+            if let Some(queue) = hub.queues.get_mut(delivery.queue) {
                 queue.put_back(std::iter::once(delivery.waiting));
             }
         }
@@ -248,8 +250,9 @@ fn put(
         is_settled: held.is_settled,
         parts: [&held.head, &message.bare],
     };
-    let progress = put_delivery(&delivery, held.sent, channel, frame_max, session.window(), out);
-    session.sent(progress.transfers);
+    let progress =
+        put_delivery(&delivery, held.sent, channel, frame_max, session.windows.window(), out);
+    session.windows.sent(progress.transfers);
     held.sent = progress.bytes;
     (!progress.is_whole).then_some(held)
 }

@@ -8,11 +8,12 @@ use super::super::codec::{
     AMQP_HEADER, FRAME_MIN, Frame, MECHANISMS, Open, Outcome, Performative, SASL_HEADER, Sasl,
     Symbols,
 };
-use super::super::hub::{Hub, Turn};
+use super::super::hub::Hub;
 use super::super::peer::Stage;
 use super::super::refusal::Refusal;
 use super::super::settings::announced_ms;
 use super::{Broker, CHANNEL_MAX};
+use crate::broker_core::Turn;
 
 impl Broker {
     /// Takes a protocol header and returns its bytes; 0 if it is not whole yet.

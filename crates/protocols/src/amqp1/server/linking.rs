@@ -3,11 +3,12 @@
 use weigh_model::server::ConnectionId;
 
 use super::super::codec::{Attach, Detach, Performative, Role, Symbols, Terminus, condition};
-use super::super::hub::{Hub, Seat, Turn};
+use super::super::hub::{Hub, Seat};
 use super::super::nodes::{QUEUE, TOPIC};
 use super::super::peer::{End, Link, Producer};
 use super::super::refusal::Refusal;
 use super::{Broker, HANDLE_MAX};
+use crate::broker_core::Turn;
 
 impl Broker {
     /// Attaches a link. A refused one is attached without its node and detached again (part 2,

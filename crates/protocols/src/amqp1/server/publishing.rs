@@ -8,12 +8,13 @@ use weigh_model::server::{ConnectionId, Record};
 use super::super::codec::{
     Disposition, Flow, Message, Performative, Problem, Role, State, Transfer, condition,
 };
-use super::super::hub::{Hub, Turn};
+use super::super::hub::Hub;
 use super::super::peer::{End, Peer, Producer};
 use super::super::queue::Waiting;
 use super::super::refusal::Refusal;
 use super::Broker;
 use super::linking::unattached;
+use crate::broker_core::Turn;
 
 impl Broker {
     pub(super) fn take_transfer(
@@ -105,7 +106,7 @@ impl Broker {
         let full = hub.rules.credit;
         let Some(peer) = self.peer(id) else { return };
         let Some(session) = peer.session(channel) else { return };
-        let state = session.state();
+        let state = session.windows.state();
         let Some(End::Producer(producer)) = session.link(handle).map(|link| &mut link.end) else {
             return;
         };
@@ -184,7 +185,7 @@ fn publish(
     let kept = hub.message(message.header, message.bare);
     let mut is_stored = false;
     for queue in routes {
-        if let Some(queue) = hub.queue_mut(*queue) {
+        if let Some(queue) = hub.queues.get_mut(*queue) {
             queue.ready.push_back(Waiting { message: Arc::clone(&kept), failures: 0 });
             is_stored |= queue.is_durable && message.header.durable;
         }

@@ -1,8 +1,7 @@
-//! Several messages in one request, and counts of bytes.
+//! Several messages in one request.
 
 use weigh_model::Nanos;
-use weigh_model::connection::{Batch, Connection, Metered, Op, Outbox, Reply};
-use weigh_model::content::StreamCounts;
+use weigh_model::connection::{Batch, Connection, Op, Outbox, Reply};
 
 use super::{Call, Caller, Exchange};
 
@@ -42,15 +41,5 @@ impl<X: Exchange> Batch for Caller<X> {
         self.request(call, first.body, length, put, out.buffer());
         self.count_request(before, payload, out);
         Reply::Awaited
-    }
-}
-
-impl<X: Exchange> Metered for Caller<X> {
-    fn meter(&mut self) {
-        self.meter.start();
-    }
-
-    fn counts(&mut self) -> Option<StreamCounts> {
-        self.meter.counts()
     }
 }

@@ -14,38 +14,28 @@ mod topics;
 mod world;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
-pub(super) use rules::Rules;
+pub(super) use self::rules::Rules;
+pub(super) use self::world::World;
 
 use self::place::{Outcome, Place, Turn};
-use self::world::World;
 use super::codec::frame;
-
-/// What the shards of one server have in common.
-#[derive(Clone)]
-pub(super) struct Shared {
-    rules: Arc<Rules>,
-    world: Arc<Mutex<World>>,
-}
+use crate::broker_core::{self, Holding, Peers, Shared, Waiting as _};
 
 /// All connections of one shard.
 pub(super) struct KafkaServer {
-    shard: u16,
-    shared: Shared,
-    serial: u32,
-    peers: Vec<Option<Box<Peer>>>,
+    shared: Shared<World>,
+    peers: Peers<Box<Peer>>,
     /// Ends of waits: time and connection, one for each connection that waits.
     deadlines: BTreeSet<(Nanos, u32)>,
-    connections: u64,
 }
 
 /// One connection of a shard.
-struct Peer {
+pub(in crate::kafka) struct Peer {
     place: Place,
     /// A fetch that waits for messages, or a member that waits for its group.
     waiting: Option<Waiting>,
@@ -62,103 +52,19 @@ struct Waiting {
     until: Nanos,
 }
 
-impl Peer {
+impl broker_core::Waiting for Peer {
     fn is_waiting(&self) -> bool {
         self.waiting.is_some() || self.is_choked
     }
-}
 
-impl Shared {
-    pub(super) fn new(rules: Rules) -> Shared {
-        let rules = Arc::new(rules);
-        Shared { world: Arc::new(Mutex::new(World::new(rules.clone()))), rules }
-    }
-
-    /// A shard that panicked has been reported; the others continue with the existing state.
-    fn lock(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&mut self) -> &mut Vec<u8> {
+        &mut self.held
     }
 }
 
 impl KafkaServer {
-    pub(super) fn new(shared: Shared, shard: u16) -> KafkaServer {
-        KafkaServer {
-            shard,
-            shared,
-            serial: 0,
-            peers: Vec::new(),
-            deadlines: BTreeSet::new(),
-            connections: 0,
-        }
-    }
-
-    fn peer(&mut self, of: ConnectionId) -> Option<&mut Box<Peer>> {
-        self.peers.get_mut(of.0 as usize)?.as_mut()
-    }
-
-    /// Executes the requests in `input` until one has to wait; returns how many bytes that took.
-    fn run(
-        &mut self,
-        of: ConnectionId,
-        input: &[u8],
-        world: &mut World,
-        turn: &mut Turn<'_>,
-    ) -> Result<usize, Fault> {
-        let most = self.shared.rules.request_bytes_max;
-        let mut taken = 0;
-        loop {
-            let Some(peer) = self.peers.get_mut(of.0 as usize).and_then(Option::as_mut) else {
-                return Ok(input.len());
-            };
-            if peer.is_waiting() {
-                return Ok(taken);
-            }
-            let read = frame::read_frame(&input[taken..], most);
-            let Some((content, bytes)) = read.map_err(|flaw| match peer.has_asked {
-                true => flaw.into(),
-                false => Fault::OtherProtocol(format!("{flaw} at the start")),
-            })?
-            else {
-                return Ok(taken);
-            };
-            taken += bytes;
-            peer.has_asked = true;
-            match requests::execute(content, peer.place, world, turn)? {
-                Outcome::Answered => {}
-                Outcome::Waits(until) => {
-                    self.deadlines.insert((until, of.0));
-                    peer.waiting = Some(Waiting { request: content.to_vec(), until });
-                }
-                Outcome::Ends => {
-                    turn.out.close(of);
-                    return Ok(input.len());
-                }
-            }
-            if turn.out.pending_bytes(of) > ANSWER_BYTES_MAX {
-                peer.is_choked = true;
-                turn.out.notify_drained(of);
-            }
-        }
-    }
-
-    /// Executes what a connection held back.
-    fn run_held(
-        &mut self,
-        of: ConnectionId,
-        world: &mut World,
-        turn: &mut Turn<'_>,
-    ) -> Result<(), Fault> {
-        let Some(peer) = self.peer(of) else { return Ok(()) };
-        let mut held = std::mem::take(&mut peer.held);
-        let taken = self.run(of, &held, world, turn)?;
-        held.drain(..taken);
-        let Some(peer) = self.peer(of) else { return Ok(()) };
-        peer.held = held;
-        match peer.is_waiting() && !peer.held.is_empty() {
-            true => turn.out.hold(of),
-            false => turn.out.release(of),
-        }
-        Ok(())
+    pub(super) fn new(shared: Shared<World>, shard: u16) -> KafkaServer {
+        KafkaServer { shared, peers: Peers::new(shard), deadlines: BTreeSet::new() }
     }
 
     /// Answers a request that waits, if it can be or `is_last`; what its connection held back
@@ -190,7 +96,7 @@ impl KafkaServer {
     ) -> T {
         let shared = self.shared.clone();
         let mut world = shared.lock();
-        let mut turn = Turn { out, now, shard: self.shard, woken: Vec::new() };
+        let mut turn = Turn::new(out, now, self.peers.shard);
         let result = act(self, &mut world, &mut turn);
         // What a woken connection held back may wake others.
         let mut next = 0;
@@ -202,22 +108,68 @@ impl KafkaServer {
     }
 }
 
+impl Holding for KafkaServer {
+    type Peer = Peer;
+    type World = World;
+
+    fn peer(&mut self, of: ConnectionId) -> Option<&mut Peer> {
+        self.peers.get(of).map(|peer| &mut **peer)
+    }
+
+    fn run(
+        &mut self,
+        of: ConnectionId,
+        input: &[u8],
+        world: &mut World,
+        turn: &mut Turn<'_>,
+    ) -> Result<usize, Fault> {
+        let most = world.rules.request_bytes_max;
+        let mut taken = 0;
+        loop {
+            let Some(peer) = self.peers.get(of) else { return Ok(input.len()) };
+            if peer.is_waiting() {
+                return Ok(taken);
+            }
+            let read = frame::read_frame(&input[taken..], most);
+            let Some((content, bytes)) = read.map_err(|flaw| match peer.has_asked {
+                true => flaw.into(),
+                false => Fault::OtherProtocol(format!("{flaw} at the start")),
+            })?
+            else {
+                return Ok(taken);
+            };
+            taken += bytes;
+            peer.has_asked = true;
+            match requests::execute(content, peer.place, world, turn)? {
+                Outcome::Answered => {}
+                Outcome::Waits(until) => {
+                    self.deadlines.insert((until, of.0));
+                    peer.waiting = Some(Waiting { request: content.to_vec(), until });
+                }
+                Outcome::Ends => {
+                    turn.out.close(of);
+                    return Ok(input.len());
+                }
+            }
+            if turn.out.pending_bytes(of) > ANSWER_BYTES_MAX {
+                peer.is_choked = true;
+                turn.out.notify_drained(of);
+            }
+        }
+    }
+}
+
 impl Server for KafkaServer {
     fn accepted(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
-        self.serial = self.serial.wrapping_add(1);
-        self.connections += 1;
-        let at = connection.0 as usize;
-        if self.peers.len() <= at {
-            self.peers.resize_with(at + 1, || None);
-        }
-        let place = Place { shard: self.shard, connection, serial: self.serial };
-        self.peers[at] = Some(Box::new(Peer {
-            place,
-            waiting: None,
-            is_choked: false,
-            held: Vec::new(),
-            has_asked: false,
-        }));
+        self.peers.accept(connection, |place| {
+            Box::new(Peer {
+                place,
+                waiting: None,
+                is_choked: false,
+                held: Vec::new(),
+                has_asked: false,
+            })
+        });
     }
 
     fn receive(
@@ -227,24 +179,7 @@ impl Server for KafkaServer {
         now: Nanos,
         out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
-        self.turn(now, out, |own, world, turn| {
-            let Some(peer) = own.peer(connection) else { return Ok(input.len()) };
-            if !peer.held.is_empty() || peer.is_waiting() {
-                // It may complete a request of which the beginning was held.
-                peer.held.extend_from_slice(input);
-                own.run_held(connection, world, turn)?;
-                return Ok(input.len());
-            }
-            let taken = own.run(connection, input, world, turn)?;
-            match own.peer(connection) {
-                Some(peer) if peer.is_waiting() && taken < input.len() => {
-                    peer.held.extend_from_slice(&input[taken..]);
-                    turn.out.hold(connection);
-                    Ok(input.len())
-                }
-                _ => Ok(taken),
-            }
-        })
+        self.turn(now, out, |own, world, turn| own.run_or_hold(connection, input, world, turn))
     }
 
     fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
@@ -259,8 +194,7 @@ impl Server for KafkaServer {
     }
 
     fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
-        let peer = self.peers.get_mut(connection.0 as usize).and_then(Option::take);
-        if let Some(peer) = peer
+        if let Some(peer) = self.peers.remove(connection)
             && let Some(waiting) = &peer.waiting
         {
             self.deadlines.remove(&(waiting.until, connection.0));
@@ -277,7 +211,7 @@ impl Server for KafkaServer {
                     break;
                 }
                 own.deadlines.pop_first();
-                let waits = |peer: &&mut Box<Peer>| peer.waiting.is_some();
+                let waits = |peer: &&mut Peer| peer.waiting.is_some();
                 let peer = own.peer(ConnectionId(connection)).filter(waits);
                 if let Some(place) = peer.map(|peer| peer.place) {
                     own.answer(place, true, world, turn);
@@ -293,15 +227,15 @@ impl Server for KafkaServer {
 
     fn notified(&mut self, now: Nanos, out: &mut dyn Outboxes) {
         self.turn(now, out, |_, world, turn| {
-            turn.woken.extend(world.take_mail(turn.shard));
+            turn.woken.extend(world.mail.take(turn.shard));
         });
     }
 
     /// Connections are counted by shard; everything else is common and reported by shard 0 only, so
     /// that reports add up.
     fn report(&self) -> ServerReport {
-        let own = ServerReport { connections: self.connections, ..ServerReport::default() };
-        if self.shard > 0 {
+        let own = ServerReport { connections: self.peers.accepted, ..ServerReport::default() };
+        if self.peers.shard > 0 {
             return own;
         }
         let mut report = self.shared.lock().census.report();

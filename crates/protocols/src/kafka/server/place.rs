@@ -1,24 +1,11 @@
-//! Names of connections within the whole server, and what a turn of a shard works with.
+//! What a turn of a shard works with, and what becomes of a request.
 
 use weigh_model::Nanos;
-use weigh_model::server::{ConnectionId, Outboxes};
 
-/// A connection among those of all shards; its serial distinguishes it from later ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) shard: u16,
-    pub(super) connection: ConnectionId,
-    pub(super) serial: u32,
-}
+pub(super) use crate::broker_core::Place;
 
-/// One turn of a shard.
-pub(super) struct Turn<'t> {
-    pub(super) out: &'t mut dyn Outboxes,
-    pub(super) now: Nanos,
-    pub(super) shard: u16,
-    /// Connections of this shard whose request may be answered now.
-    pub(super) woken: Vec<Place>,
-}
+/// One turn of a shard, with the connections whose request may be answered now.
+pub(super) type Turn<'t> = crate::broker_core::Turn<'t, Vec<Place>>;
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,10 +40,7 @@ impl Rules {
                 format!("type HOST:PORT, such as {ADVERTISED}"),
             ));
         };
-        let whole = |key: &str, default: u64| match settings.text(key) {
-            "" => default as usize,
-            _ => settings.integer(key) as usize,
-        };
+        let whole = |key, default| settings.integer_or(key, default) as usize;
         let batch_bytes_max = whole("server_message_max_bytes", BATCH_BYTES_MAX);
         Ok(Rules {
             host: host.to_owned(),

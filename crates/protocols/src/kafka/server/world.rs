@@ -8,12 +8,13 @@ use super::group::{Group, Id};
 use super::log::{Log, Taken};
 use super::place::{Place, Turn};
 use super::rules::Rules;
+use crate::broker_core::Mailboxes;
 use crate::kafka::errors;
 use crate::server_counts::ServerCounts;
 
 /// Everything that the shards have in common.
-pub(super) struct World {
-    pub(super) rules: Arc<Rules>,
+pub(in crate::kafka) struct World {
+    pub(super) rules: Rules,
     pub(super) topics: BTreeMap<Arc<[u8]>, Vec<Log>>,
     partitions: usize,
     /// Bytes of all logs.
@@ -25,11 +26,11 @@ pub(super) struct World {
     next_member: u64,
     pub(super) census: ServerCounts,
     /// Connections of each shard whose fetch may have something.
-    mail: Vec<Vec<Place>>,
+    pub(super) mail: Mailboxes<Place>,
 }
 
 impl World {
-    pub(super) fn new(rules: Arc<Rules>) -> World {
+    pub(in crate::kafka) fn new(rules: Rules) -> World {
         World {
             rules,
             topics: BTreeMap::new(),
@@ -40,7 +41,7 @@ impl World {
             groups: BTreeMap::new(),
             next_member: 0,
             census: ServerCounts::default(),
-            mail: Vec::new(),
+            mail: Mailboxes::new(),
         }
     }
 
@@ -150,20 +151,8 @@ impl World {
                 turn.woken.push(place);
                 continue;
             }
-            let shard = usize::from(place.shard);
-            if self.mail.len() <= shard {
-                self.mail.resize_with(shard + 1, Vec::new);
-            }
-            if self.mail[shard].is_empty() {
-                turn.out.notify_shard(place.shard);
-            }
-            self.mail[shard].push(place);
+            self.mail.post(place.shard, place, turn.out);
         }
-    }
-
-    /// Takes what other shards left for one.
-    pub(super) fn take_mail(&mut self, shard: u16) -> Vec<Place> {
-        self.mail.get_mut(usize::from(shard)).map(std::mem::take).unwrap_or_default()
     }
 }
 

@@ -138,15 +138,7 @@ impl Client {
     /// The first bytes of a server must be those of a CONNACK.
     pub(super) fn check_greeting(&self, input: &[u8]) -> Result<(), Fault> {
         if input.first().is_some_and(|first| *first != CONNACK_FIRST) {
-            let shown: String = input
-                .iter()
-                .take(24)
-                .flat_map(|byte| std::ascii::escape_default(*byte))
-                .map(char::from)
-                .collect();
-            let text = || format!("it starts with \"{shown}\"");
-            let text = crate::requests::answers_in_tls(input).unwrap_or_else(text);
-            return Err(Fault::OtherProtocol(text));
+            return Err(crate::requests::starts_otherwise(input));
         }
         // A 3.1.1 server refuses MQTT 5 in its own format, two bytes long.
         match (self.plan.version, input) {

@@ -12,68 +12,73 @@ mod world;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
 
-pub(super) use rules::Rules;
+pub(super) use self::rules::Rules;
+pub(super) use self::world::World;
 
 use self::peer::{Peer, Words};
 use self::place::{Place, Turn};
-use self::world::World;
 use super::codec;
-
-/// What the shards of one server have in common.
-#[derive(Clone)]
-pub(super) struct Shared {
-    rules: Arc<Rules>,
-    world: Arc<Mutex<World>>,
-}
+use crate::broker_core::{Holding, Peers, Shared, Waiting};
 
 /// All connections of one shard.
 pub(super) struct RedisServer {
-    shard: u16,
-    shared: Shared,
-    serial: u32,
-    peers: Vec<Option<Box<Peer>>>,
+    shared: Shared<World>,
+    peers: Peers<Box<Peer>>,
     /// Ends of waits: time, connection, serial.
     deadlines: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     words: Vec<Range<usize>>,
-    connections: u64,
-}
-
-impl Shared {
-    pub(super) fn new(rules: Rules) -> Shared {
-        let rules = Arc::new(rules);
-        Shared { world: Arc::new(Mutex::new(World::new(rules.clone()))), rules }
-    }
-
-    /// A shard that panicked has been reported; the others continue with the existing state.
-    fn lock(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl RedisServer {
-    pub(super) fn new(shared: Shared, shard: u16) -> RedisServer {
+    pub(super) fn new(shared: Shared<World>, shard: u16) -> RedisServer {
         RedisServer {
-            shard,
             shared,
-            serial: 0,
-            peers: Vec::new(),
+            peers: Peers::new(shard),
             deadlines: BinaryHeap::new(),
             words: Vec::new(),
-            connections: 0,
         }
     }
 
-    fn peer(&mut self, of: ConnectionId) -> Option<&mut Box<Peer>> {
-        self.peers.get_mut(of.0 as usize)?.as_mut()
+    /// Lets connections continue whose blocked command was answered, and those that these unblock.
+    fn continue_unblocked(&mut self, world: &mut World, turn: &mut Turn<'_>) {
+        while let Some(Place { connection: of, .. }) = turn.woken.pop() {
+            let Some(peer) = self.peer(of) else { continue };
+            peer.blocked_until = None;
+            // Invalid bytes end the connection; their error is staged.
+            if self.run_held(of, world, turn).is_err() {
+                turn.out.close(of);
+            }
+        }
     }
 
-    /// Executes the commands in `input` until one has to wait; returns how many bytes that took.
+    fn turn<T>(
+        &mut self,
+        now: Nanos,
+        out: &mut dyn Outboxes,
+        act: impl FnOnce(&mut RedisServer, &mut World, &mut Turn<'_>) -> T,
+    ) -> T {
+        let shared = self.shared.clone();
+        let mut world = shared.lock();
+        let mut turn = Turn::new(out, now, self.peers.shard);
+        let result = act(self, &mut world, &mut turn);
+        self.continue_unblocked(&mut world, &mut turn);
+        result
+    }
+}
+
+impl Holding for RedisServer {
+    type Peer = Peer;
+    type World = World;
+
+    fn peer(&mut self, of: ConnectionId) -> Option<&mut Peer> {
+        self.peers.get(of).map(|peer| &mut **peer)
+    }
+
     fn run(
         &mut self,
         of: ConnectionId,
@@ -83,11 +88,9 @@ impl RedisServer {
     ) -> Result<usize, Fault> {
         let mut taken = 0;
         let mut words = std::mem::take(&mut self.words);
-        let most = self.shared.rules.most;
+        let most = world.rules.most;
         let result = loop {
-            let Some(peer) = self.peers.get_mut(of.0 as usize).and_then(Option::as_mut) else {
-                break Ok(input.len());
-            };
+            let Some(peer) = self.peers.get(of) else { break Ok(input.len()) };
             if peer.is_ending {
                 break Ok(input.len());
             }
@@ -122,70 +125,14 @@ impl RedisServer {
         self.words = words;
         result
     }
-
-    /// Executes what a connection held back.
-    fn run_held(
-        &mut self,
-        of: ConnectionId,
-        world: &mut World,
-        turn: &mut Turn<'_>,
-    ) -> Result<(), Fault> {
-        let Some(peer) = self.peer(of) else { return Ok(()) };
-        let held = std::mem::take(&mut peer.held);
-        let result = self.run(of, &held, world, turn);
-        let Some(peer) = self.peer(of) else { return Ok(()) };
-        match result {
-            Ok(taken) => {
-                peer.held = held[taken..].to_vec();
-                match peer.is_waiting() {
-                    true if !peer.held.is_empty() => turn.out.hold(of),
-                    _ => turn.out.release(of),
-                }
-                Ok(())
-            }
-            Err(fault) => Err(fault),
-        }
-    }
-
-    /// Lets connections continue whose blocked command was answered, and those that these unblock.
-    fn continue_unblocked(&mut self, world: &mut World, turn: &mut Turn<'_>) {
-        while let Some(of) = turn.unblocked.pop() {
-            let Some(peer) = self.peer(of) else { continue };
-            peer.blocked_until = None;
-            // Invalid bytes end the connection; their error is staged.
-            if self.run_held(of, world, turn).is_err() {
-                turn.out.close(of);
-            }
-        }
-    }
-
-    fn turn<T>(
-        &mut self,
-        now: Nanos,
-        out: &mut dyn Outboxes,
-        act: impl FnOnce(&mut RedisServer, &mut World, &mut Turn<'_>) -> T,
-    ) -> T {
-        let shared = self.shared.clone();
-        let mut world = shared.lock();
-        let mut turn = Turn { out, now, shard: self.shard, unblocked: Vec::new() };
-        let result = act(self, &mut world, &mut turn);
-        self.continue_unblocked(&mut world, &mut turn);
-        result
-    }
 }
 
 impl Server for RedisServer {
     fn accepted(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
-        self.serial = self.serial.wrapping_add(1);
-        self.connections += 1;
-        let at = connection.0 as usize;
-        if self.peers.len() <= at {
-            self.peers.resize_with(at + 1, || None);
-        }
-        let place = Place { shard: self.shard, connection, serial: self.serial };
-        let is_authenticated = self.shared.rules.login.is_none();
-        self.peers[at] = Some(Box::new(Peer::new(place, is_authenticated)));
-        self.shared.lock().connections += 1;
+        let mut world = self.shared.lock();
+        world.connections += 1;
+        let is_authenticated = world.rules.login.is_none();
+        self.peers.accept(connection, |place| Box::new(Peer::new(place, is_authenticated)));
     }
 
     fn receive(
@@ -195,23 +142,7 @@ impl Server for RedisServer {
         now: Nanos,
         out: &mut dyn Outboxes,
     ) -> Result<usize, Fault> {
-        self.turn(now, out, |own, world, turn| {
-            let Some(peer) = own.peer(connection) else { return Ok(input.len()) };
-            if !peer.held.is_empty() || peer.is_waiting() {
-                peer.held.extend_from_slice(input);
-                own.run_held(connection, world, turn)?;
-                return Ok(input.len());
-            }
-            let taken = own.run(connection, input, world, turn)?;
-            match own.peer(connection) {
-                Some(peer) if peer.is_waiting() && taken < input.len() => {
-                    peer.held.extend_from_slice(&input[taken..]);
-                    turn.out.hold(connection);
-                    Ok(input.len())
-                }
-                _ => Ok(taken),
-            }
-        })
+        self.turn(now, out, |own, world, turn| own.run_or_hold(connection, input, world, turn))
     }
 
     fn drained(&mut self, connection: ConnectionId, now: Nanos, out: &mut dyn Outboxes) {
@@ -226,8 +157,7 @@ impl Server for RedisServer {
     }
 
     fn closed(&mut self, connection: ConnectionId, _now: Nanos, _out: &mut dyn Outboxes) {
-        let place = self.peers.get_mut(connection.0 as usize).and_then(Option::take);
-        if let Some(peer) = place {
+        if let Some(peer) = self.peers.remove(connection) {
             self.shared.lock().forget(peer.place);
         }
     }
@@ -242,10 +172,11 @@ impl Server for RedisServer {
                 own.deadlines.pop();
                 let of = ConnectionId(connection);
                 let Some(peer) = own.peer(of) else { continue };
-                let is_it = peer.place.serial == serial && peer.blocked_until == Some(until);
-                if is_it && world.blocked.remove(peer.place).is_some() {
+                let place = peer.place;
+                let is_it = place.serial == serial && peer.blocked_until == Some(until);
+                if is_it && world.blocked.remove(place).is_some() {
                     commands::put_nothing(turn.out.stage(of), peer.is_resp3);
-                    turn.unblocked.push(of);
+                    turn.woken.push(place);
                 }
             }
         });
@@ -273,8 +204,8 @@ impl Server for RedisServer {
     /// Connections are counted by shard; everything else is common and reported by shard 0 only, so
     /// that reports add up.
     fn report(&self) -> ServerReport {
-        let own = ServerReport { connections: self.connections, ..ServerReport::default() };
-        if self.shard > 0 {
+        let own = ServerReport { connections: self.peers.accepted, ..ServerReport::default() };
+        if self.peers.shard > 0 {
             return own;
         }
         let world = self.shared.lock();

@@ -5,9 +5,10 @@ use std::ops::Range;
 use weigh_model::Nanos;
 
 use super::place::{Key, Place};
+use crate::broker_core::Waiting;
 
 /// One connection of a shard.
-pub(super) struct Peer {
+pub(in crate::redis) struct Peer {
     pub(super) place: Place,
     pub(super) is_resp3: bool,
     pub(super) db: u8,
@@ -37,14 +38,19 @@ impl Peer {
         }
     }
 
-    /// True if its next command has to wait.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.blocked_until.is_some() || self.is_choked
-    }
-
     /// A key of its database.
     pub(super) fn key(&self, name: &[u8]) -> Key {
         Key { db: self.db, name: name.into() }
+    }
+}
+
+impl Waiting for Peer {
+    fn is_waiting(&self) -> bool {
+        self.blocked_until.is_some() || self.is_choked
+    }
+
+    fn held(&mut self) -> &mut Vec<u8> {
+        &mut self.held
     }
 }
 

@@ -1,16 +1,6 @@
-//! Names within the whole server, of connections and of keys, and what a turn of a shard works
-//! with.
+//! Names of keys, and what a turn of a shard works with.
 
-use weigh_model::Nanos;
-use weigh_model::server::{ConnectionId, Outboxes};
-
-/// A connection among those of all shards; its serial distinguishes it from later ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
-    pub(super) shard: u16,
-    pub(super) connection: ConnectionId,
-    pub(super) serial: u32,
-}
+pub(super) use crate::broker_core::Place;
 
 /// A key: the number of its database, and its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,14 +9,8 @@ pub(super) struct Key {
     pub(super) name: Box<[u8]>,
 }
 
-/// One turn of a shard.
-pub(super) struct Turn<'t> {
-    pub(super) out: &'t mut dyn Outboxes,
-    pub(super) now: Nanos,
-    pub(super) shard: u16,
-    /// Connections of this shard whose blocked command was answered.
-    pub(super) unblocked: Vec<ConnectionId>,
-}
+/// One turn of a shard, with the connections whose blocked command was answered.
+pub(super) type Turn<'t> = crate::broker_core::Turn<'t, Vec<Place>>;
 
 /// The refusal of a command, in the words of Redis.
 pub(super) struct Refusal(pub(super) String);

@@ -14,8 +14,8 @@ use super::stream::Stream;
 use crate::server_counts::ServerCounts;
 
 /// Everything that the shards have in common.
-pub(super) struct World {
-    pub(super) rules: Arc<Rules>,
+pub(in crate::redis) struct World {
+    pub(super) rules: Rules,
     pub(super) keys: HashMap<Key, Value>,
     /// Approximate memory of all keys.
     pub(super) bytes: usize,
@@ -53,7 +53,7 @@ pub(super) struct Letter {
 }
 
 impl World {
-    pub(super) fn new(rules: Arc<Rules>) -> World {
+    pub(in crate::redis) fn new(rules: Rules) -> World {
         World {
             rules,
             keys: HashMap::new(),
@@ -152,7 +152,7 @@ impl World {
     pub(super) fn answer(&mut self, to: Place, bytes: &[u8], turn: &mut Turn<'_>) {
         if to.shard == turn.shard {
             turn.out.stage(to.connection).extend_from_slice(bytes);
-            turn.unblocked.push(to.connection);
+            turn.woken.push(to);
         } else {
             self.post(to, &Arc::from(bytes), true, turn);
         }

@@ -48,10 +48,14 @@ const COMMANDS: &[Known] = &[
     known("XTRIM", 4, streams::trim),
     known("XGROUP", 2, streams::group),
     known("XPENDING", 3, streams::pending),
-    for_subscribers("SUBSCRIBE", 2, pubsub::subscribe),
-    for_subscribers("UNSUBSCRIBE", 1, pubsub::unsubscribe),
-    for_subscribers("PSUBSCRIBE", 2, pubsub::subscribe_pattern),
-    for_subscribers("PUNSUBSCRIBE", 1, pubsub::unsubscribe_pattern),
+    for_subscribers("SUBSCRIBE", 2, |w, p, all, turn| pubsub::subscribe(w, p, all, turn, false)),
+    for_subscribers("UNSUBSCRIBE", 1, |w, p, all, turn| {
+        pubsub::unsubscribe(w, p, all, turn, false)
+    }),
+    for_subscribers("PSUBSCRIBE", 2, |w, p, all, turn| pubsub::subscribe(w, p, all, turn, true)),
+    for_subscribers("PUNSUBSCRIBE", 1, |w, p, all, turn| {
+        pubsub::unsubscribe(w, p, all, turn, true)
+    }),
     for_subscribers("PING", 1, session::ping),
     open("HELLO", 1, session::hello),
     open("AUTH", 2, session::auth),

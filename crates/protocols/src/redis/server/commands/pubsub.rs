@@ -52,47 +52,8 @@ fn message(words: &[&[u8]], is_resp3: bool) -> Arc<[u8]> {
     Arc::from(out)
 }
 
-/// SUBSCRIBE channel [channel ...].
+/// SUBSCRIBE channel [channel ...], and PSUBSCRIBE pattern [pattern ...].
 pub(super) fn subscribe(
-    words: Words<'_>,
-    peer: &mut Peer,
-    world: &mut World,
-    turn: &mut Turn<'_>,
-) -> Result<(), Refusal> {
-    enter(words, peer, world, turn, false)
-}
-
-/// PSUBSCRIBE pattern [pattern ...].
-pub(super) fn subscribe_pattern(
-    words: Words<'_>,
-    peer: &mut Peer,
-    world: &mut World,
-    turn: &mut Turn<'_>,
-) -> Result<(), Refusal> {
-    enter(words, peer, world, turn, true)
-}
-
-/// UNSUBSCRIBE [channel ...].
-pub(super) fn unsubscribe(
-    words: Words<'_>,
-    peer: &mut Peer,
-    world: &mut World,
-    turn: &mut Turn<'_>,
-) -> Result<(), Refusal> {
-    leave(words, peer, world, turn, false)
-}
-
-/// PUNSUBSCRIBE [pattern ...].
-pub(super) fn unsubscribe_pattern(
-    words: Words<'_>,
-    peer: &mut Peer,
-    world: &mut World,
-    turn: &mut Turn<'_>,
-) -> Result<(), Refusal> {
-    leave(words, peer, world, turn, true)
-}
-
-fn enter(
     words: Words<'_>,
     peer: &mut Peer,
     world: &mut World,
@@ -109,7 +70,8 @@ fn enter(
     Ok(())
 }
 
-fn leave(
+/// UNSUBSCRIBE [channel ...], and PUNSUBSCRIBE [pattern ...].
+pub(super) fn unsubscribe(
     words: Words<'_>,
     peer: &mut Peer,
     world: &mut World,

@@ -1,21 +1,21 @@
 //! Flow control of a session: a window of transfers in each direction (part 2, section 2.5.6).
 
-use super::super::codec::{Flow, distance};
-use super::super::plan::WINDOW;
+use super::codec::{Flow, distance};
+use super::plan::WINDOW;
 
-/// State of the session.
+/// The windows of a session, at either end.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Session {
+pub(super) struct Windows {
     /// Number of the next transfer that leaves.
     next_outgoing_id: u32,
-    /// Number of the transfer that is due from the server.
+    /// Number of the transfer that is due from the other end.
     next_incoming_id: u32,
-    /// Transfers that the server takes.
+    /// Transfers that the other end takes.
     window: u32,
 }
 
-impl Session {
-    /// The session stands: what the server's `begin` says.
+impl Windows {
+    /// The session stands: what the `begin` of the other end says.
     pub(super) fn began(&mut self, next_incoming_id: u32, window: u32) {
         (self.next_incoming_id, self.window) = (next_incoming_id, window);
     }
@@ -36,7 +36,7 @@ impl Session {
         self.next_incoming_id = self.next_incoming_id.wrapping_add(1);
     }
 
-    /// The server's window, counted from what it has seen.
+    /// The window of the other end, counted from what it has seen.
     pub(super) fn heard(&mut self, flow: &Flow) {
         let unseen = distance(flow.next_incoming_id.unwrap_or(0), self.next_outgoing_id);
         self.window = flow.incoming_window.saturating_sub(unseen);
