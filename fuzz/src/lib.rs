@@ -7,9 +7,14 @@ use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::server::ConnectionId;
 
+mod accounts;
 #[path = "../../crates/protocols/tests/rig/mod.rs"]
 pub mod rig;
 mod streams;
+mod world;
+
+pub use accounts::accounted;
+pub use world::AnyWorld;
 
 use rig::{Client, Heard, Shard, kind, trial};
 

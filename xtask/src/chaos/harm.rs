@@ -13,6 +13,7 @@ use super::journals::Journals;
 use super::kind::TRIALS;
 use super::left::{self, Traces};
 use super::place::{Place, ends_within};
+use crate::guarded::Guarded;
 
 /// A harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +117,8 @@ impl Harmed {
             _ => None,
         };
         let (shell, words) = self.command(group.as_ref());
-        let mut program = place.through(&shell, words).stderr(Stdio::piped()).spawn()?;
+        let program = place.through(&shell, words).stderr(Stdio::piped()).spawn()?;
+        let mut program = Guarded(program);
         let log = place.log(&mut program)?;
         outcome.faults.extend(place.await_end("weigh", &mut program)?);
         outcome.code = program.try_wait()?.and_then(|status| status.code());
@@ -142,7 +144,7 @@ impl Harmed {
 
     /// A run that has been ended early, so that there is something to lose.
     fn begin(&self, place: &Place) -> anyhow::Result<()> {
-        let mut program = place.weigh(&COMPARE).spawn()?;
+        let mut program = Guarded(place.weigh(&COMPARE).spawn()?);
         if !ends_within(&mut program, HALF)? {
             program.kill()?;
             program.wait()?;

@@ -75,18 +75,20 @@ pub(super) fn processes(mark: &str) -> Vec<String> {
 
 /// Processes of an episode, with their command lines.
 pub(super) fn marked(mark: &str) -> Vec<(u32, String)> {
-    let entry = format!("{MARK}={mark}");
     let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|found| found.file_name().to_string_lossy().parse().ok());
-    let is_own = |pid: &u32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|own| own == entry.as_bytes())
-    };
     let words = |pid: u32| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         (pid, String::from_utf8_lossy(&words).replace('\0', " "))
     };
-    pids.filter(is_own).map(words).collect()
+    pids.filter(|pid| has_mark(*pid, mark)).map(words).collect()
+}
+
+/// True if a process belongs to an episode.
+pub(super) fn has_mark(pid: u32, mark: &str) -> bool {
+    let entry = format!("{MARK}={mark}");
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|own| own == entry.as_bytes())
 }
 
 /// Files that only a program in progress has; `may_keep_live` leaves out its live file.
