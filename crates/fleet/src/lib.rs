@@ -27,11 +27,11 @@ pub mod error;
 pub mod facts;
 pub mod hash;
 pub mod launch;
-pub mod messages;
 pub mod order;
 
 mod fresh_name;
 mod meeting;
+mod messages;
 mod monotonic;
 mod peers;
 mod stored_part;
