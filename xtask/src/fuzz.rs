@@ -1,5 +1,5 @@
-//! Fuzzes every target for as long as was asked for, and continues where it ended before. Each slice
-//! is a line in fuzz/corpus/slices.jsonl.
+//! Fuzzes every target for as long as was asked for, and continues where it ended before. Each
+//! slice is a line in fuzz/corpus/slices.jsonl.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -44,6 +44,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let word = options.only.as_deref().unwrap_or_default();
     let chosen: Vec<&String> = all.iter().filter(|name| name.contains(word)).collect();
     ensure!(!chosen.is_empty(), "no target has {word:?} in its name");
+    build(root)?;
     let mut found = BTreeSet::new();
     loop {
         let left = chosen.iter().filter(|name| !found.contains(**name));
@@ -85,8 +86,16 @@ fn targets(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(targets)
 }
 
-/// Runs one target, and says what it came to. What it finds stays in its corpus, which is made small
-/// afterwards.
+/// Compiles all targets, so that no compiler's time counts as that of a target.
+fn build(root: &Path) -> anyhow::Result<()> {
+    let built =
+        Command::new("cargo").args(["+nightly", "fuzz", "build"]).current_dir(root).status();
+    ensure!(built?.success(), "the targets could not be compiled");
+    Ok(())
+}
+
+/// Runs one target, and says what it came to. What it finds stays in its corpus, which is made
+/// small afterwards.
 fn fuzz(root: &Path, target: &str, seconds: u64) -> anyhow::Result<Value> {
     let (corpus, seeds) = (format!("fuzz/corpus/{target}"), format!("fuzz/seeds/{target}"));
     std::fs::create_dir_all(root.join(&corpus))?;
@@ -100,9 +109,11 @@ fn fuzz(root: &Path, target: &str, seconds: u64) -> anyhow::Result<Value> {
     if root.join(&dictionary).exists() {
         command.arg(format!("-dict={dictionary}"));
     }
+    let before = children_cpu_s();
     let mut child = command.stderr(Stdio::piped()).spawn()?;
     let said = Said::read(BufReader::new(child.stderr.take().context("its stderr")?))?;
     let is_clean = child.wait()?.success();
+    let cpu_s = children_cpu_s() - before;
     ensure!(
         is_clean || said.finding.is_some() || said.executions > 0,
         "{target} did not run: see above"
@@ -118,9 +129,18 @@ fn fuzz(root: &Path, target: &str, seconds: u64) -> anyhow::Result<Value> {
         false => Some(said.finding.unwrap_or_else(|| "the fuzzer was ended".to_owned())),
     };
     Ok(json!({
-        "target": target, "seconds": seconds, "executions": said.executions,
+        "target": target, "seconds": seconds, "cpu_s": cpu_s, "executions": said.executions,
         "features": said.features, "finding": finding,
     }))
+}
+
+/// Processor time of the children that were awaited, seconds: `cutime` and `cstime` of proc(5).
+fn children_cpu_s() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+    // Field 3 is the first behind the name.
+    let ticks = fields.skip(16 - 3).take(2).filter_map(|field| field.parse::<u64>().ok());
+    ticks.sum::<u64>() / rustix::param::clock_ticks_per_second()
 }
 
 /// What libFuzzer reports of a run.
@@ -177,19 +197,20 @@ fn largest(seeds: &Path) -> u64 {
 fn report(done: &[Value], targets: &[String]) {
     println!("\n| target | CPU minutes | executions | features | findings |");
     println!("|---|---|---|---|---|");
-    let mut sums = [0; 3];
+    let mut all = [0; 3];
     for target in targets {
         let own: Vec<&Value> = done.iter().filter(|own| own["target"] == **target).collect();
-        let minutes = seconds(done, target) as f64 / 60.0;
-        let executions: u64 = own.iter().filter_map(|one| one["executions"].as_u64()).sum();
+        let sum = |key: &str| own.iter().filter_map(|one| one[key].as_u64()).sum::<u64>();
+        let (cpu_s, executions) = (sum("cpu_s"), sum("executions"));
         let features = own.iter().filter_map(|one| one["features"].as_u64()).max().unwrap_or(0);
         let findings = own.iter().filter(|one| !one["finding"].is_null()).count() as u64;
+        let minutes = cpu_s as f64 / 60.0;
         println!("| {target} | {minutes:.1} | {executions} | {features} | {findings} |");
-        sums = [sums[0] + seconds(done, target), sums[1] + executions, sums[2] + findings];
+        all = [all[0] + cpu_s, all[1] + executions, all[2] + findings];
     }
-    let [seconds, executions, findings] = sums;
-    let minutes = seconds as f64 / 60.0;
-    println!("| all {} | {minutes:.1} | {executions} | | {findings} |", targets.len());
+    let [cpu_s, executions, findings] = all;
+    let (minutes, count) = (cpu_s as f64 / 60.0, targets.len());
+    println!("| all {count} | {minutes:.1} | {executions} | | {findings} |");
 }
 
 /// Most bytes of an input, unless a seed is larger.

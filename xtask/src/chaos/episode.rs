@@ -90,7 +90,8 @@ impl Episode {
         faults.extend(before.and_now(&Traces::seen()?));
         // Nothing can remove the live file of a process that was killed, until the run is resumed.
         let is_killed = self.signal.0 == "KILL" && self.victim.is_empty();
-        faults.extend(left::files(folder, self.kind == Kind::Limit && is_killed)?);
+        let is_resumed = self.kind.resume().is_some() && self.has_begun(folder, &journals);
+        faults.extend(left::files(folder, is_killed && !is_resumed)?);
         Ok(Outcome { kept: kept.len() as u64, was_hit, faults })
     }
 
