@@ -11,7 +11,7 @@ use super::chance::Chance;
 use super::company::Company;
 use super::journals::{Journals, below};
 use super::kind::Kind;
-use super::left::{self, Traces};
+use super::left::{self, HOME, LIVE, Traces};
 use super::place::Place;
 use crate::guarded::Guarded;
 
@@ -72,7 +72,7 @@ impl Episode {
         company.after(self.kind, &place, &mut program)?;
         std::thread::sleep(self.after);
         let was_hit = self.hit(&place, &mut program)?;
-        let mut faults = place.await_end("weigh", &mut program)?;
+        let mut faults = place.await_end("weigh", &mut program, self.kind.patience())?;
         faults.extend(company.end()?);
         faults.extend(place.leftovers());
         let journals = Journals::read(folder)?;
@@ -88,11 +88,19 @@ impl Episode {
             faults.extend(place.leftovers());
         }
         faults.extend(before.and_now(&Traces::seen()?));
-        // Nothing can remove the live file of a process that was killed, until the run is resumed.
-        let is_killed = self.signal.0 == "KILL" && self.victim.is_empty();
         let is_resumed = self.kind.resume().is_some() && self.has_begun(folder, &journals);
-        faults.extend(left::files(folder, is_killed && !is_resumed)?);
+        faults.extend(left::files(folder, self.may_leave(is_resumed))?);
         Ok(Outcome { kept: kept.len() as u64, was_hit, faults })
+    }
+
+    /// Names of what a process that is killed cannot remove: the live file of a run that is not
+    /// resumed, and the folder of the bus, which the next `weigh` with a server removes.
+    fn may_leave(&self, is_resumed: bool) -> &'static [&'static str] {
+        match (self.signal.0, self.victim) {
+            ("KILL", "") if !is_resumed => &[LIVE],
+            ("KILL", " fleet up") => &[HOME],
+            _ => &[],
+        }
     }
 
     /// True if there is something to resume.

@@ -10,7 +10,7 @@ use super::chance::Chance;
 use super::group::Group;
 use super::journals::Journals;
 use super::kind::TRIALS;
-use super::left::{self, Traces};
+use super::left::{self, LIVE, Traces};
 use super::place::{Place, ends_within};
 use crate::guarded::Guarded;
 
@@ -148,7 +148,7 @@ impl Harmed {
         let program = place.through(&shell, words).stderr(Stdio::piped()).spawn()?;
         let mut program = Guarded(program);
         let log = place.log(&mut program)?;
-        outcome.faults.extend(place.await_end("weigh", &mut program)?);
+        outcome.faults.extend(place.await_end("weigh", &mut program, PATIENCE)?);
         outcome.code = program.try_wait()?.and_then(|status| status.code());
         outcome.faults.extend(place.leftovers());
         drop((log.join(), group));
@@ -168,7 +168,7 @@ impl Harmed {
         outcome.faults.extend(before.and_now(&Traces::seen()?));
         // Nothing can remove the live file of a run that was killed before its first event.
         let is_killed_early = outcome.code.is_none() && journals.is_empty();
-        outcome.faults.extend(left::files(folder, is_killed_early)?);
+        outcome.faults.extend(left::files(folder, if is_killed_early { &[LIVE] } else { &[] })?);
         Ok(outcome)
     }
 
@@ -281,6 +281,9 @@ const RESUME: [&str; 3] = ["run", "--resume", "latest"];
 
 /// About half the time of a comparison.
 const HALF: Duration = Duration::from_millis(2_500);
+
+/// Longest time for a comparison to end under a harm.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Makes the numbers of harms others than those of signals.
 const HARMS: u64 = 0x6861_726d;
