@@ -6,9 +6,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use weigh_model::seal::Cipher;
-use weigh_seal::{
-    OpenerKey, PlainPart, Policy, Sealing, SignatureKey, SignerKey, inspect, open,
-};
+use weigh_seal::{OpenerKey, PlainPart, Policy, Sealing, SignatureKey, SignerKey, inspect, open};
 
 struct Sealed {
     opener: OpenerKey,

@@ -7,9 +7,26 @@ use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::server::ConnectionId;
 
+mod accounts;
 #[path = "../../crates/protocols/tests/rig/mod.rs"]
 pub mod rig;
 mod streams;
+mod world;
+
+// The words of a fleet, without the library of its bus, which a fuzzer would have to compile.
+#[path = "../../crates/fleet/src/facts.rs"]
+mod facts;
+#[path = "../../crates/fleet/src/hash.rs"]
+mod hash;
+#[path = "../../crates/fleet/src/messages.rs"]
+pub mod messages;
+#[path = "../../crates/fleet/src/order.rs"]
+mod order;
+#[path = "../../crates/fleet/src/stored_part.rs"]
+mod stored_part;
+
+pub use accounts::accounted;
+pub use world::AnyWorld;
 
 use rig::{Client, Heard, Shard, kind, trial};
 

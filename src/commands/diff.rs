@@ -103,5 +103,5 @@ intervals include the drift between runs.
 
 A change (\"> +5%\") holds if the ratio exceeds it and its interval excludes 1. It does not hold if
 the ratio does not exceed it and the interval ends below twice the limit (here +10 %). A value
-(\"> 500ms\", \"loss > 0\") is compared with the figure of AFTER, which the table calls B. In all other
-cases a condition is undecided: exit code 98, unless --undecided is given.";
+(\"> 500ms\", \"loss > 0\") is compared with the figure of AFTER, which the table calls B. In all
+other cases a condition is undecided: exit code 98, unless --undecided is given.";

@@ -27,9 +27,9 @@ pub struct Watch {
     /// Folder of the runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// Close the view with the run, and pass Ctrl-C to the process above; set by weigh itself
-    #[arg(long, hide = true)]
-    in_place: bool,
+    /// Close the view with the run of this process, and pass Ctrl-C to it; set by weigh itself
+    #[arg(long, hide = true, value_name = "PID")]
+    in_place: Option<u32>,
     /// Open the page in a browser; set by weigh itself
     #[arg(long, hide = true, requires = "web")]
     browser: bool,
@@ -86,12 +86,12 @@ impl Watch {
 
         let style = crate::show::terminal::style();
         let look = Look { has_colour: style.has_colour, is_ascii: style.is_ascii };
-        let options = Options { look, ends_with_run: self.in_place };
+        let options = Options { look, ends_with_run: self.in_place.is_some() };
         match watch(folder, options).map_err(Stop::usage)? {
-            End::Interrupted if self.in_place => {
+            End::Interrupted => {
                 // The terminal sent the key to this process alone, because it draws.
-                if let Some(above) = rustix::process::getppid() {
-                    let _ = rustix::process::kill_process(above, rustix::process::Signal::INT);
+                if let Some(run) = own_run(self.in_place, rustix::process::getppid()) {
+                    let _ = rustix::process::kill_process(run, rustix::process::Signal::INT);
                 }
                 Ok(Exit::Done)
             }
@@ -106,7 +106,7 @@ impl Watch {
         let serving = Serving {
             page: self.web,
             metrics: self.metrics,
-            ends_after_run: self.in_place.then_some(STAYS),
+            ends_after_run: self.in_place.map(|_| STAYS),
         };
         let said = |text: &str| {
             eprintln!("weigh: {text}");
@@ -119,6 +119,16 @@ impl Watch {
         serve(folder, serving, &said).map_err(Stop::usage)?;
         Ok(Exit::Done)
     }
+}
+
+/// The process that started the view, if it is still the one `above`. If it was killed, `above` is
+/// the init process, which may restart the machine when it gets the signal of Ctrl-C.
+#[cfg(feature = "watch")]
+fn own_run(
+    started_by: Option<u32>,
+    above: Option<rustix::process::Pid>,
+) -> Option<rustix::process::Pid> {
+    above.filter(|above| started_by == u32::try_from(above.as_raw_nonzero().get()).ok())
 }
 
 /// Opens a page in the browser of the desktop, if there is one; the URL was printed.
@@ -152,6 +162,20 @@ const STAYS: std::time::Duration = std::time::Duration::from_secs(600);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "watch")]
+    #[test]
+    fn ctrl_c_goes_to_the_run_of_the_view_and_never_to_who_adopted_the_view() {
+        use rustix::process::Pid;
+
+        let pid = |raw: i32| Pid::from_raw(raw);
+        assert_eq!(own_run(Some(77), pid(77)), pid(77));
+        // In a container the run itself may be the first process.
+        assert_eq!(own_run(Some(1), pid(1)), pid(1));
+        for (started_by, above) in [(Some(77), pid(1)), (None, pid(77)), (Some(77), None)] {
+            assert_eq!(own_run(started_by, above), None, "{started_by:?} {above:?}");
+        }
+    }
 
     #[test]
     fn an_address_may_be_a_port_alone() {

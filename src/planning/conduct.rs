@@ -398,13 +398,14 @@ impl RunOptions {
     /// Returns the exit code of a run.
     ///
     /// # Errors
-    /// If a part of it could not be recorded.
+    /// If a part of it could not be recorded, or the bus of its fleet is gone.
     pub fn ended(&self, finished: Finished) -> Result<Exit, Stop> {
         if let Some(stop) = finished.unrecorded {
-            eprintln!(
-                "weigh: a part of the run could not be recorded; the measured results are \
-                       above"
-            );
+            let what = match stop.exit() {
+                Exit::Generator => "the run could not be finished",
+                _ => "a part of the run could not be recorded",
+            };
+            eprintln!("weigh: {what}; the measured results are above");
             return Err(stop);
         }
         let run = &finished.summary.run;

@@ -47,7 +47,8 @@ impl LiveView {
 
     fn start(&self, folder: &Path) -> std::io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("watch").arg(folder).arg("--in-place");
+        command.arg("watch").arg(folder);
+        command.args(["--in-place", &std::process::id().to_string()]);
         if self.kind == Kind::Page {
             command.args(["--web", "127.0.0.1:0", "--browser"]);
             command.stdin(Stdio::null()).stdout(Stdio::null());

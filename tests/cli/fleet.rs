@@ -356,6 +356,28 @@ fn ctrl_c_ends_the_trial_on_all_agents_and_a_resumed_run_is_whole() {
     assert_eq!(place.of_kind("fleet_placed").len(), 2);
 }
 
+/// Without its bus no agent can be reached: the run ends, and its other trials are left to a
+/// resumed one.
+#[test]
+fn a_run_whose_bus_is_gone_ends_and_is_resumed() {
+    let place = Place::new("fleet-bus-gone");
+    let Some((bus, agents)) = fleet(&place, 2) else { return };
+    let words = ["compare", "tcp", "--fleet", &bus.url, "--agents", "2", "--reps", "8"];
+    let load = ["-R", "300/s", "-d", "1s", "--warmup", "0s", "-c", "4"];
+    let child = place.spawn(&[&words[..], &load].concat());
+    until("a second trial", || {
+        !place.runs().is_empty() && of_kind(&place, "trial_started").len() > 1
+    });
+    drop(bus);
+    wait(child).with(5).saying(&["the bus of the fleet is gone", "help: start it again"]);
+    drop(agents);
+    let begun = of_kind(&place, "trial_finished").len();
+    assert!((1..8).contains(&begun) && of_kind(&place, "trial_failed").is_empty(), "{begun}");
+    let Some((bus, _agents)) = fleet(&place, 2) else { return };
+    place.weigh(&["run", "--resume", "latest", "--fleet", &bus.url, "--agents", "2"]).with(0);
+    assert_eq!(of_kind(&place, "trial_finished").len(), 8);
+}
+
 /// The agents finish the trial of a coordinator that is gone, and the resumed run takes it.
 #[test]
 fn a_trial_that_agents_finished_without_their_coordinator_is_taken() {

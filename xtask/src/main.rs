@@ -10,6 +10,7 @@ mod dataset;
 mod dist;
 mod fleet_cost;
 mod fuzz;
+mod guarded;
 mod journal;
 mod kept;
 mod outputs;

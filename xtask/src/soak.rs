@@ -3,13 +3,14 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::guarded::Guarded;
 use crate::kept::Kept;
 
 /// Options of `cargo xtask soak`.
@@ -82,7 +83,7 @@ static LANES: [Lane; 3] = [
 
 /// A reference server that stays.
 struct Server {
-    child: Child,
+    child: Guarded,
     url: String,
 }
 
@@ -90,7 +91,7 @@ impl Server {
     fn start(binary: &Path, lane: &Lane) -> anyhow::Result<Server> {
         let mut command = Command::new(binary);
         command.args(["serve", lane.protocol]).stdin(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut child = Guarded(command.stdout(Stdio::piped()).spawn()?);
         let mut lines = BufReader::new(child.stdout.take().context("its stdout")?).lines();
         let line = lines.next().context("the server printed no address")??;
         let url = line.strip_prefix("listening on ").with_context(|| line.clone())?.to_owned();
@@ -112,7 +113,7 @@ impl Server {
 struct Running<'s> {
     lane: &'static Lane,
     server: &'s mut Server,
-    child: Child,
+    child: Guarded,
     folder: PathBuf,
     /// Memory of generator and server over time, bytes.
     memory: Vec<[u64; 2]>,
@@ -138,7 +139,7 @@ fn slice(
         command.args(["-c", "10", "--reps", "1", "--warmup", "1s", "--json"]);
         command.stdin(Stdio::null()).stdout(std::fs::File::create(own.join("summary.json"))?);
         command.stderr(std::fs::File::create(own.join("stderr"))?).current_dir(&own);
-        let child = command.spawn()?;
+        let child = Guarded(command.spawn()?);
         running.push(Running { lane, server, child, folder: own, memory: Vec::new() });
     }
     let every = Duration::from_secs_f64((length as f64 / SAMPLES).max(0.5));

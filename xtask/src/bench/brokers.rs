@@ -33,7 +33,7 @@ impl Places {
              -x 1 -y 0 -c {window} -f persistent -s {BODY_BYTES} -z {seconds} -u bench -ad false",
             folder.display()
         );
-        Tool { needs: Some(folder), ..tool("perf-test", &command, words::perf_test) }
+        Tool { needs: Some(folder), ..Tool::new("perf-test", &command, words::perf_test) }
     }
 }
 

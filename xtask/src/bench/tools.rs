@@ -11,7 +11,7 @@ use super::measure::Tool;
 use super::places::Places;
 use super::process;
 use super::targets::FRAME_BYTES;
-use super::words::{self, Own};
+use super::words;
 
 /// A tool of a job, and who may be left out.
 pub(crate) struct Entry {

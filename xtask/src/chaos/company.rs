@@ -14,12 +14,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::journals::below;
 use super::kind::Kind;
 use super::place::{Place, ends_within};
+use crate::guarded::Guarded;
 
 /// The other programs of an episode.
 #[derive(Default)]
 pub(super) struct Company {
     /// By name.
-    programs: Vec<(&'static str, Child)>,
+    programs: Vec<(&'static str, Guarded)>,
     /// Words that the program needs to use them.
     pub(super) words: Vec<String>,
     readers: Vec<JoinHandle<()>>,
@@ -34,14 +35,14 @@ impl Company {
             return Ok(company);
         }
         let mut bus = place.weigh(&["fleet", "up", "--listen", "127.0.0.1:0"]);
-        let mut bus = bus.stdout(Stdio::piped()).spawn()?;
+        let mut bus = Guarded(bus.stdout(Stdio::piped()).spawn()?);
         let mut lines = BufReader::new(bus.stdout.take().context("its stdout")?).lines();
         let line = lines.next().context("the bus printed no address: is nats-server there?")??;
         let url = line.strip_prefix("listening on ").with_context(|| line.clone())?.to_owned();
         company.programs.push(("the bus", bus));
         for rank in ["0", "1"] {
             let words = ["agent", "--bus", &url, "--may-load", "127.0.0.1:*", "--rank", rank];
-            company.programs.push(("an agent", place.weigh(&words).spawn()?));
+            company.programs.push(("an agent", Guarded(place.weigh(&words).spawn()?)));
         }
         let words = ["--fleet", &url, "--agents", "2", "--fleet-wait", "10s"];
         company.words = words.map(str::to_owned).to_vec();
@@ -69,7 +70,7 @@ impl Company {
             std::thread::sleep(Duration::from_millis(10));
         }
         let mut watch = place.weigh(&["watch", "--web", "127.0.0.1:0"]);
-        let mut watch = watch.stderr(Stdio::piped()).spawn()?;
+        let mut watch = Guarded(watch.stderr(Stdio::piped()).spawn()?);
         let mut lines = BufReader::new(watch.stderr.take().context("its stderr")?).lines();
         let line = lines.next().context("the watcher printed no address")??;
         let (_, url) = line.split_once("http://").with_context(|| line.clone())?;

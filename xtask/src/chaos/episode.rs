@@ -1,17 +1,19 @@
 //! One signal: the command that it hits, the moment, and what must hold afterwards.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::chance::Chance;
 use super::company::Company;
 use super::journals::{Journals, below};
 use super::kind::Kind;
-use super::left::{self, Traces};
+use super::left::{self, HOME, LIVE, Traces};
 use super::place::Place;
+use crate::guarded::Guarded;
 
 /// What is started, whom the signal hits, which one and when.
 pub(super) struct Episode {
@@ -65,11 +67,12 @@ impl Episode {
         self.kind.prepare(&place)?;
         let mut company = Company::before(self.kind, &place)?;
         let own: Vec<&str> = company.words.iter().map(String::as_str).collect();
-        let mut program = place.weigh(&[self.kind.words(), &own[..]].concat()).spawn()?;
+        let program = place.weigh(&[self.kind.words(), &own[..]].concat()).spawn()?;
+        let mut program = Guarded(program);
         company.after(self.kind, &place, &mut program)?;
         std::thread::sleep(self.after);
         let was_hit = self.hit(&place, &mut program)?;
-        let mut faults = place.await_end("weigh", &mut program)?;
+        let mut faults = place.await_end("weigh", &mut program, self.kind.patience())?;
         faults.extend(company.end()?);
         faults.extend(place.leftovers());
         let journals = Journals::read(folder)?;
@@ -85,10 +88,19 @@ impl Episode {
             faults.extend(place.leftovers());
         }
         faults.extend(before.and_now(&Traces::seen()?));
-        // Nothing can remove the live file of a process that was killed, until the run is resumed.
-        let is_killed = self.signal.0 == "KILL" && self.victim.is_empty();
-        faults.extend(left::files(folder, self.kind == Kind::Limit && is_killed)?);
+        let is_resumed = self.kind.resume().is_some() && self.has_begun(folder, &journals);
+        faults.extend(left::files(folder, self.may_leave(is_resumed))?);
         Ok(Outcome { kept: kept.len() as u64, was_hit, faults })
+    }
+
+    /// Names of what a process that is killed cannot remove: the live file of a run that is not
+    /// resumed, and the folder of the bus, which the next `weigh` with a server removes.
+    fn may_leave(&self, is_resumed: bool) -> &'static [&'static str] {
+        match (self.signal.0, self.victim) {
+            ("KILL", "") if !is_resumed => &[LIVE],
+            ("KILL", " fleet up") => &[HOME],
+            _ => &[],
+        }
     }
 
     /// True if there is something to resume.
@@ -104,25 +116,31 @@ impl Episode {
         if program.try_wait()?.is_some() {
             return Ok(false);
         }
-        let own = program.id();
-        let victim = match self.victim {
-            "" => Some(own),
-            part => left::marked(&place.mark)
-                .into_iter()
-                .find(|(pid, words)| *pid != own && words.contains(part))
-                .map(|(pid, _)| pid),
-        };
-        let Some(pid) = victim.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)) else {
-            return Ok(false);
-        };
+        let Some(victim) = self.found(place, program.id()) else { return Ok(false) };
+        let send = |signal| pidfd_send_signal(&victim, signal).is_ok();
         match self.signal.1 {
-            Some(signal) => Ok(kill_process(pid, signal).is_ok()),
+            Some(signal) => Ok(send(signal)),
             None => {
-                let was_stopped = kill_process(pid, Signal::STOP).is_ok();
+                let was_stopped = send(Signal::STOP);
                 std::thread::sleep(STOPPED_FOR);
-                Ok(kill_process(pid, Signal::CONT).is_ok() && was_stopped)
+                Ok(send(Signal::CONT) && was_stopped)
             }
         }
+    }
+
+    /// A descriptor of the process that is hit. A number may be that of another process by the
+    /// time of the signal, or of a group; a descriptor stays that of the one with the mark.
+    fn found(&self, place: &Place, own: u32) -> Option<OwnedFd> {
+        let pid = match self.victim {
+            "" => own,
+            part => {
+                let mut marked = left::marked(&place.mark).into_iter();
+                marked.find(|(pid, words)| *pid != own && words.contains(part))?.0
+            }
+        };
+        let number = Pid::from_raw(i32::try_from(pid).ok()?)?;
+        let process = pidfd_open(number, PidfdFlags::empty()).ok()?;
+        left::has_mark(pid, &place.mark).then_some(process)
     }
 }
 

@@ -1,18 +1,18 @@
 //! Harms that are not signals: no room on the disk, a folder that cannot be written to, no
-//! descriptors, no memory. Whatever happens, finished trials are kept, and the run is resumed
-//! once the harm is over.
+//! descriptors, no memory, a slow disk, a clock that is set back. Whatever happens, finished trials
+//! are kept, and the run is resumed once the harm is over.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::Context;
-
 use super::chance::Chance;
+use super::group::Group;
 use super::journals::Journals;
 use super::kind::{self, TRIALS};
-use super::left::{self, Traces};
+use super::left::{self, LIVE, Traces};
 use super::place::{Place, ends_within};
+use crate::guarded::Guarded;
 
 /// A harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,11 @@ pub(super) enum Harm {
     Descriptors,
     /// The control group may have this much memory.
     Memory,
+    /// The control group may write this number of bytes per second to the disk of the runs.
+    SlowDisk,
+    /// The wall clock goes back by this number of seconds while the run lasts. A library that
+    /// stands in front of the system's does that, so it is a stand-in: only this process sees it.
+    ClockBack,
 }
 
 /// What is done to a comparison.
@@ -47,8 +52,15 @@ pub(super) struct HarmOutcome {
 }
 
 impl Harm {
-    pub(super) const ALL: [Harm; 5] =
-        [Harm::FileLimit, Harm::FullDisk, Harm::ReadOnly, Harm::Descriptors, Harm::Memory];
+    pub(super) const ALL: [Harm; 7] = [
+        Harm::FileLimit,
+        Harm::FullDisk,
+        Harm::ReadOnly,
+        Harm::Descriptors,
+        Harm::Memory,
+        Harm::SlowDisk,
+        Harm::ClockBack,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -57,17 +69,27 @@ impl Harm {
             Harm::ReadOnly => "read-only folder",
             Harm::Descriptors => "no descriptors",
             Harm::Memory => "no memory",
+            Harm::SlowDisk => "slow disk",
+            Harm::ClockBack => "clock set back",
         }
     }
 
     /// Why this machine cannot do it; `None` if it can.
-    fn hindrance(self) -> Option<String> {
+    fn hindrance(self, place: &Path) -> Option<String> {
         let program = match self {
             Harm::FileLimit | Harm::Descriptors => "prlimit --version",
             Harm::FullDisk | Harm::ReadOnly => "unshare -rm mount -t tmpfs tmpfs /mnt",
             Harm::Memory => {
-                let made = group("weigh-chaos-probe", 1 << 30);
+                let made = Group::of_memory(PROBE, 1 << 30);
                 return made.err().map(|error| format!("{error:#}"));
+            }
+            Harm::SlowDisk => {
+                let made = Group::of_disk(PROBE, place, 1 << 30);
+                return made.err().map(|error| format!("{error:#}"));
+            }
+            Harm::ClockBack => {
+                let is_missing = clock_library().is_none();
+                return is_missing.then(|| "libfaketime is not installed".to_owned());
             }
         };
         let mut shell = std::process::Command::new("sh");
@@ -84,8 +106,8 @@ impl Harmed {
         let harm = match chance.below(10) {
             0..7 => Harm::FileLimit,
             7 => [Harm::FullDisk, Harm::ReadOnly][chance.below(2) as usize],
-            8 => Harm::Descriptors,
-            _ => Harm::Memory,
+            8 => [Harm::Descriptors, Harm::SlowDisk][chance.below(2) as usize],
+            _ => [Harm::Memory, Harm::ClockBack][chance.below(2) as usize],
         };
         let limit = match harm {
             Harm::FileLimit => chance.below(journal_bytes),
@@ -93,6 +115,8 @@ impl Harmed {
             Harm::ReadOnly => 0,
             Harm::Descriptors => 3 + chance.below(40),
             Harm::Memory => (4 + chance.below(40)) << 20,
+            Harm::SlowDisk => 4096 * (1 + chance.below(32)),
+            Harm::ClockBack => 1 + chance.below(2 * 24 * 3600),
         };
         let mark = format!("harm-{seed}-{number}-{}", std::process::id());
         Harmed { harm, limit, mark }
@@ -100,8 +124,12 @@ impl Harmed {
 
     /// Runs a comparison under the harm, resumes it without, and checks what is there.
     pub(super) fn carry_out(&self, binary: &Path, folder: &Path) -> anyhow::Result<HarmOutcome> {
-        let mut outcome =
-            HarmOutcome { skipped: self.harm.hindrance(), code: None, kept: 0, faults: Vec::new() };
+        let mut outcome = HarmOutcome {
+            skipped: self.harm.hindrance(folder.parent().unwrap_or(folder)),
+            code: None,
+            kept: 0,
+            faults: Vec::new(),
+        };
         if outcome.skipped.is_some() {
             return Ok(outcome);
         }
@@ -112,13 +140,15 @@ impl Harmed {
         }
         let earlier = Journals::read(folder)?;
         let group = match self.harm {
-            Harm::Memory => Some(group("weigh-chaos", self.limit)?),
+            Harm::Memory => Some(Group::of_memory(GROUP, self.limit)?),
+            Harm::SlowDisk => Some(Group::of_disk(GROUP, folder, self.limit)?),
             _ => None,
         };
         let (shell, words) = self.command(group.as_ref());
-        let mut program = place.through(&shell, words).stderr(Stdio::piped()).spawn()?;
+        let program = place.through(&shell, words).stderr(Stdio::piped()).spawn()?;
+        let mut program = Guarded(program);
         let log = place.log(&mut program)?;
-        outcome.faults.extend(place.await_end("weigh", &mut program)?);
+        outcome.faults.extend(place.await_end("weigh", &mut program, PATIENCE)?);
         outcome.code = program.try_wait()?.and_then(|status| status.code());
         outcome.faults.extend(place.leftovers());
         drop((log.join(), group));
@@ -136,13 +166,15 @@ impl Harmed {
             .extend(wrong.map(|fault| format!("{fault} (exit code {:?})", resumed.code())));
         outcome.faults.extend(place.leftovers());
         outcome.faults.extend(before.and_now(&Traces::seen()?));
-        outcome.faults.extend(left::files(folder, false)?);
+        // Nothing can remove the live file of a run that was killed before its first event.
+        let is_killed_early = outcome.code.is_none() && journals.is_empty();
+        outcome.faults.extend(left::files(folder, if is_killed_early { &[LIVE] } else { &[] })?);
         Ok(outcome)
     }
 
     /// A run that has been ended early, so that there is something to lose.
     fn begin(&self, place: &Place) -> anyhow::Result<()> {
-        let mut program = place.weigh(&COMPARE).spawn()?;
+        let mut program = Guarded(place.weigh(&COMPARE).spawn()?);
         if !ends_within(&mut program, HALF)? {
             program.kill()?;
             program.wait()?;
@@ -177,7 +209,17 @@ impl Harmed {
                     .to_owned(),
                 &RESUME,
             ),
-            Harm::Memory => {
+            Harm::ClockBack => {
+                let library = clock_library().unwrap_or_default();
+                let shell = format!(
+                    "printf +0 > clock; (sleep 1; printf -- -{limit} > clock) & \
+                     export LD_PRELOAD='{library}' FAKETIME_TIMESTAMP_FILE=\"$PWD/clock\" \
+                     FAKETIME_CACHE_DURATION=1 FAKETIME_DONT_FAKE_MONOTONIC=1 \
+                     DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1; exec \"$@\""
+                );
+                (shell, &COMPARE)
+            }
+            Harm::Memory | Harm::SlowDisk => {
                 let tasks = group.map(Group::tasks).unwrap_or_default();
                 (format!("echo $$ > '{}' && exec \"$@\"", tasks.display()), &COMPARE)
             }
@@ -190,6 +232,7 @@ impl Harmed {
             Harm::FileLimit | Harm::FullDisk => matches!(code, Some(0 | 4)),
             // A run that was killed before its journal began is not there to be resumed.
             Harm::ReadOnly => matches!(code, Some(0 | 2 | 4)),
+            Harm::SlowDisk | Harm::ClockBack => code == Some(0),
             // Anything but a panic.
             Harm::Descriptors => !matches!(code, Some(101) | None),
             // The kernel may have ended it.
@@ -199,42 +242,19 @@ impl Harmed {
     }
 }
 
-/// A control group with a limit of memory, which is removed with this.
-struct Group(PathBuf);
-
-/// Makes one.
-fn group(name: &str, bytes: u64) -> anyhow::Result<Group> {
-    let (unified, old) = (Path::new("/sys/fs/cgroup"), Path::new("/sys/fs/cgroup/memory"));
-    let (folder, limit) = match old.is_dir() {
-        true => (old.join(name), "memory.limit_in_bytes"),
-        false => (unified.join(name), "memory.max"),
-    };
-    std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
-    let group = Group(folder.clone());
-    std::fs::write(folder.join(limit), bytes.to_string())
-        .with_context(|| format!("{limit} of {}", folder.display()))?;
-    // Without swap the limit would only be slow; where swap cannot be limited, there is none.
-    let _ = std::fs::write(folder.join("memory.swap.max"), "0");
-    Ok(group)
+/// The library that sets clocks for one process, where Debian and its relatives put it.
+fn clock_library() -> Option<&'static str> {
+    let places = [
+        "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+        "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+        "/usr/lib/faketime/libfaketime.so.1",
+    ];
+    places.into_iter().find(|place| Path::new(place).exists())
 }
 
-impl Group {
-    fn tasks(&self) -> PathBuf {
-        self.0.join("cgroup.procs")
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // Processes that end are in it for a moment longer.
-        for _ in 0..100 {
-            if std::fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
+/// Names of control groups.
+const GROUP: &str = "weigh-chaos";
+const PROBE: &str = "weigh-chaos-probe";
 
 /// As for signals, but short.
 pub(super) const COMPARE: [&str; 17] = kind::compare("100ms", "0s");
@@ -243,6 +263,9 @@ const RESUME: [&str; 3] = ["run", "--resume", "latest"];
 
 /// About half the time of a comparison.
 const HALF: Duration = Duration::from_millis(2_500);
+
+/// Longest time for a comparison to end under a harm.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Makes the numbers of harms others than those of signals.
 const HARMS: u64 = 0x6861_726d;

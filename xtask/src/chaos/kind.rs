@@ -1,5 +1,7 @@
 //! The commands that are hit: their words, how they are resumed, and how many trials they have.
 
+use std::time::Duration;
+
 use super::place::Place;
 
 /// A command.
@@ -70,6 +72,12 @@ impl Kind {
             Kind::Study => 17,
             _ => TRIALS,
         }
+    }
+
+    /// Longest time for the command to end after the signal. Each attempt at a trial waits some
+    /// 11 s for an agent that was killed, and each of six trials has three.
+    pub(super) fn patience(self) -> Duration {
+        Duration::from_secs(if self == Kind::Fleet { 240 } else { 90 })
     }
 
     /// Names of the processes that may be hit besides the program, as parts of their words.

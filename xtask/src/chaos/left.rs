@@ -75,31 +75,36 @@ pub(super) fn processes(mark: &str) -> Vec<String> {
 
 /// Processes of an episode, with their command lines.
 pub(super) fn marked(mark: &str) -> Vec<(u32, String)> {
-    let entry = format!("{MARK}={mark}");
     let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|found| found.file_name().to_string_lossy().parse().ok());
-    let is_own = |pid: &u32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|own| own == entry.as_bytes())
-    };
     let words = |pid: u32| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         (pid, String::from_utf8_lossy(&words).replace('\0', " "))
     };
-    pids.filter(is_own).map(words).collect()
+    pids.filter(|pid| has_mark(*pid, mark)).map(words).collect()
 }
 
-/// Files that only a program in progress has; `may_keep_live` leaves out its live file.
-pub(super) fn files(folder: &Path, may_keep_live: bool) -> anyhow::Result<Vec<String>> {
+/// True if a process belongs to an episode.
+pub(super) fn has_mark(pid: u32, mark: &str) -> bool {
+    let entry = format!("{MARK}={mark}");
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|own| own == entry.as_bytes())
+}
+
+/// Files that only a program in progress has, except those whose name begins as one of `may_stay`
+/// does, with what is in them.
+pub(super) fn files(folder: &Path, may_stay: &[&str]) -> anyhow::Result<Vec<String>> {
     let mut faults = Vec::new();
     let mut pending = vec![folder.join("tmp"), folder.join("runs")];
     while let Some(place) = pending.pop() {
         for entry in std::fs::read_dir(&place).into_iter().flatten() {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if may_stay.iter().any(|own| name.starts_with(own)) {
+                continue;
+            }
             let is_temporary = path.starts_with(folder.join("tmp"));
-            let is_live = name == "live.jsonl" && !may_keep_live;
-            if is_temporary || is_live || name.ends_with(".tmp") {
+            if is_temporary || name == LIVE || name.ends_with(".tmp") {
                 faults.push(format!("left behind: {}", path.display()));
             } else if path.is_dir() {
                 pending.push(path);
@@ -108,6 +113,12 @@ pub(super) fn files(folder: &Path, may_keep_live: bool) -> anyhow::Result<Vec<St
     }
     Ok(faults)
 }
+
+/// The live file of a run.
+pub(super) const LIVE: &str = "live.jsonl";
+
+/// How the name of a server's folder begins.
+pub(super) const HOME: &str = "weigh-target-";
 
 /// Time for processes to be reaped.
 const PATIENCE: Duration = Duration::from_secs(5);

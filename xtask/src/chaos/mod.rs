@@ -5,6 +5,7 @@
 mod chance;
 mod company;
 mod episode;
+mod group;
 mod harm;
 mod harms;
 mod journals;
@@ -28,7 +29,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
     /// Harms in all, those of earlier calls included: full disks, a read-only folder, no
-    /// descriptors, no memory.
+    /// descriptors, no memory, a slow disk, a clock that is set back.
     #[arg(long, value_name = "N", default_value_t = 0)]
     harms: u64,
     /// The program; by default the debug build, which must be there.

@@ -64,13 +64,18 @@ impl Place {
     }
 
     /// Waits for a program; what is wrong if it has to be killed.
-    pub(super) fn await_end(&self, name: &str, child: &mut Child) -> anyhow::Result<Vec<String>> {
-        if ends_within(child, PATIENCE)? {
+    pub(super) fn await_end(
+        &self,
+        name: &str,
+        child: &mut Child,
+        patience: Duration,
+    ) -> anyhow::Result<Vec<String>> {
+        if ends_within(child, patience)? {
             return Ok(Vec::new());
         }
         child.kill()?;
         child.wait()?;
-        Ok(vec![format!("{name} did not end within {PATIENCE:?}")])
+        Ok(vec![format!("{name} did not end within {patience:?}")])
     }
 
     /// Processes of the episode that still run.
@@ -90,6 +95,3 @@ pub(super) fn ends_within(program: &mut Child, patience: Duration) -> anyhow::Re
     }
     Ok(false)
 }
-
-/// Longest time for a command to end after the signal.
-const PATIENCE: Duration = Duration::from_secs(90);

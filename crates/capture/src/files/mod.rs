@@ -3,5 +3,5 @@
 mod read;
 mod write;
 
-pub use read::{account_of, read};
+pub use read::{account_of, read, read_from};
 pub use write::{Statistics, Writer, with_secrets};

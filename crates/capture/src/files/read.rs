@@ -30,19 +30,26 @@ pub fn account_of(path: &Path, settings: Settings) -> Result<Account, WireError>
 /// If the file cannot be read, or is not a complete capture.
 pub fn read(path: &Path, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(), WireError> {
     let fail = |reason: String| WireError::File { path: path.to_owned(), reason };
+    let file = File::open(path).map_err(|error| fail(error.to_string()))?;
+    read_from(BufReader::with_capacity(1 << 20, file), take).map_err(fail)
+}
+
+/// Passes every packet of the bytes of a capture to `each`; see [`read`].
+///
+/// # Errors
+/// If the bytes cannot be read, or are not a complete capture.
+pub fn read_from(mut bytes: impl Read, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(), String> {
     let mut magic = [0; 4];
-    let open = || File::open(path).map_err(|error| fail(error.to_string()));
-    let begins = open()?.read_exact(&mut magic);
-    begins.map_err(|_| fail("not a capture file: it has fewer than 4 bytes".to_owned()))?;
-    let file = BufReader::with_capacity(1 << 20, open()?);
-    let read = match u32::from_be_bytes(magic) {
-        PCAPNG => read_pcapng(file, take),
-        PCAP | PCAP_SWAPPED | PCAP_NANO | PCAP_NANO_SWAPPED => read_pcap(file, take),
+    let begins = bytes.read_exact(&mut magic);
+    begins.map_err(|_| "not a capture file: it has fewer than 4 bytes".to_owned())?;
+    let whole = magic.as_slice().chain(bytes);
+    match u32::from_be_bytes(magic) {
+        PCAPNG => read_pcapng(whole, take),
+        PCAP | PCAP_SWAPPED | PCAP_NANO | PCAP_NANO_SWAPPED => read_pcap(whole, take),
         other => Err(format!(
             "not a capture file: it begins with {other:#010x}, as no pcap or pcapng does"
         )),
-    };
-    read.map_err(fail)
+    }
 }
 
 fn read_pcap(file: impl Read, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(), String> {

@@ -8,7 +8,7 @@ use super::parts::Loss;
 use super::rules::Consumer;
 use super::source::Source;
 use super::{Phase, Shard};
-use crate::flights::NO_BATCH;
+use crate::flights::{Flight, NO_BATCH};
 use crate::io::{Close, Io, IoFault};
 use crate::job::{Failure, Progress};
 use crate::link::{Link, LinkId, LinkPhase};
@@ -188,13 +188,7 @@ impl Shard {
         if is_whole && self.rules.is_per_message() {
             self.books.outcome.recorder.session.record((now - began).0);
         }
-        self.books.in_flight -= flights.len() as u64;
-        for flight in &flights {
-            let cause = if flight.is_expired { Cause::Timeout } else { Cause::ConnectionClosed };
-            self.books.fail(&self.links[loss.link].state, flight, cause);
-            let state = &mut self.links[loss.link].state;
-            self.books.free_slot(loss.link, state, flight, now);
-        }
+        self.fail_flights(loss.link, &flights, now);
         self.books.open_links -= u64::from(was_ready);
         if !is_planned && !is_ending {
             self.books.note_loss(&loss.reason);
@@ -203,6 +197,17 @@ impl Shard {
             self.connecting.reopens.push(now + pause_after(fruitless), loss.link);
         } else {
             self.books.unblocked.push(loss.link);
+        }
+    }
+
+    /// Books the messages that were in flight on a connection that ended.
+    fn fail_flights(&mut self, link: LinkId, flights: &[Flight], now: Nanos) {
+        self.books.in_flight -= flights.len() as u64;
+        for flight in flights {
+            let cause = if flight.is_expired { Cause::Timeout } else { Cause::ConnectionClosed };
+            let state = &mut self.links[link].state;
+            self.books.fail(state, flight, cause);
+            self.books.free_slot(link, state, flight, now);
         }
     }
 

@@ -102,6 +102,12 @@ impl Bus {
         self.is_private
     }
 
+    /// True while there is a connection to the server. One that was lost is made again as soon as
+    /// that is possible.
+    pub fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
     /// The fleet's name.
     pub fn fleet(&self) -> &str {
         &self.fleet
@@ -148,10 +154,13 @@ impl Bus {
         self.wait(store::names(&self.jetstream, &self.bucket, prefix))
     }
 
-    /// Removes objects, if they are there.
+    /// Removes objects, if they are there. Those of a server that is gone are removed by it later.
     pub(crate) fn remove(&self, names: impl IntoIterator<Item = String>) {
         self.wait(async {
             for name in names {
+                if !self.is_connected() {
+                    return;
+                }
                 store::remove(&self.jetstream, &self.bucket, &self.store, &name).await;
             }
         });

@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(fitting("T", &parts(&[2, 3])), "T. xx. xxx");
         let long = fitting("T", &parts(&[200, 3]));
         assert_eq!(long, format!("T. {}. The table has 1 more such result", "x".repeat(200)));
-        let both = fitting("T", &parts(&[100, 52]));
+        let both = fitting("T", &parts(&[100, 54]));
         assert_eq!(both.len() + 1, LINE_CHARS_MAX, "with its full stop");
         let one = fitting("T", &parts(&[100, 60]));
         assert_eq!(one, format!("T. {}. The table has 1 more such result", "x".repeat(100)));

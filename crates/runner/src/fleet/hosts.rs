@@ -68,6 +68,14 @@ impl Hosts {
         self.request.retries
     }
 
+    /// Why no further trial can run: the bus is gone, so no agent can be reached. Asked for after a
+    /// trial failed, which takes longer than a connection that can be made again.
+    pub fn lost_bus(&self) -> Option<Stop> {
+        let text = "the bus of the fleet is gone: no agent can be reached\nhelp: start it again, \
+                    then type weigh run --resume latest, with --fleet URL";
+        (!self.fleet.bus().is_connected()).then(|| Stop::new(Exit::Generator, text))
+    }
+
     /// Number of agents.
     pub fn count(&self) -> u32 {
         self.request.agents

@@ -37,6 +37,11 @@ impl Hosts {
     }
 
     /// Never called: there are no agents.
+    pub fn lost_bus(&self) -> Option<Stop> {
+        match *self {}
+    }
+
+    /// Never called: there are no agents.
     pub fn count(&self) -> u32 {
         match *self {}
     }

@@ -242,7 +242,9 @@ impl Experiment<'_> {
         });
         let (first_failure, mut unrecorded) = match result {
             Ok(first_failure) => (first_failure, None),
-            Err(stop) if stop.exit() == Exit::Record => (None, Some(stop)),
+            Err(stop) if matches!(stop.exit(), Exit::Record | Exit::Generator) => {
+                (None, Some(stop))
+            }
             Err(stop) => return Err(stop),
         };
         let interrupted = interrupts.exit();

@@ -142,7 +142,8 @@ pub struct Finished {
     pub folder: RunFolder,
     /// The first failure of a trial.
     pub first_failure: Option<Stop>,
-    /// Reason for which not everything could be recorded; the summary is complete.
+    /// Reason for which not everything could be recorded, or measured because a fleet's bus is
+    /// gone; the summary has all that was.
     pub unrecorded: Option<Stop>,
     /// The exit code of a signal.
     pub interrupted: Option<Exit>,

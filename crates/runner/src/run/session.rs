@@ -149,6 +149,11 @@ impl<'s> Session<'s> {
             return Ok(());
         }
         self.scales.display.say(&format!("{name}: {stop}"));
+        if let Some(gone) = self.scales.lost_bus() {
+            // Without a result and without a failure, the trial is run when the run is resumed.
+            self.scales.display.trial_done();
+            return Err(gone);
+        }
         let error = stop.to_string();
         // A server that died later is something else, and may be back at the next repetition.
         let is_first = !self.measured.contains(&next.case) && next.repetition == 0;

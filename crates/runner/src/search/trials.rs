@@ -285,7 +285,13 @@ impl SearchSession<'_> {
                 self.scales.display.say(&stop.to_string());
                 return Ok(Attempt::Over);
             }
-            Err(stop) => self.failed(&id, &case, request, elapsed, stop)?,
+            Err(stop) => {
+                if let Some(gone) = self.scales.lost_bus() {
+                    self.scales.display.say(&stop.to_string());
+                    return Err(gone);
+                }
+                self.failed(&id, &case, request, elapsed, stop)?
+            }
         };
         self.tell(lane, id, request, result, observed)?;
         Ok(Attempt::Over)

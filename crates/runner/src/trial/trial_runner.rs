@@ -102,7 +102,8 @@ impl TrialRunner<'_> {
         loop {
             let done = self.attempt(case, trial.clone(), targets, shows_session, chronicle);
             let Err(stop) = &done else { return done };
-            let is_over = retries == 0 || self.interrupts.exit().is_some();
+            let is_stopped = self.interrupts.exit().is_some() || self.lost_bus().is_some();
+            let is_over = retries == 0 || is_stopped;
             if is_over || !stop.is_generator_lost() {
                 return done;
             }
@@ -118,6 +119,11 @@ impl TrialRunner<'_> {
             let started = chronicle.started(&trial, at, true);
             chronicle.put_down(started)?;
         }
+    }
+
+    /// Why no further trial can run, once one has failed.
+    pub fn lost_bus(&self) -> Option<Stop> {
+        self.experiment.fleet.as_ref().and_then(Hosts::lost_bus)
     }
 
     /// Makes the result of a trial that agents of a fleet finished after the program was killed

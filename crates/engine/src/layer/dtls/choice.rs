@@ -171,6 +171,6 @@ fn nameless() -> Result<DtlsCertificate, TlsError> {
 }
 
 /// Bytes of a datagram: a block of 1,024 bytes with its options and the record fit, and so does the
-/// datagram into the least packet that IPv6 promises, 1,280 bytes with headers of 40 and 8 (RFC 8200,
-/// section 5). So it is not cut into fragments on a path that carries less than Ethernet.
+/// datagram into the least packet that IPv6 promises, 1,280 bytes with headers of 40 and 8 (RFC
+/// 8200, section 5). So it is not cut into fragments on a path that carries less than Ethernet.
 const DATAGRAM_BYTES_MAX: usize = 1_232;
