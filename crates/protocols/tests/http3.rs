@@ -216,6 +216,12 @@ fn requests_that_were_not_processed_are_sent_again() {
     assert_eq!(client.connection.room(), 0);
     client.feed_bytes(0, OK, true).unwrap();
     assert_eq!(client.heard[2..], [Heard::Done(0), Heard::Closing]);
+    // Also if a frame that breaks a rule follows in the same piece.
+    let mut client = Client::open(&[], 10);
+    client.send(0, b"body");
+    let result = client.feed_bytes(3, &[0, 4, 0, 7, 1, 0, 1, 0], false);
+    assert_eq!(kind(&result), "malformed");
+    assert_eq!(client.heard, [Heard::Unprocessed(0), Heard::Closing]);
 }
 
 #[test]

@@ -104,9 +104,11 @@ impl Caller {
                     let what = "a server opened a stream in both directions";
                     return Err(Breach::new(STREAM_CREATION_ERROR, what));
                 }
-                if let Some(first) = self.peer.take(stream, bytes, is_last, true)? {
+                let taken = self.peer.take(stream, bytes, is_last, true);
+                if let Some(first) = self.peer.goaway.take() {
                     self.take_go_away(first / 4, emit);
                 }
+                taken?;
             }
             Piece::Reset { stream, code } if is_request(stream) => {
                 if let Some(call) = self.calls.remove(number(stream)) {
@@ -287,6 +289,8 @@ impl Connection for Caller {
             match self.take(piece, &mut *emit) {
                 Ok(payload) => self.meter.read(phase, content, payload),
                 Err(breach) => {
+                    // What was not processed is sent again, whatever else is wrong.
+                    self.settle(&mut *emit);
                     streams::put_close(out.buffer(), breach.code);
                     return Err(Fault::Malformed(breach.to_string()));
                 }

@@ -13,6 +13,8 @@ pub(super) struct PeerStreams {
     streams: Vec<PeerStream>,
     control: FrameReader,
     has_settings: bool,
+    /// The number in a GOAWAY frame that was read, until it is taken from here.
+    pub(super) goaway: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -33,8 +35,8 @@ enum Kind {
 }
 
 impl PeerStreams {
-    /// Takes bytes of a stream. `is_server` is true if the peer is a server. Returns the number in
-    /// a GOAWAY frame.
+    /// Takes bytes of a stream. `is_server` is true if the peer is a server. A GOAWAY frame before a
+    /// broken rule counts.
     ///
     /// # Errors
     /// A rule that the peer broke.
@@ -44,7 +46,7 @@ impl PeerStreams {
         bytes: &[u8],
         is_last: bool,
         is_server: bool,
-    ) -> Result<Option<u64>, Breach> {
+    ) -> Result<(), Breach> {
         let place = match self.streams.iter().position(|own| own.stream == stream) {
             Some(place) => place,
             None => {
@@ -53,9 +55,8 @@ impl PeerStreams {
             }
         };
         let bytes = self.learn(place, bytes, is_server)?;
-        let mut goaway = None;
         match &self.streams[place].kind {
-            Kind::Control => goaway = self.take_control(bytes, is_server)?,
+            Kind::Control => self.take_control(bytes, is_server)?,
             // Section 3.2.3 of RFC 9204: without a table only its size can be set, to 0.
             Kind::Encoder if bytes.iter().any(|byte| *byte != 0x20) => {
                 let what = "it adds to a dynamic table, which this end does not have";
@@ -66,7 +67,7 @@ impl PeerStreams {
         if is_last {
             self.end(stream)?;
         }
-        Ok(goaway)
+        Ok(())
     }
 
     /// A stream has ended, or was abandoned.
@@ -124,8 +125,8 @@ impl PeerStreams {
         Ok(rest)
     }
 
-    fn take_control(&mut self, bytes: &[u8], is_server: bool) -> Result<Option<u64>, Breach> {
-        let (mut rest, mut goaway) = (bytes, None);
+    fn take_control(&mut self, bytes: &[u8], is_server: bool) -> Result<(), Breach> {
+        let mut rest = bytes;
         while let Some(frame) = self.control.next(&mut rest)? {
             let (kind, payload) = match &frame {
                 Frame::Whole(kind, payload) => (*kind, &payload[..]),
@@ -149,14 +150,14 @@ impl PeerStreams {
                     if is_server && id % 4 != 0 {
                         return Err(Breach::new(ID_ERROR, "GOAWAY names no stream of a request"));
                     }
-                    goaway = Some(id);
+                    self.goaway = Some(id);
                 }
                 CANCEL_PUSH => {}
                 MAX_PUSH_ID if !is_server => {}
                 _ => return Err(unexpected("HEADERS, or a frame of pushes,")),
             }
         }
-        Ok(goaway)
+        Ok(())
     }
 }
 
@@ -193,18 +194,9 @@ mod tests {
         let result = whole.take(3, bytes, false, true);
         // The same in single bytes.
         let mut single = PeerStreams::default();
-        let mut last = Ok(None);
-        for byte in bytes {
-            last = match single.take(3, &[*byte], false, true) {
-                Ok(found) => last.map(|own: Option<u64>| found.or(own)),
-                Err(breach) => Err(breach),
-            };
-            if last.is_err() {
-                break;
-            }
-        }
-        assert_eq!(result, last);
-        result.map_err(|breach| breach.code)
+        let last = bytes.iter().try_for_each(|byte| single.take(3, &[*byte], false, true));
+        assert_eq!((&result, whole.goaway), (&last, single.goaway));
+        result.map(|()| whole.goaway).map_err(|breach| breach.code)
     }
 
     #[test]
@@ -233,10 +225,10 @@ mod tests {
     #[test]
     fn critical_streams_stay_and_are_alone() {
         let mut peer = PeerStreams::default();
-        assert_eq!(peer.take(3, &[0, SETTINGS as u8, 0], false, true), Ok(None));
+        assert_eq!(peer.take(3, &[0, SETTINGS as u8, 0], false, true), Ok(()));
         let second = peer.take(7, &[0], false, true);
         assert_eq!(second.unwrap_err().code, STREAM_CREATION_ERROR);
         assert_eq!(peer.end(3).unwrap_err().code, CLOSED_CRITICAL_STREAM);
-        assert_eq!(peer.take(11, &[0x21], true, true), Ok(None));
+        assert_eq!(peer.take(11, &[0x21], true, true), Ok(()));
     }
 }
