@@ -18,6 +18,7 @@ use crate::planning::options::{LoadOptions, with_flag};
 use crate::planning::request_options::RequestOptions;
 use crate::planning::tls_options::TlsOptions;
 use crate::show::terminal::Lines;
+use weigh_runner::case::abilities::durability_of;
 use weigh_runner::case::fetched;
 use weigh_runner::case::known::Known;
 use weigh_runner::case::lanes::{self, Against, Given, Lane, is_secret};
@@ -207,6 +208,10 @@ impl LaneOptions {
     fn durabilities(&self, lane: &Lane) -> Result<Vec<Option<Durability>>, Stop> {
         let applies = lane.takes_durability() && lane.is_confirmed();
         match &self.durability[..] {
+            // What a probe found of a server that is not started here.
+            [] if applies && lane.is_foreign() => {
+                Ok(vec![self.abilities.as_deref().and_then(durability_of)])
+            }
             [] => Ok(vec![None]),
             _ if !applies => Ok(vec![None]),
             [_, _, ..] if lane.is_foreign() => Err(Stop::usage(format!(

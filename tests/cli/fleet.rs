@@ -366,16 +366,16 @@ fn a_run_whose_bus_is_gone_ends_and_is_resumed() {
     let load = ["-R", "300/s", "-d", "1s", "--warmup", "0s", "-c", "4"];
     let child = place.spawn(&[&words[..], &load].concat());
     until("a second trial", || {
-        !place.runs().is_empty() && of_kind(&place, "trial_started").len() > 1
+        !place.runs().is_empty() && place.of_kind("trial_started").len() > 1
     });
     drop(bus);
     wait(child).with(5).saying(&["the bus of the fleet is gone", "help: start it again"]);
     drop(agents);
-    let begun = of_kind(&place, "trial_finished").len();
-    assert!((1..8).contains(&begun) && of_kind(&place, "trial_failed").is_empty(), "{begun}");
+    let begun = place.of_kind("trial_finished").len();
+    assert!((1..8).contains(&begun) && place.of_kind("trial_failed").is_empty(), "{begun}");
     let Some((bus, _agents)) = fleet(&place, 2) else { return };
     place.weigh(&["run", "--resume", "latest", "--fleet", &bus.url, "--agents", "2"]).with(0);
-    assert_eq!(of_kind(&place, "trial_finished").len(), 8);
+    assert_eq!(place.of_kind("trial_finished").len(), 8);
 }
 
 /// The agents finish the trial of a coordinator that is gone, and the resumed run takes it.

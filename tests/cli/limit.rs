@@ -174,7 +174,7 @@ fn queue_without_end() {
     holds_the_truth(&limit, WITH_OTHER_LOAD);
     let missed =
         limit["trials"].as_array().unwrap().iter().filter_map(|trial| trial["missed"][0].as_str());
-    assert!(missed.into_iter().all(|why| why.contains("a backlog of ")), "{limit}");
+    assert!(missed.into_iter().all(|why| why.contains("backlog_ratio")), "{limit}");
     let ended = limit["goals"][0]["ended_by"]["sentence"].as_str().unwrap();
     // Two connections with one request each hold up what comes later: before the server, not in it.
     assert!(ended.contains("what may be in flight"), "{ended}");

@@ -163,6 +163,25 @@ async def main(url, basedir):
 asyncio.run(main(*sys.argv[1:]))
 "#;
 
+/// A server of aiocoap and its port. Another test may take a port that was free: then it is started
+/// again.
+fn aiocoap(place: &Place, python: &str) -> (Process, String) {
+    for _ in 0..3 {
+        let port = free_udp_port().to_string();
+        let command = &mut place.program(python, &["-W", "ignore", "server.py", &port]);
+        let mut server = Process::quiet(command);
+        let mut is_over = false;
+        until("the server is ready, or has ended", || {
+            is_over = server.try_wait().is_ok_and(|ended| ended.is_some());
+            is_over || place.folder().join("ready").exists()
+        });
+        if !is_over {
+            return (server, port);
+        }
+    }
+    panic!("aiocoap does not start");
+}
+
 /// A server of aiocoap takes every message of both types, with blocks, and notifies.
 #[test]
 fn the_server_of_aiocoap_is_measured_inside_oscore() {
@@ -173,10 +192,7 @@ fn the_server_of_aiocoap_is_measured_inside_oscore() {
         let (name, own) = (format!("context{index}"), format!("8{index}"));
         context(&place, &name, &own, &format!("0{index}"), SECRET);
     }
-    let port = free_udp_port().to_string();
-    let command = &mut place.program(&python, &["-W", "ignore", "server.py", &port]);
-    let server = Process::quiet(command);
-    until("the server is ready", || place.folder().join("ready").exists());
+    let (server, port) = aiocoap(&place, &python);
     let url = format!("coap://127.0.0.1:{port}/messages");
     let ids = ["--set", "coap.oscore_sender_id=hex:01", "--set", "coap.oscore_recipient_id=hex:81"];
     for (kind, pattern, first, more) in [

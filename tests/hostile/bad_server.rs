@@ -6,7 +6,6 @@ use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::protocol::{Host, Transport};
 use weigh_model::server::{ConnectionId, Outboxes, Server, ServerReport};
-use weigh_model::streams::{self, Piece};
 
 use crate::desk::Desk;
 use crate::kind::{End, Kind};
@@ -47,46 +46,12 @@ struct Talk {
     flood: Option<Flood>,
     end: Option<End>,
     drips: bool,
-    /// The stream of what was said last, where there are several.
-    stream: Option<u64>,
 }
 
-/// The first stream that a server opens.
-const FIRST_STREAM: u64 = 3;
-
 impl Talk {
-    /// Takes pieces of streams, of which the bytes are tampered with.
-    fn pass_pieces(&mut self, pieces: &[u8]) {
-        let mut rest = pieces;
-        while let Some((piece, bytes)) = streams::next(rest) {
-            let whole = &rest[..bytes];
-            rest = &rest[bytes..];
-            match piece {
-                Piece::Bytes { stream, bytes, is_last } => {
-                    self.stream = Some(stream);
-                    let passed = self.tamper.pass(bytes);
-                    let is_last = is_last && !self.tamper.is_muted();
-                    if is_last && passed.bytes.is_empty() {
-                        self.pending.push_back(on_stream(stream, true, b""));
-                    }
-                    self.put_on(passed, is_last);
-                }
-                _ if self.tamper.is_muted() => {}
-                _ => self.pending.push_back(whole.to_vec()),
-            }
-        }
-    }
-
     fn put(&mut self, passed: Passed) {
-        self.put_on(passed, false);
-    }
-
-    fn put_on(&mut self, passed: Passed, is_last: bool) {
         if !passed.bytes.is_empty() {
-            self.pending.push_back(match self.stream {
-                Some(stream) => on_stream(stream, is_last, &passed.bytes),
-                None => passed.bytes,
-            });
+            self.pending.push_back(passed.bytes);
         }
         self.flood = passed.flood.or(self.flood);
         self.end = passed.end.or(self.end);
@@ -107,10 +72,6 @@ impl BadServer {
         for (to, frames) in desk.take() {
             if let Some(talk) = self.talks.get_mut(&to.0) {
                 for frame in frames {
-                    if talk.stream.is_some() {
-                        talk.pass_pieces(&frame);
-                        continue;
-                    }
                     let passed = talk.tamper.pass(&frame);
                     talk.put(passed);
                 }
@@ -150,7 +111,6 @@ impl BadServer {
                 return out.notify_drained(to);
             }
             if let Some(piece) = flood.next(self.transport) {
-                let piece = talk.stream.map_or(piece.clone(), |on| on_stream(on, false, &piece));
                 out.stage(to).extend_from_slice(&piece);
                 if self.transport == Transport::Datagram {
                     out.frame(to);
@@ -197,8 +157,7 @@ impl Server for BadServer {
         self.next += 1;
         let first = tamper.begin();
         let (pending, flood, end, drips) = (VecDeque::new(), None, None, false);
-        let stream = (self.transport == Transport::Streams).then_some(FIRST_STREAM);
-        let mut talk = Talk { tamper, pending, flood, end, drips, stream };
+        let mut talk = Talk { tamper, pending, flood, end, drips };
         talk.put(first);
         self.talks.insert(connection.0, talk);
         self.act(out, now, |inner, desk| inner.accepted(connection, now, desk));
@@ -240,12 +199,6 @@ impl Server for BadServer {
     fn report(&self) -> ServerReport {
         self.inner.report()
     }
-}
-
-fn on_stream(stream: u64, is_last: bool, bytes: &[u8]) -> Vec<u8> {
-    let mut piece = Vec::new();
-    streams::put_bytes(&mut piece, stream, is_last, |out| out.extend_from_slice(bytes));
-    piece
 }
 
 /// Time between the bytes of one that is slow.

@@ -36,21 +36,9 @@ pub struct Manner {
     settings: &'static [(&'static str, &'static str)],
     pattern: Pattern,
     layer: Layer,
-    /// True if servers tamper with what is inside their layer: it is whole.
-    is_inside: bool,
 }
 
 impl Manner {
-    /// How much an honest server of this manner says, where that is not what is on the wire.
-    pub fn inside(&self, on_wire: Rehearsal) -> Rehearsal {
-        match (self.is_inside, self.protocol) {
-            (false, _) => on_wire,
-            // The begin of a control stream with one setting, and some answers.
-            (true, "http3") => Rehearsal { server: (8, 200), ..on_wire },
-            (true, _) => crate::servers::rehearse(&Speaker::new(MANNERS[MQTT_3])).0,
-        }
-    }
-
     /// True if a peer of this protocol takes these bytes, said over and over, for a legal message:
     /// to plain TCP, line ends are the length of one of 218 MB, and the beginning of its body.
     pub fn is_body(&self, said: &[u8]) -> bool {
@@ -64,7 +52,7 @@ const fn plain(
     settings: &'static [(&'static str, &'static str)],
     pattern: Pattern,
 ) -> Manner {
-    Manner { name, protocol, settings, pattern, layer: Layer::None, is_inside: false }
+    Manner { name, protocol, settings, pattern, layer: Layer::None }
 }
 
 /// Everything that is tried.
@@ -95,22 +83,7 @@ pub const MANNERS: &[Manner] = &[
         layer: Layer::Quic,
         ..plain("mqtt in quic", "mqtt", &[("qos", "1"), ("quic", "true")], Pattern::Deliver)
     },
-    #[cfg(feature = "quic")]
-    Manner {
-        layer: Layer::Quic,
-        is_inside: true,
-        ..plain("http3", "http3", &[], Pattern::Request)
-    },
-    #[cfg(feature = "quic")]
-    Manner {
-        layer: Layer::Quic,
-        is_inside: true,
-        ..plain("mqtt inside", "mqtt", &[("qos", "1"), ("quic", "true")], Pattern::Deliver)
-    },
 ];
-
-/// The place of `mqtt 3.1.1`.
-const MQTT_3: usize = 3;
 
 #[cfg(feature = "quic")]
 const TUNING: quic::Tuning =
@@ -233,19 +206,7 @@ impl Speaker {
 
     /// The reference server, inside its layer.
     pub fn host(&self) -> Host {
-        self.changed_host(|host| host)
-    }
-
-    /// The reference server, whose bytes are changed where that is due for the manner.
-    pub fn changed_host(&self, change: impl FnOnce(Host) -> Host) -> Host {
         let host = self.protocol.host(&self.settings()).unwrap();
-        match self.manner.is_inside {
-            true => self.layered(change(host)),
-            false => change(self.layered(host)),
-        }
-    }
-
-    fn layered(&self, host: Host) -> Host {
         match self.manner.layer {
             Layer::None => host,
             Layer::WebSocket => websocket::wrap_host(host, "mqtt", &Arc::default()),

@@ -7,7 +7,7 @@ use weigh_model::numbers::{count, exact};
 use weigh_model::protocol::Invalid;
 use weigh_model::units::Nanos;
 
-use crate::trial::{BACKLOG_RATIO, TrialEnd, TrialResult};
+use crate::trial::{TrialEnd, TrialResult};
 
 /// A search goal. The names are the draft's; `conditions` and `sustain` are added.
 ///
@@ -247,10 +247,6 @@ impl Goal {
             // A condition does not hold for a figure that is not a number; changes were refused
             // before.
             if condition.holds(figure) != Some(true) {
-                if condition.metric == BACKLOG_RATIO {
-                    let left = three_digits(100.0 * figure);
-                    return Ok(Some(format!("a backlog of {left} % of its messages was left")));
-                }
                 let shown = match condition.metric.contains("_ns") {
                     true => Nanos(figure as u64).to_string(),
                     false => three_digits(figure),

@@ -35,8 +35,6 @@ fn tables(manner: &str) -> (Vec<&'static str>, &'static str) {
         "oscore" => (&[include_str!("oscore.txt")], ""),
         "websocket" => (&[include_str!("websocket.txt")], ""),
         "quic" | "mqtt in quic" => (&[include_str!("quic.txt")], ""),
-        "http3" => (&[include_str!("http3.txt")], ""),
-        "mqtt inside" => (&[MQTT], "3.1.1"),
         _ => (&[include_str!("tls.txt")], ""),
     };
     let all = [ANY].into_iter().chain(tables.iter().copied());

@@ -35,8 +35,8 @@ enum Kind {
 }
 
 impl PeerStreams {
-    /// Takes bytes of a stream. `is_server` is true if the peer is a server. A GOAWAY frame before a
-    /// broken rule counts.
+    /// Takes bytes of a stream. `is_server` is true if the peer is a server. A GOAWAY frame before
+    /// a broken rule counts.
     ///
     /// # Errors
     /// A rule that the peer broke.

@@ -38,7 +38,9 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
             let _ = writeln!(text, "    at the lower bound {} were delivered", rate(per_s));
         }
         if let Some(why) = goal.missed_by.as_ref().filter(|_| goal.outcome != "never-met") {
-            let _ = writeln!(text, "    at the upper bound the goal was missed: {why}");
+            let is_backlog = why.starts_with(weigh_limit::trial::BACKLOG_RATIO);
+            let what = if is_backlog { " (messages that waited at its end)" } else { "" };
+            let _ = writeln!(text, "    at the upper bound the goal was missed: {why}{what}");
         }
         if let Some(burst) = &goal.burst {
             let _ = writeln!(text, "    {}", burst.sentence);
