@@ -10,8 +10,10 @@ pub struct Wrapped {
     /// False: it is never woken, and sends no ping.
     pub is_woken: bool,
     /// Called with every message that is sent.
-    pub note: Box<dyn FnMut(Nanos, &Op<'_>)>,
+    pub note: Box<Note>,
 }
+
+type Note = dyn FnMut(Nanos, &Op<'_>);
 
 impl Wrapped {
     /// Takes nothing away yet.

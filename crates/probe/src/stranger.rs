@@ -22,7 +22,6 @@ pub enum Speaker {
     /// CoAP, which does not listen on TCP.
     Coap,
     /// HTTP/3, which does not listen on TCP.
-    #[cfg_attr(not(feature = "quic"), expect(dead_code, reason = "it is in QUIC"))]
     Http3,
     /// AMQP 1.0.
     Amqp1,
