@@ -82,6 +82,14 @@ fn a_probed_durability_is_that_of_the_url() {
         let summary = place.compare(&[&load[..], more, &["--json"]].concat()).with(0).json();
         assert_eq!(summary["cells"][0]["durability"], durability);
     }
+    // In a plan too, and a run that is resumed does not need the file.
+    let target = format!("target = \"{}\"\n\"target.abilities\" = \"redis.toml\"", server.url);
+    let load =
+        "\"load.messages\" = 20\n\"load.pattern\" = \"publish\"\n\"redis.command\" = \"set\"";
+    place.write("p.toml", &format!("[repeat]\nat_least = 1\n[[case]]\n{target}\n{load}\n"));
+    let summary = place.weigh(&["run", "p.toml", "--json"]).with(0).json();
+    assert_eq!(summary["cells"][0]["durability"], "memory");
+    assert_eq!(summary["cells"][0]["point"]["target.durability"], "memory");
     server.end("TERM");
     place.nobody_is_left();
 }

@@ -39,8 +39,8 @@ pub struct Case {
     /// Segmentation offloads, if the case sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offload: Option<Offload>,
-    /// The file with the target's abilities. It is used when the case is made, and not written,
-    /// because it does not change the case.
+    /// The file with the target's abilities. It is used when the case is made, and not written: the
+    /// durability that it states is.
     #[serde(rename = "target.abilities", default, skip_serializing)]
     pub abilities: Option<String>,
     /// Cores and memory of the target.

@@ -296,7 +296,10 @@ impl Draft<'_> {
         let own = row.iter().filter(|(key, given)| is_meant(key) && !self.is_secret(key, given));
         words.extend(own.map(|(key, given)| (key.clone(), word(&given.value))));
         let case = match Case::of_words(words) {
-            Ok(case) => Case { load, background, ..case },
+            Ok(case) => {
+                let durability = self.world.durability(&case);
+                Case { load, background, durability, ..case }
+            }
             Err(invalid) => {
                 problems.add(Problem::missing(invalid.problem, invalid.fix));
                 return None;

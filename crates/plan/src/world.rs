@@ -1,7 +1,7 @@
 //! Facts from outside the language: available protocols and targets.
 
 use weigh_model::protocol::Invalid;
-use weigh_model::{Load, Pattern, Protocol};
+use weigh_model::{Durability, Load, Pattern, Protocol};
 
 use crate::case::Case;
 use crate::keys::OF_BROKER;
@@ -82,6 +82,11 @@ pub trait World {
         _given: &[&str],
     ) -> Vec<(&'static str, serde_json::Value)> {
         Vec::new()
+    }
+
+    /// What a confirmation means in this case, if it is set, stated or known of the target.
+    fn durability(&self, case: &Case) -> Option<Durability> {
+        case.durability
     }
 
     /// True for a key (`mqtt.broker_password`) whose value must not be recorded, or not this value.

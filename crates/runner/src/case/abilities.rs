@@ -16,7 +16,7 @@ use weigh_testbed::catalogue::Catalogue;
 use crate::input_file::{self, TEXT_BYTES_MAX};
 
 /// What a confirmation means on the server that this file is about, if its probe found that out. A
-/// file that cannot be read says nothing here: a run that is resumed does not need it.
+/// file that cannot be read says nothing here: [`KnownAbilities::check`] refuses it.
 pub fn durability_of(file: &str) -> Option<Durability> {
     let text = input_file::text(std::path::Path::new(file), TEXT_BYTES_MAX).ok()?;
     let known = Abilities::read(file, &text).ok()?;

@@ -9,7 +9,7 @@ use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::Point;
 use weigh_model::units::Bytes;
-use weigh_model::{Guarantee, Load, Pattern, Protocol, Trial};
+use weigh_model::{Durability, Guarantee, Load, Pattern, Protocol, Trial};
 use weigh_plan::Case;
 use weigh_plan::case::BackgroundChoice;
 use weigh_plan::load::BODY_BYTES_MAX;
@@ -18,7 +18,7 @@ use weigh_plan::world::{PIPELINE, REFERENCE, TargetWord, World};
 use weigh_protocols::{self as registry, urls};
 use weigh_testbed::catalogue::Catalogue;
 
-use crate::case::abilities::KnownAbilities;
+use crate::case::abilities::{KnownAbilities, durability_of};
 use crate::case::background::BackgroundCase;
 use crate::case::build::Build;
 use crate::case::check::check_protocol;
@@ -167,6 +167,11 @@ impl World for Known<'_> {
         }
         self.fetched.borrow_mut().say(target, self.watcher);
         usual.into_iter().map(|(key, value)| (key, value.into())).collect()
+    }
+
+    fn durability(&self, case: &Case) -> Option<Durability> {
+        let probed = || case.abilities.as_deref().and_then(durability_of);
+        case.durability.or_else(|| if case.target.contains("://") { probed() } else { None })
     }
 
     fn is_secret(&self, key: &str, value: &str) -> bool {

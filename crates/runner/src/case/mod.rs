@@ -37,7 +37,6 @@ use weigh_protocols as registry;
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::hosts::Offloads;
 
-use crate::case::abilities::durability_of;
 use crate::case::background::BackgroundCase;
 use crate::case::durability::check_statements;
 use crate::case::lanes::{Against, Lane};
@@ -212,12 +211,7 @@ fn lane(case: &PlanCase, catalogue: &Catalogue, secrets: &Secrets) -> Result<Lan
             given.insert(key.to_owned(), value.clone());
         }
     }
-    let probed = || match &against {
-        Against::Foreign(_) => case.abilities.as_deref().and_then(durability_of),
-        _ => None,
-    };
-    let durability = case.durability.or_else(probed);
-    let mut lane = Lane::new(protocol, against, given)?.stating(durability)?;
+    let mut lane = Lane::new(protocol, against, given)?.stating(case.durability)?;
     grpc::compile(&mut lane)?;
     Ok(lane)
 }
