@@ -365,9 +365,7 @@ fn a_run_whose_bus_is_gone_ends_and_is_resumed() {
     let words = ["compare", "tcp", "--fleet", &bus.url, "--agents", "2", "--reps", "8"];
     let load = ["-R", "300/s", "-d", "1s", "--warmup", "0s", "-c", "4"];
     let child = place.spawn(&[&words[..], &load].concat());
-    until("a second trial", || {
-        !place.runs().is_empty() && place.of_kind("trial_started").len() > 1
-    });
+    until("a second trial", || place.of_kind_so_far("trial_started").len() > 1);
     drop(bus);
     wait(child).with(5).saying(&["the bus of the fleet is gone", "help: start it again"]);
     drop(agents);

@@ -178,6 +178,16 @@ impl Place {
         of_kind(&self.journal(), kind)
     }
 
+    /// The events of this kind that a run in progress has written whole: none while its folder or its
+    /// journal is not there yet.
+    pub fn of_kind_so_far(&self, kind: &str) -> Vec<Value> {
+        let journal = self.runs().pop().map(|run| run.join("journal.jsonl"));
+        let text = journal.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let events = whole.lines().map(|line| serde_json::from_str(line).expect("a line is JSON"));
+        of_kind(&events.collect::<Vec<_>>(), kind)
+    }
+
     /// The captured packets of a trial, by its `trial_finished`.
     pub fn pcap(&self, finished: &Value) -> PathBuf {
         let trial = finished["trial"].as_str().expect("an id");
