@@ -113,16 +113,16 @@ impl Verdicts {
         let Some(first) = open.first() else { return Exit::Done };
         let exit = self.of_undecided();
         let (code, hint) = match exit {
-            Exit::Undecided => ("98", "; --undecided pass allows it"),
+            Exit::Undecided => ("98", "; with --undecided pass it is 0"),
             Exit::Finding => ("99, by --undecided fail", ""),
             _ => ("0, by --undecided pass", ""),
         };
-        let first = match first.condition.as_str() {
-            MEASURED => format!("nothing was measured: {}", first.case),
-            PROVEN => first.text.clone(),
-            _ => first.line(),
+        let (what, first) = match first.condition.as_str() {
+            MEASURED => ("nothing was measured", first.case.clone()),
+            PROVEN => ("undecided", first.text.clone()),
+            _ => ("undecided", first.line()),
         };
-        eprintln!("weigh: undecided (exit code {code}): {first}{}{hint}", more(&open));
+        eprintln!("weigh: {what} (exit code {code}): {first}{}{hint}", more(&open));
         exit
     }
 

@@ -92,6 +92,7 @@ const CONSUMERS: &str = r#"
 import sys, threading, time
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import RebalanceInProgressError
 
 at = sys.argv[1]
 admin = KafkaAdminClient(bootstrap_servers=at)
@@ -104,18 +105,25 @@ class Member(threading.Thread):
     def __init__(self):
         super().__init__(daemon=True)
         self.read, self.task, self.own = [], None, KafkaConsumer(
-            "farm", bootstrap_servers=at, group_id="herd", auto_offset_reset="earliest",
+            bootstrap_servers=at, group_id="herd", auto_offset_reset="earliest",
             enable_auto_commit=False, session_timeout_ms=6000, heartbeat_interval_ms=200,
         )
+        # A leader that does not know the partitions yet assigns none, and keeps to that.
+        until(lambda: len(self.own.partitions_for_topic("farm") or ()) == 4)
+        self.own.subscribe(["farm"])
         self.start()
 
     def run(self):
         while self.own is not None:
-            for records in self.own.poll(timeout_ms=100).values():
+            # Where the time of a poll ends within a join, kafka-python 3.0.12 may stop its heartbeats.
+            for records in self.own.poll(timeout_ms=500).values():
                 self.read.extend(record.value for record in records)
-            if self.task is not None:
-                self.task()
-                self.task = None
+            try:
+                if self.task is not None:
+                    self.task()
+                    self.task = None
+            except RebalanceInProgressError:
+                pass  # The next poll ends it.
 
     def do(self, task):
         self.task = task

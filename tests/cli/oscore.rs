@@ -1,5 +1,7 @@
 //! CoAP inside OSCORE: the reference server, and aiocoap at the other end.
 
+use std::io::Read;
+
 use serde_json::Value;
 
 use crate::foreign::{Process, free_udp_port, python};
@@ -168,8 +170,8 @@ asyncio.run(main(*sys.argv[1:]))
 fn aiocoap(place: &Place, python: &str) -> (Process, String) {
     for _ in 0..3 {
         let port = free_udp_port().to_string();
-        let command = &mut place.program(python, &["-W", "ignore", "server.py", &port]);
-        let mut server = Process::quiet(command);
+        let mut command = place.program(python, &["-W", "ignore", "server.py", &port]);
+        let mut server = Process(command.spawn().expect("it starts"));
         let mut is_over = false;
         until("the server is ready, or has ended", || {
             is_over = server.try_wait().is_ok_and(|ended| ended.is_some());
@@ -178,6 +180,9 @@ fn aiocoap(place: &Place, python: &str) -> (Process, String) {
         if !is_over {
             return (server, port);
         }
+        let mut said = String::new();
+        server.stderr.take().map(|mut stream| stream.read_to_string(&mut said));
+        println!("aiocoap ended at port {port}: {said}");
     }
     panic!("aiocoap does not start");
 }

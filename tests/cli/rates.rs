@@ -51,3 +51,22 @@ fn what_only_the_server_sees_is_counted_when_the_load_ends() {
     let (taken_in, out) = (taken_in.expect("in/s"), out.expect("out/s"));
     assert!(out <= taken_in * 1.001 && out > 0.9 * taken_in, "in {taken_in}/s, out {out}/s");
 }
+
+/// All that is answered within the time are messages of the warm-up: the server is none that does not
+/// answer, and what was never answered was not dropped by it either.
+#[test]
+fn a_rate_far_beyond_both_ends_is_not_blamed_on_the_server() {
+    for words in [&["http"][..], &["mqtt", "-q", "0"]] {
+        let place = Place::new("beyond");
+        let load = ["-R", "4M/s", "-d", "300ms", "--warmup", "500ms", "--timeout", "300ms"];
+        let all = [&["compare"], words, &load, &["--reps", "1", "--json"]].concat();
+        let ended = place.weigh(&all).with(98).saying(&["nothing was measured"]);
+        assert!(!ended.stderr.contains("check protocol"), "{}", ended.stderr);
+        let ledger = &ended.json()["cells"][0]["ledger"];
+        let count = |key: &str| ledger[key].as_u64().unwrap_or(0);
+        assert_eq!((count("messages"), count("delivered")), (1_200_000, 0), "{words:?}: {ledger}");
+        assert_eq!(count("sent") + count("not_sent"), count("messages"), "{words:?}: {ledger}");
+        let causes = ledger["causes"].as_object().expect("causes");
+        assert!(causes.keys().all(|cause| cause == "timeout"), "{words:?}: {ledger}");
+    }
+}

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -294,7 +295,11 @@ pub fn signal(name: &str, pid: u32) {
 
 /// Waits for the end of the program.
 pub fn wait(program: Child) -> Ended {
-    Ended::from(program.wait_with_output().expect("the program ends"))
+    let (teller, told) = mpsc::channel();
+    // What it left behind may hold its output open for ever.
+    std::thread::spawn(move || drop(teller.send(program.wait_with_output())));
+    let output = told.recv_timeout(WAIT_MAX).expect("the program and its output end");
+    Ended::from(output.expect("the program ends"))
 }
 
 /// Waits until `holds`.
@@ -377,6 +382,9 @@ pub fn warnings(cell: &Value) -> Vec<&str> {
 }
 
 const MARK: &str = "WEIGH_CLI_TEST";
+
+/// How long the longest run of a test may take on a busy machine.
+const WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// How long something that must happen may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);

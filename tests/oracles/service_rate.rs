@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use weigh_engine::record::{Observations, put_together};
 use weigh_model::event::TrialFinished;
+use weigh_model::ledger::Cause;
 use weigh_model::protocol::Guarantee;
 use weigh_model::{Nanos, Pattern, Topology};
 
@@ -125,6 +126,23 @@ fn what_the_warm_up_left_behind_is_served_within_the_window() {
         let codes = codes(&finished);
         let is_said = codes.iter().any(|code| code == "backlog" || code == "rate-not-reached");
         assert!(is_said, "{}: {codes:?}", named(&setup, 2.0));
+    }
+}
+
+/// What still waited when the time limit of the last message was over is lost for that reason, not
+/// for an unknown one: 4,000 messages, of which 1,000 leave each second until then.
+#[test]
+fn what_still_waited_at_the_time_limit_has_that_cause() {
+    for setup in ways() {
+        let mut setup = overloaded(setup, 1000.0, 4.0, Nanos::from_secs(1));
+        setup.load.timeout = Nanos::from_secs(1);
+        let seen = setup.scripted_on_virtual_time(server(1_000_000));
+        let (ledger, name) = (seen.ledger(), named(&setup, 4.0));
+        let (lost, arrived) = (ledger.lost.unwrap(), ledger.delivered.unwrap() + ledger.late);
+        println!("{name}: {ledger:?}");
+        assert!(arrived > 1000 && lost + ledger.not_sent > 1000, "{name}: {ledger:?}");
+        let expected = if lost > 0 { vec![(&Cause::Timeout, &lost)] } else { Vec::new() };
+        assert_eq!(ledger.causes.iter().collect::<Vec<_>>(), expected, "{name}");
     }
 }
 

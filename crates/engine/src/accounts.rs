@@ -49,8 +49,13 @@ pub struct ConsumerAccount {
     pub tally: Tally,
     /// Time at which the last message arrived that had not arrived before.
     pub last_arrived: Option<Nanos>,
+    /// Time at which the last message arrived, whether measured or not.
+    pub last_heard: Option<Nanos>,
     /// True if its connection was lost before the end.
     pub was_disconnected: bool,
+    /// True if messages still arrived when the time limit of the last one was over: what follows the
+    /// last that arrived was on its way.
+    pub was_behind: bool,
 }
 
 /// The books of one shard, or of all shards together.
@@ -177,6 +182,7 @@ impl Accounts {
         for consumer in &self.consumers {
             all.tally.absorb(&consumer.tally);
             all.was_disconnected |= consumer.was_disconnected;
+            all.was_behind |= consumer.was_behind;
         }
         all
     }
@@ -261,7 +267,14 @@ portable_fields!(ProducerAccount {
     failed_numbers,
     cut,
 });
-portable_fields!(ConsumerAccount { index, tally, last_arrived, was_disconnected });
+portable_fields!(ConsumerAccount {
+    index,
+    tally,
+    last_arrived,
+    last_heard,
+    was_disconnected,
+    was_behind
+});
 portable_fields!(Accounts {
     producers,
     consumers,
@@ -300,6 +313,10 @@ pub(crate) fn why_lost(
     }
     if producer.cut.iter().any(|range| range.contains(&number)) {
         return Cause::ConnectionClosed;
+    }
+    // A queue before the consumer was not empty: what followed would have come later still.
+    if consumer.was_behind && number >= consumer.tally.lane(producer.index).end() {
+        return Cause::Timeout;
     }
     Cause::Unknown
 }

@@ -6,7 +6,7 @@ use weigh_model::event::TrialFinished;
 use weigh_model::ledger::Cause;
 use weigh_model::metrics::QUANTILES;
 use weigh_model::protocol::Guarantee;
-use weigh_model::server::{RECEIVE_QUEUE_FULL, ServerReport};
+use weigh_model::server::{RECEIVE_QUEUE_FULL, SUBSCRIBER_DISCONNECTED, ServerReport};
 use weigh_model::{Durability, Pattern, Protocol, Trial, Warning};
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile;
@@ -210,7 +210,9 @@ fn reconcile(
             }
         }
         let unseen = report.dropped.get(RECEIVE_QUEUE_FULL).copied().unwrap_or(0);
-        attribute_server_drops(ledger, report.dropped.values().sum::<u64>() - unseen);
+        // What waited for a subscriber until we closed its connection has its cause by identity.
+        let closed = report.dropped.get(SUBSCRIBER_DISCONNECTED).copied().unwrap_or(0);
+        attribute_server_drops(ledger, report.dropped.values().sum::<u64>() - unseen - closed);
         attribute_queue_drops(ledger, unseen);
     }
     if let Some(dropped) = observed.counters.get("dropped") {

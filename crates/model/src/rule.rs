@@ -230,8 +230,8 @@ const ENTRIES: [(&str, &str, &str); 21] = [
     (
         "a connection for every message",
         "the figure is mostly the cost of setting connections up, and the text does not mention it",
-        "keep connections open, at both ends, or report the rate of connections with the rate of \
-         messages",
+        "let client and server keep connections open (keep-alive), or report connections per second \
+         beside messages per second",
     ),
     (
         "unequal messages in flight",

@@ -171,6 +171,10 @@ pub trait Server: Send {
 /// queue was full: the server never saw them.
 pub const RECEIVE_QUEUE_FULL: &str = "receive_queue_full";
 
+/// The cause in [`ServerReport::dropped`] of messages that waited for a subscriber whose connection
+/// ended.
+pub const SUBSCRIBER_DISCONNECTED: &str = "subscriber_disconnected";
+
 /// A server's own counts, by identity if bodies carry it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerReport {

@@ -150,6 +150,11 @@ impl Lane {
         self.seen.get(sequence)
     }
 
+    /// The number after the highest that arrived; 0 if none did.
+    pub fn end(&self) -> u64 {
+        self.seen.end()
+    }
+
     /// True if the message first arrived after Tmax.
     pub fn was_late(&self, sequence: u64) -> bool {
         self.late.get(sequence)
@@ -206,6 +211,12 @@ impl Bits {
     pub fn get(&self, number: u64) -> bool {
         let block = self.blocks.get((number / BLOCK_BITS) as usize);
         block.is_some_and(|block| block.get(number % BLOCK_BITS))
+    }
+
+    /// The number after its highest one; 0 if it is empty.
+    pub fn end(&self) -> u64 {
+        let last = self.blocks.iter().rposition(|block| block.count() > 0);
+        last.map_or(0, |at| at as u64 * BLOCK_BITS + self.blocks[at].end())
     }
 
     /// Its numbers in rising order.
@@ -266,6 +277,18 @@ impl Block {
                 .get((number / 64) as usize)
                 .is_some_and(|word| word & (1 << (number % 64)) != 0),
             Block::All => true,
+        }
+    }
+
+    /// The number after the highest one; 0 if there is none.
+    fn end(&self) -> u64 {
+        match self {
+            Block::Some { words, .. } => {
+                let last = words.iter().rposition(|word| *word != 0);
+                let end = |at: usize| 64 - u64::from(words[at].leading_zeros());
+                last.map_or(0, |at| at as u64 * 64 + end(at))
+            }
+            Block::All => BLOCK_BITS,
         }
     }
 
@@ -370,6 +393,7 @@ mod tests {
             tally.unique() + tally.duplicates + tally.corrupt + tally.foreign
         );
         assert!(tally.lane(5).was_late(9) && !tally.lane(4).has(9));
+        assert_eq!([0, 4, 5].map(|producer| tally.lane(producer).end()), [3, 0, 10]);
     }
 
     #[test]

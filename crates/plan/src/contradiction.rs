@@ -150,7 +150,7 @@ impl Contradiction {
             ),
             Contradiction::RateMissing(arrival) => (
                 format!("the arrival {arrival} needs a rate"),
-                "add load.rate = \"1000/s\", or \"1/s/client\" for each".into(),
+                "add load.rate = \"1000/s\" (in total) or \"1/s/client\" (each client)".into(),
             ),
             Contradiction::ThinkInOpenLoop(arrival) => (
                 format!(

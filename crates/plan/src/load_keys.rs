@@ -298,7 +298,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         kind: Kind::Count(1, u32::MAX as u64),
         default: "1 in closed loops and transfers, otherwise no limit",
         definition: "Largest number of messages in flight per connection. For the pattern batch it \
-                     counts exchanges",
+                     counts exchanges. MQTT above QoS 0 has at most 65,535",
         flag: Flag::long("window"),
         ..KEY
     },

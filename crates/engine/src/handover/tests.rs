@@ -76,8 +76,14 @@ impl Making {
                 false,
             );
         }
-        let was_disconnected = self.0.below(2) == 0;
-        ConsumerAccount { index, tally, last_arrived: self.some(Making::time), was_disconnected }
+        ConsumerAccount {
+            index,
+            tally,
+            last_arrived: self.some(Making::time),
+            last_heard: self.some(Making::time),
+            was_disconnected: self.0.below(2) == 0,
+            was_behind: self.0.below(2) == 0,
+        }
     }
 
     fn mark(&mut self, producer: u32, sequence: u64) -> Mark {
@@ -308,5 +314,5 @@ fn a_new_form_has_a_new_number() {
     outcome.accounts.identity_bytes = 0;
     let bytes = outcome.to_bytes();
     let check = u32::from_le_bytes(*bytes.last_chunk().unwrap());
-    assert_eq!((FORM, check), (5, 3_040_472_184));
+    assert_eq!((FORM, check), (6, 1_488_342_753));
 }

@@ -120,7 +120,10 @@ impl Shard {
         let all_complete = self.job.rendezvous.is_complete();
         if all_complete && self.job.has_consumers() {
             self.clock.phase = Phase::Lingering(now + LINGER);
-        } else if all_complete || totals.is_some_and(|totals| now >= self.deadline(&totals)) {
+        } else if all_complete {
+            self.settle();
+        } else if totals.is_some_and(|totals| now >= self.deadline(&totals)) {
+            self.books.note_backlogs(now);
             self.settle();
         }
     }

@@ -55,6 +55,8 @@ agents=()
 
 # Runs on a host: the agent, until its end or that of standard input.
 there='
+agent=
+trap "kill \$agent 2>/dev/null" TERM
 exec 3<&0
 "$@" </dev/null 3<&- &
 agent=$!
@@ -63,6 +65,8 @@ watcher=$!
 exec 3<&-
 wait "$agent"
 status=$?
+# A signal ends only the wait.
+while kill -0 "$agent" 2>/dev/null; do wait "$agent"; status=$?; done
 kill "$watcher" 2>/dev/null
 exit "$status"'
 

@@ -8,19 +8,19 @@ use super::metric::{Better, Metric};
 pub const METRICS: &[Metric] = metrics! {
     "times" {
     "response_time_ns.{part}" Lower ["response"]
-        "From the moment a message was due to its confirmation."
+        "From the due time of a message to its confirmation."
         ("confirmed - due; absent if nothing is confirmed (MQTT QoS 0)");
     "service_time_ns.{part}" Lower
         "From handing a message to the transport to its confirmation. The wait before that is \
          excluded." ("confirmed - sent");
     "delivery_time_ns.{part}" Lower ["delivery"]
-        "From the moment a message was due to its delivery to the consumer."
+        "From the due time of a message to its delivery to the consumer."
         ("delivered - due; in the patterns deliver and poll, and at the pipeline");
     "one_way_time_ns.{part}" Lower
         "From handing a message to the transport to its delivery."
         ("delivered - sent, on one host by one clock (RFC 7679)");
     "send_lag_ns.{part}" Neither ["send lag"]
-        "From the moment a message was due to handing it to the transport: the generator's own \
+        "From the due time of a message to handing it to the transport: the generator's own \
          error." ("sent - due, waits for a full window included; in every result");
     "response_time_lag_ns.{part}" Neither
         "Generator lag, the part of the response time by which the generator sent late: the \
@@ -37,7 +37,7 @@ pub const METRICS: &[Metric] = metrics! {
         "From the due time to the first bytes of an object at its subscriber."
         ("in the pattern transfer, if there is a subscriber");
     "poll_wait_time_ns.{part}" Lower ["poll wait"]
-        "From the moment a message was due to the request that fetched it; 0 if that request was \
+        "From the due time of a message to the request that fetched it; 0 if that request was \
          made before. The first of three parts of the delivery time."
         ("in the pattern poll; the three parts add up to delivery_time_ns");
     "poll_round_trip_time_ns.{part}" Lower ["poll trip"]
@@ -50,7 +50,7 @@ pub const METRICS: &[Metric] = metrics! {
         "From the due time of a consumer's request to the request: the generator's error."
         ("request sent - request due");
     "batch_time_ns.{part}" Lower
-        "From the moment the first message of an exchange was due to the confirmation of the last."
+        "From the due time of the first message of an exchange to the confirmation of the last."
         ("in the pattern batch");
     "session_time_ns.{part}" Lower
         "From the start of connecting until the connection is closed, if it carries one message."
@@ -59,7 +59,7 @@ pub const METRICS: &[Metric] = metrics! {
         "From the established transport connection to the completed TLS handshake at the client."
         ("RFC 8446; a part of connect_time_ns");
     "error_time_ns.{part}" Lower
-        "From the moment a message was due to an answer that is an error."
+        "From the due time of a message to an answer that is an error."
         ("kept separate, so that fast refusals are not in response times");
     "late_time_ns.max" Lower
         "From the due time to the first arrival of the slowest message that came after the timeout."
@@ -467,7 +467,7 @@ pub const METRICS: &[Metric] = metrics! {
 
     "stages" {
     "stage.generator.hop_time_ns.{part}" Lower
-        "From the moment a message was due to handing it to the transport, of messages whose whole \
+        "From the due time of a message to handing it to the transport, of messages whose whole \
          route is known."
         ("sent - due");
     "stage.broker.hop_time_ns.{part}" Lower

@@ -135,7 +135,7 @@ mod tests {
         for (name, start, end) in [
             (
                 "response_time_ns.p999",
-                "From the moment",
+                "From the due time",
                 "took at most this long; lost messages count as infinite.",
             ),
             (
@@ -143,7 +143,7 @@ mod tests {
                 "From",
                 " 50 % of the connections of a repetition took at most this long.",
             ),
-            ("send_lag_ns.max", "From the moment", "Here the largest of a repetition."),
+            ("send_lag_ns.max", "From the due time", "Here the largest of a repetition."),
             ("throughput_out_per_s", "Distinct messages", "are excluded."),
             ("tcp.round_trip_us.mean", "Smoothed", "mean of a repetition."),
             ("path.up.lost_packets", "Packets that", "from the clients to the target."),

@@ -23,8 +23,8 @@ warnings! {
     RateNotReached(offered: f64, achieved: f64) "rate-not-reached" Warning
         ["{}/s offered, {}/s handed over", exact(*offered), exact(*achieved)]
         "the result is that of a lower load than the one asked for"
-        "find the difference in the ledger as not_sent, or in the send lag; for the full rate use \
-         more connections (-c) or generator threads (--shards)"
+        "the difference was never sent (see messages) or sent late (send lag, with --wide); for the \
+         full rate use more connections (-c) or generator threads (--shards)"
         "methodology.md#5-when-a-result-is-invalid";
     Backlog(messages: u64, drained: Nanos) "backlog" Warning
         [
@@ -117,7 +117,7 @@ warnings! {
         "read the ledger and the times of one clock; for the rest start a new run"
         "guide/fleet.md";
     QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Warning
-        ["{}: {} and higher quantiles have no finite value, because of the losses", time, quantile]
+        ["{}: {} and above are infinite, because that many messages were lost", time, quantile]
         "percentiles of delivered messages alone would be too optimistic"
         "read the column lost first, then the times"
         "methodology.md#1-the-times-of-a-message";

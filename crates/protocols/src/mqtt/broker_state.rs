@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use weigh_model::Nanos;
-use weigh_model::server::{ConnectionId, ServerReport};
+use weigh_model::server::{ConnectionId, SUBSCRIBER_DISCONNECTED, ServerReport};
 
 use super::codec::{Ack, Connect, Disconnect, Filter, Id, Options, Qos, Section, Version};
 use super::message::{Message, Publication, forwarded_properties};
@@ -210,7 +210,7 @@ impl BrokerState {
         self.by_client.remove(&session.client_id);
         self.free.push(key);
         self.wills.extend(session.will.take().map(|will| *will));
-        session.drop_queue("subscriber_disconnected", &mut self.counts);
+        session.drop_queue(SUBSCRIBER_DISCONNECTED, &mut self.counts);
     }
 
     fn forget_timer(&mut self, key: u32) {
@@ -263,7 +263,7 @@ impl BrokerState {
     fn disconnect_overloaded(&mut self, key: u32, turn: &mut Turn<'_>) {
         let Some(Some(session)) = self.sessions.get_mut(key as usize) else { return };
         let Some(attached) = session.attached else { return };
-        session.drop_queue("subscriber_disconnected", &mut self.counts);
+        session.drop_queue(SUBSCRIBER_DISCONNECTED, &mut self.counts);
         self.counts.disconnects += 1;
         say_goodbye(attached.connection, session.version, QUOTA_EXCEEDED, turn);
         self.detach(key, turn.now);

@@ -116,12 +116,12 @@ fn a_difference_that_may_be_lag_is_not_to_be_repeated() {
     let said = |own: &[Comparison]| text(&with(&three(), own), AnswerKind::Undecided);
     assert_eq!(
         said(std::slice::from_ref(&lag)),
-        "Too close to call: 1 of 1 comparison of time; generator lag may be the cause."
+        "Too close to call: 1 of 1 comparison of two cases by time; generator lag may be the cause."
     );
     assert_eq!(
         said(&[lag, compared(CPU, ["a", "b"], 1.0, false)]),
-        "Too close to call: 2 of 2 comparisons of CPU and time; --reps 10 may decide one; \
-         in the other 1 the generator may have sent too late."
+        "Too close to call: 2 of 2 comparisons of two cases by CPU and time; --reps 10 may decide \
+         one, but not the 1 where the generator may have sent too late."
     );
 }
 
@@ -141,7 +141,7 @@ fn a_clear_winner_is_named_with_its_figure_and_the_next() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Too close to call: 1 of 3 comparisons of CPU; --reps 10 may decide."
+        "Too close to call: 1 of 3 comparisons of two cases by CPU; --reps 10 may decide."
     );
     // The same from the other side of every pair.
     let turned = with(
@@ -217,7 +217,7 @@ fn guarantees_are_answered_one_by_one_and_never_together() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Undecided),
-        "Too close to call: 1 of 2 comparisons of CPU; --reps 10 may decide. Not \
+        "Too close to call: 1 of 2 comparisons of two cases by CPU; --reps 10 may decide. Not \
          compared: cases with different guarantees."
     );
 }

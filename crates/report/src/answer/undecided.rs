@@ -37,13 +37,13 @@ fn close(summary: &Summary, all: &[&Comparison]) -> Option<String> {
         (1, 0) => repeat,
         (_, 0) => format!("{repeat} some of them"),
         (rest, lag) => {
-            let some = if rest == 1 { "one".to_owned() } else { format!("some of {rest}") };
-            format!("{repeat} {some}; in the other {lag} the generator may have sent too late")
+            let some = if rest == 1 { "one" } else { "some" };
+            format!("{repeat} {some}, but not the {lag} where the generator may have sent too late")
         }
     };
     (!open.is_empty()).then(|| {
         format!(
-            "Too close to call: {} of {} of {}; {what}",
+            "Too close to call: {} of {} of two cases by {}; {what}",
             open.len(),
             counted(compared, "comparison"),
             subjects(all)

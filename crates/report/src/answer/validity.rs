@@ -49,7 +49,8 @@ fn unmeasured(summary: &Summary) -> Option<String> {
         }
         (number, all) => {
             let first = &empty[0].cell;
-            format!("Nothing was measured in {number} of {all} cases, the first is {first}: {why}")
+            let first = if number == 1 { first.clone() } else { format!("the first is {first}") };
+            format!("Nothing was measured in {number} of {all} cases, {first}: {why}")
         }
     })
 }

@@ -243,7 +243,7 @@ fn course(counts: &BTreeMap<String, u32>) -> String {
     let said = counts.iter().enumerate().map(|(at, (name, number))| {
         let name = match name.as_str() {
             flat if flat == State::Flat.name() => "yes",
-            TOO_SHORT => "too short to tell",
+            TOO_SHORT => "the window is too short to tell",
             name => name,
         };
         let repetitions = match (at, number) {
@@ -251,7 +251,7 @@ fn course(counts: &BTreeMap<String, u32>) -> String {
             (0, _) => " repetitions",
             _ => "",
         };
-        format!("{name} in {number}{repetitions}")
+        format!("{name} ({number}{repetitions})")
     });
     let said: Vec<String> = said.collect();
     match said.len() {

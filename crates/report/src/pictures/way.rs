@@ -89,7 +89,7 @@ const ROW: u32 = 34;
 /// Height of the axis below the rows, CSS pixels.
 const AXIS: u32 = 34;
 
-const NOTE: &str = "From the moment a message was due to its commit, hop after hop: each bar \
+const NOTE: &str = "From the due time of a message to its commit, hop after hop: each bar \
                     begins where the means of the previous ones end, so the means add up to the \
                     mean delivery time. The thin bar is the hop that 99 % of messages do not \
                     exceed; these do not add up. Means over the repetitions.";

@@ -62,7 +62,7 @@ impl Summary {
             .causes
             .iter()
             .filter(|(_, lost)| **lost > 0)
-            .map(|(cause, lost)| format!("{} {}", count(*lost), cause.name()))
+            .map(|(cause, lost)| format!("{} {}", count(*lost), cause.words()))
             .collect();
         let causes =
             if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };

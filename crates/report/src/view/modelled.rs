@@ -39,14 +39,14 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
     lines.push(
-        "  no pause: the device sends as the trial did, until the battery is empty. \
-         Time per message: from the trial's first packet to its last, divided by its messages"
+        "  no pause: the device sends as the trial did, until the battery is empty: who sends \
+         faster empties it sooner. Time per message: from the trial's first packet to its last, divided by its messages"
             .to_owned(),
     );
     lines.push(format!(
-        "  every {}: the device sleeps, sends one message, and sleeps again. J/message does \
-         not include sleeping; `battery days` does, and the keep-alives of a connection that stays \
-         open. Only devices that send are modelled",
+        "  every {}: the device sleeps, sends one message, and sleeps again. J/message \
+         leaves out sleeping; `battery days` includes it, and also the keep-alives of a connection \
+         that stays open. Devices that receive (subscribers) are not modelled",
         span(modelled.every_s)
     ));
     lines.push(format!(

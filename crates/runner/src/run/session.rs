@@ -159,8 +159,10 @@ impl<'s> Session<'s> {
         let is_first = !self.measured.contains(&next.case) && next.repetition == 0;
         if stop.is_refusal() && is_first && case.lane.is_foreign() {
             self.refused.insert(next.case, error.clone());
-            let title = case.title();
-            self.scales.display.say(&format!("{title}: its other repetitions are not tried"));
+            if self.scales.experiment.plan.repeat.most() > 1 {
+                let title = case.title();
+                self.scales.display.say(&format!("{title}: its other repetitions are not tried"));
+            }
         }
         self.chronicle.note(Event::TrialFailed { trial: id, point, error, is_repeated: false })?;
         self.first_failure.get_or_insert(stop);

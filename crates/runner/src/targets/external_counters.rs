@@ -175,7 +175,8 @@ impl ExternalCounters {
             Offers::Nothing(why) => {
                 let has_lost = outcome.ledger.lost.is_some_and(|lost| lost > 0);
                 if has_lost && !std::mem::replace(&mut server.has_said, true) {
-                    (asking.say)(&format!("counters of {key}: {why}"));
+                    let text = format!("own counters of {key}, which could explain losses: {why}");
+                    (asking.say)(&text);
                 }
                 said(why)
             }

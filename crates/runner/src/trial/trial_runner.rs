@@ -255,10 +255,12 @@ impl TrialRunner<'_> {
         let again = baselines.mark(case, finished, &bench)?;
         let sent = finished.metrics.get("throughput_in_per_s").copied().unwrap_or_default();
         self.display.say(&match sent > again.per_s {
-            true => "a trial exceeded its baseline, also after measuring it again: this load has \
-                     more messages in flight, so the baseline does not limit it"
+            true => "a trial was faster than the baseline, also after measuring that again: this \
+                     load has more messages in flight than the baseline's, so nothing is wrong"
                 .to_owned(),
-            false => format!("a trial exceeded its baseline, measured again: {}", again.words()),
+            false => {
+                format!("a trial was faster than the baseline, measured again: {}", again.words())
+            }
         });
         Some(Event::Calibrated(again))
     }
