@@ -115,7 +115,7 @@ class Member(threading.Thread):
 
     def run(self):
         while self.own is not None:
-            # Where the time of a poll ends within a join, kafka-python 3.0.12 may stop its heartbeats.
+            # If the time of a poll ends within a join, kafka-python 3.0.12 may end its heartbeats.
             for records in self.own.poll(timeout_ms=500).values():
                 self.read.extend(record.value for record in records)
             try:

@@ -52,7 +52,7 @@ fn what_only_the_server_sees_is_counted_when_the_load_ends() {
     assert!(out <= taken_in * 1.001 && out > 0.9 * taken_in, "in {taken_in}/s, out {out}/s");
 }
 
-/// All that is answered within the time are messages of the warm-up: the server is none that does not
+/// All that is answered within the time are messages of the warm-up: it is no server that does not
 /// answer, and what was never answered was not dropped by it either.
 #[test]
 fn a_rate_far_beyond_both_ends_is_not_blamed_on_the_server() {

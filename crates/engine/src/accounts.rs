@@ -53,8 +53,8 @@ pub struct ConsumerAccount {
     pub last_heard: Option<Nanos>,
     /// True if its connection was lost before the end.
     pub was_disconnected: bool,
-    /// True if messages still arrived when the time limit of the last one was over: what follows the
-    /// last that arrived was on its way.
+    /// True if messages still arrived when the time limit of the last one was over: what follows
+    /// the last that arrived was on its way.
     pub was_behind: bool,
 }
 
@@ -115,6 +115,15 @@ impl ProducerAccount {
 }
 
 impl Accounts {
+    /// The time limit `timeout` of the last message is over at `now`: notes the consumers whose
+    /// messages still arrive.
+    pub(crate) fn note_backlogs(&mut self, now: Nanos, timeout: Nanos) {
+        let recent = Nanos(timeout.0 / RECENT_PART);
+        for consumer in &mut self.consumers {
+            consumer.was_behind = consumer.last_heard.is_some_and(|heard| now - heard <= recent);
+        }
+    }
+
     /// Closes the books: nothing is entered any more.
     pub fn close(&mut self) {
         self.identity_bytes = self.memory_bytes();
@@ -343,6 +352,10 @@ fn attribute(ledger: &mut Ledger, from: &[Cause], to: Cause, mut count: u64) {
     }
     ledger.causes.retain(|_, count| *count > 0);
 }
+
+/// A message that came within this part of its time limit before the end shows that others are on
+/// their way.
+const RECENT_PART: u64 = 10;
 
 /// Bytes that one entry of a map of failed numbers takes, its share of the tree included.
 const FAILED_BYTES: usize = 24;

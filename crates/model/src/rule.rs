@@ -230,8 +230,8 @@ const ENTRIES: [(&str, &str, &str); 21] = [
     (
         "a connection for every message",
         "the figure is mostly the cost of setting connections up, and the text does not mention it",
-        "let client and server keep connections open (keep-alive), or report connections per second \
-         beside messages per second",
+        "let client and server keep connections open (keep-alive), or report connections per \
+         second beside messages per second",
     ),
     (
         "unequal messages in flight",

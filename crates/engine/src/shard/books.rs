@@ -565,18 +565,6 @@ impl Bookkeeping {
         }
     }
 
-    /// The time limit of the last message is over at `now`: notes the consumers whose messages still
-    /// arrive. After an interruption it is too short to tell.
-    pub(super) fn note_backlogs(&mut self, now: Nanos) {
-        if self.outcome.was_interrupted {
-            return;
-        }
-        let recent = Nanos(self.rules.timeout.0 / RECENT_PART);
-        for account in &mut self.outcome.accounts.consumers {
-            account.was_behind = account.last_heard.is_some_and(|heard| now - heard <= recent);
-        }
-    }
-
     /// The trial is over; the sessions that stand now were held to the end.
     pub(super) fn note_end(&mut self) {
         self.outcome.held = self.open_links;
@@ -590,9 +578,6 @@ impl Bookkeeping {
         ShardOutcome { granted, failure, ..self.outcome }
     }
 }
-
-/// A message that came within this part of Tmax before the end shows that others are on their way.
-const RECENT_PART: u64 = 10;
 
 /// The name under which the window of a connection is kept: the least of what the plan, the
 /// protocol and the server allow.

@@ -123,7 +123,10 @@ impl Shard {
         } else if all_complete {
             self.settle();
         } else if totals.is_some_and(|totals| now >= self.deadline(&totals)) {
-            self.books.note_backlogs(now);
+            // After an interruption the time is too short to tell.
+            if !self.books.outcome.was_interrupted {
+                self.books.outcome.accounts.note_backlogs(now, self.rules.timeout);
+            }
             self.settle();
         }
     }

@@ -23,8 +23,8 @@ warnings! {
     RateNotReached(offered: f64, achieved: f64) "rate-not-reached" Warning
         ["{}/s offered, {}/s handed over", exact(*offered), exact(*achieved)]
         "the result is that of a lower load than the one asked for"
-        "the difference was never sent (see messages) or sent late (send lag, with --wide); for the \
-         full rate use more connections (-c) or generator threads (--shards)"
+        "the difference was never sent (see messages) or sent late (send lag, with --wide); for \
+         the full rate use more connections (-c) or generator threads (--shards)"
         "methodology.md#5-when-a-result-is-invalid";
     Backlog(messages: u64, drained: Nanos) "backlog" Warning
         [
