@@ -271,7 +271,7 @@ Examples:
 Examples:
   weigh advise                                    Answer a few questions
   weigh advise --devices 2000 --every 1m -s 125B --path lte
-  weigh advise situation.toml --page answer.html  With a map of the answer
+  weigh advise situation.toml --page answer.html  As a page, with a map
   weigh advise situation.toml --calibrate         Measure this machine first
   weigh advise situation.toml --check             Measure what is advised",
     ),

@@ -28,7 +28,8 @@ pub struct SituationFlags {
     /// Subscribers that get each message [default: 0, only the server gets it]
     #[arg(long, value_name = "N", value_parser = counts(0..=u64::MAX))]
     subscribers: Option<u64>,
-    /// Network between devices and server: lte, nb-iot, satellite and others of paths/
+    /// Network between devices and server: 3g, gigabit, internet, loopback, lte, lte-m, nb-iot,
+    /// satellite or wifi
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// Only with TLS, only without, or both: on, off, either

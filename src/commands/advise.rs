@@ -36,10 +36,11 @@ pub struct Advise {
     /// Write the situation to a file
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Use these cells: a file of --save-cells, a run, or a summary.json; may be repeated
+    /// Use the costs measured there: a file of --save-cells, a run, or a summary.json; may be
+    /// repeated
     #[arg(long, value_name = "FILE|RUN")]
     cells: Vec<String>,
-    /// Measure the costs of these options on this machine first, in at most 3 minutes
+    /// Measure the costs of the candidates on this machine first, in at most 3 minutes
     ///
     /// The cells are kept in the cache folder of the user, for this machine and this version of
     /// weigh, and used again.
@@ -47,10 +48,10 @@ pub struct Advise {
     calibrate: bool,
     #[command(flatten)]
     reach: ReachFlags,
-    /// Write all known measured cells to a file
+    /// Write all measured costs that are known to a file
     #[arg(long, value_name = "FILE")]
     save_cells: Option<PathBuf>,
-    /// Measure the advised options in this situation, and answer again from that
+    /// Measure the advised candidates in this situation, and answer again from that
     #[arg(long)]
     check: bool,
     /// Print the plan of --calibrate or --check, and start nothing
@@ -59,7 +60,7 @@ pub struct Advise {
     /// Print the answer as one JSON document
     #[arg(long)]
     json: bool,
-    /// Write the answer as a page, with a map of where it turns
+    /// Write the answer as an HTML page, with a map of the loads at which another answer is right
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
     /// Suppress progress output

@@ -101,7 +101,9 @@ const AFTER_HELP: &str = "\
 With several runs on a side, measured in turn, the values are the means of the runs, so that the
 intervals include the drift between runs.
 
-A change (\"> +5%\") holds if the ratio exceeds it and its interval excludes 1. It does not hold if
-the ratio does not exceed it and the interval ends below twice the limit (here +10 %). A value
-(\"> 500ms\", \"loss > 0\") is compared with the figure of AFTER, which the table calls B. In all
-other cases a condition is undecided: exit code 98, unless --undecided is given.";
+A condition on a change, such as \"> +5%\":
+  true       the ratio is above 1.05, and its interval lies above 1
+  false      the ratio is at most 1.05, and its interval ends below 1.10, twice the limit, so that
+             a little noise does not prevent an answer
+  undecided  anything else: exit code 98, unless --undecided is given
+A condition on a value (\"> 500ms\", \"loss > 0\") is about AFTER, which the table calls B.";

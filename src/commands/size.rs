@@ -31,7 +31,7 @@ pub struct Size {
     words: Vec<String>,
     #[command(flatten)]
     situation: SituationFlags,
-    /// Use these cells: a file of weigh advise --save-cells, a run, or a summary.json
+    /// Use the costs measured there: a file of weigh advise --save-cells, a run, or a summary.json
     #[arg(long, value_name = "FILE|RUN")]
     cells: Vec<String>,
     /// Measure the costs again, even if they are known; needed for a server given by URL

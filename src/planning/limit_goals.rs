@@ -8,10 +8,11 @@ use weigh_runner::search::goals::{GoalsAsked, MINUTE};
 /// Flags for the goals of a search.
 #[derive(Args)]
 pub struct GoalOptions {
-    /// Goal: conditions such as "loss <= 0.1%, p99 <= 100ms", or minute, quick, rfc2544
-    /// or sustain
+    /// Goal of a load: conditions such as "loss <= 0.1%, p99 <= 100ms", or the name of a
+    /// preset for its largest loss
     ///
-    /// Several goals share one search. [default: the preset]
+    /// Several goals share one search. [default: the preset's: a loss of at most 0.5 % for minute
+    /// and quick, none for rfc2544, 0.001 % for sustain]
     #[arg(long = "goal", value_name = "GOAL")]
     goals: Vec<String>,
     /// Length and precision of the search: minute, quick, rfc2544 or sustain
