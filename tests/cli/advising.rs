@@ -26,14 +26,20 @@ fn a_situation_has_an_answer_without_a_run() {
     let words = ["advise", "mqtt", "http", "--tls", "on", "--save", "s.toml", "--page", "a.html"];
     let ended = run(&place, &[&words[..], &FLAGS[..]].concat()).with(0);
     assert!(ended.stdout.starts_with("Use "), "{}", ended.stdout);
-    for part in
-        ["mqtt qos 1, kept, TLS", "Out:", "mqtt qos 0, kept, TLS: it guarantees", "Assumed:"]
-    {
+    for part in [
+        "mqtt qos 1, kept, TLS",
+        "data/device/day     in 30 days",
+        "Out:",
+        "mqtt qos 0, kept, TLS: it guarantees",
+        "Assumed:",
+    ] {
         assert!(ended.stdout.contains(part), "{part} is not in\n{}", ended.stdout);
     }
     let page = std::fs::read_to_string(place.folder().join("a.html")).expect("the page");
     assert!(page.contains("<svg") && page.contains("Where the answer turns"), "{page}");
     assert!(!page.contains("<script"), "the page needs no script");
+    let headings = "<th>data/device/day</th><th>in 30 days</th>";
+    assert!(page.contains(headings), "{page}");
     // The file that was saved gives the same answer, and so does its document.
     let again = run(&place, &["advise", "s.toml"]).with(0);
     // Signatures of ECDSA have one or two bytes more or less.
@@ -55,6 +61,8 @@ fn the_answer_fits_80_columns() {
         let ended = Ended::from(command.output().expect("the program starts")).with(0);
         let widest = ended.stdout.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{widest:?}\n{}", ended.stdout);
+        let data = ["data/device/day", "in 30 days"];
+        assert!(data.iter().all(|own| ended.stdout.contains(own)), "{}", ended.stdout);
     }
 }
 
@@ -85,6 +93,31 @@ fn bytes_are_those_of_a_capture() {
             }
             std::fs::remove_dir_all(place.run()).expect("the run is removed");
         }
+    }
+}
+
+/// The same of CoAP without DTLS and inside it, where a device keeps its session: the handshake,
+/// its records and every header.
+#[test]
+fn bytes_of_datagrams_are_those_of_a_capture() {
+    if !has_hosts("bytes_of_datagrams_are_those_of_a_capture") {
+        return;
+    }
+    let place = Place::new("advise-datagrams");
+    for (tls, suffix) in [("off", ""), ("on", ", TLS")] {
+        let flags = ["--devices", "1", "--every", "250ms", "-s", "125B", "--tls", tls, "--json"];
+        let json = run(&place, &[&["advise", "coap"], &flags[..]].concat()).json();
+        let load = ["-n", "10", "-R", "4/s", "-c", "1", "-s", "125B", "--pattern", "publish"];
+        let words = ["coap", "--wire", "-Q", "--tls", tls, "--set", "coap.type=con"];
+        let summary = without_repetition(&place, &[&words[..], &load[..]].concat());
+        let metrics = &summary["cells"][0]["metrics"];
+        let has_handshake = metrics["wire.phases.set_up.layers.tls_handshake_bytes"]["value"]
+            .as_f64()
+            .is_some_and(|bytes| bytes > 500.0);
+        assert_eq!(has_handshake, tls == "on", "{metrics:#}");
+        let own = option(&json, &format!("coap type con, datagrams{suffix}"));
+        compare(metrics, own, ("publish", 1.0));
+        std::fs::remove_dir_all(place.run()).expect("the run is removed");
     }
 }
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::rig::{Place, in_one_of_three, signal};
+use crate::rig::{Ended, Place, in_one_of_three, signal};
+use crate::stored::{copy, stored};
 
 /// What a server of so many requests a second does with those that come too early.
 #[derive(Clone, Copy)]
@@ -159,6 +160,17 @@ fn bounds_around_a_known_limit() {
     {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
+}
+
+/// At each load that missed the goal the last reason is given, in a line that fits.
+#[test]
+fn a_missed_load_has_its_reason() {
+    let place = Place::new("limit-reason");
+    copy(&stored("limit"), &place.folder().join("runs"));
+    let mut command = place.command(&["report", "latest"]);
+    let ended = Ended::from(command.env("COLUMNS", "80").output().expect("a report")).with(0);
+    let line = "         8,000     0.6 s  ●×  lower bound  backlog 1.9 %\n";
+    assert!(ended.stdout.contains(line), "{}", ended.stdout);
 }
 
 /// A server that only queues loses nothing in a short trial: what piles up gives it away.
@@ -325,7 +337,7 @@ fn ctrl_c_keeps_the_bounds_so_far() {
         std::thread::sleep(Duration::from_millis(20));
     }
     signal("INT", child.id());
-    let ended = crate::rig::Ended::from(child.wait_with_output().unwrap()).with(130);
+    let ended = Ended::from(child.wait_with_output().unwrap()).with(130);
     let document = ended.json();
     assert_eq!(document["run"]["outcome"], "interrupted");
     let limit = &document["limits"][0];
@@ -447,7 +459,7 @@ fn a_target_that_dies_is_a_result() {
     // The trial takes three seconds: it is under way for most of them.
     std::thread::sleep(Duration::from_millis(800));
     signal("KILL", target);
-    let document = crate::rig::Ended::from(child.wait_with_output().unwrap()).with(0).json();
+    let document = Ended::from(child.wait_with_output().unwrap()).with(0).json();
     let goal = &document["limits"][0]["goals"][0];
     assert_eq!((&goal["outcome"], &goal["upper"]), (&"never-met".into(), &100.0.into()), "{goal}");
     assert!(goal["sentence"].as_str().unwrap().contains("the target died"), "{goal}");

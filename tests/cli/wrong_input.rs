@@ -389,3 +389,14 @@ fn control_characters_never_reach_the_terminal() {
     assert_eq!(runs.lines().count(), 2, "one line a run: {runs}");
     assert!(shown[2].json().is_array(), "JSON stays JSON");
 }
+
+/// A mistake in the scheme of a URL is answered with the scheme that was meant, not with a list.
+#[test]
+fn a_mistake_in_a_scheme_is_recognised() {
+    let place = Place::new("scheme");
+    for (url, meant) in [("htp://127.0.0.1:80", "http://"), ("mqqt://127.0.0.1", "mqtt://")] {
+        let help = format!("did you mean {meant}?");
+        let ended = check(&place, &format!("compare {url} --dry"), 2, &["unknown scheme", &help]);
+        assert!(!ended.stderr.contains("websocket://"), "{}", ended.stderr);
+    }
+}

@@ -492,8 +492,9 @@ fn assumptions(inputs: &Inputs<'_>) -> Vec<String> {
     let network = &inputs.situation.network;
     let idle = rough(network.idle_limit.as_secs_f64());
     let mut found = vec![
-        "bytes: IPv4, TCP with timestamps (52 B of headers a segment), no offloads; as few and as \
-         many acknowledgements as TCP lets there be; topics and header fields of weigh's clients"
+        "bytes of one device, both directions: IPv4, TCP with timestamps (52 B of headers a \
+         segment), no offloads; as few and as many acknowledgements as TCP lets there be; topics \
+         and header fields of weigh's clients"
             .to_owned(),
         format!("a kept connection sends a keep-alive after {idle} of silence, and never breaks")
             .replace(
@@ -506,6 +507,12 @@ fn assumptions(inputs: &Inputs<'_>) -> Vec<String> {
         "TLS: version 1.3, full handshakes, the certificates that weigh makes (ECDSA P-256, one CA)"
             .to_owned(),
     ];
+    if inputs.offers.iter().any(|own| own.choice.is_datagram && own.choice.is_tls) {
+        found.push(
+            "DTLS: a full handshake when a session begins, which is kept without traffic"
+                .to_owned(),
+        );
+    }
     let path = match &network.path {
         Some(name) => format!("network: the path {name}, as in paths/{name}.toml"),
         None => "network: local, without delay or loss; give a path for any other".to_owned(),

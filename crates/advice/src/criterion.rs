@@ -47,14 +47,25 @@ impl Criterion {
         }
     }
 
-    /// Heading of a column, with the unit.
+    /// Its name under a picture, with the unit.
     pub fn heading(self) -> &'static str {
         match self {
             Criterion::ServerCpu => "server CPU",
-            Criterion::Bytes => "data, 30 days",
+            Criterion::Bytes => "data of a device in 30 days",
             Criterion::Energy => "energy a day",
             Criterion::Latency => "p99",
             Criterion::Memory => "server memory",
+        }
+    }
+
+    /// Columns of a table: the heading, and what a value is multiplied by there.
+    pub fn columns(self) -> &'static [(&'static str, f64)] {
+        match self {
+            Criterion::ServerCpu => &[("server CPU", 1.0)],
+            Criterion::Bytes => &[("data/device/day", 1.0 / 30.0), ("in 30 days", 1.0)],
+            Criterion::Energy => &[("energy a day", 1.0)],
+            Criterion::Latency => &[("p99", 1.0)],
+            Criterion::Memory => &[("server memory", 1.0)],
         }
     }
 

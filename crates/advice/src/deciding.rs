@@ -144,8 +144,10 @@ fn case(choice: &Choice, situation: &Situation, sending: &Sending<'_>) -> String
     for line in choice.plan_lines() {
         text += &format!("{line}\n");
     }
-    if !choice.is_datagram {
+    if choice.is_tls || !choice.is_datagram {
         text += &format!("{protocol}.tls = \"{}\"\n", if choice.is_tls { "on" } else { "off" });
+    }
+    if !choice.is_datagram {
         text += &format!("{protocol}.tls_resume = {}\n", choice.resumes);
     }
     text += &format!("load.pattern = \"{pattern}\"\nload.connections = {connections}\n");

@@ -35,6 +35,14 @@ pub struct Shown {
     pub high: f64,
 }
 
+impl Shown {
+    /// This figure `factor` times.
+    pub fn times(self, factor: f64) -> Shown {
+        let [value, low, high] = [self.value, self.low, self.high].map(|own| own * factor);
+        Shown { value, low, high }
+    }
+}
+
 /// Numbers that may be infinite, which JSON has no number for.
 mod bound {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

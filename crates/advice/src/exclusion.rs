@@ -23,11 +23,9 @@ pub fn by_abilities(choice: &Choice, situation: &Situation) -> Option<Verdict> {
     let network = &situation.network;
     if network.tls == TlsWish::On && !choice.is_tls || network.tls == TlsWish::Off && choice.is_tls
     {
-        return out(match (network.tls, choice.is_datagram) {
-            (TlsWish::On, true) => "the cost of TLS for datagrams (DTLS) was not measured".into(),
-            (TlsWish::On, false) => "TLS is required".into(),
-            _ => "TLS is not wanted".into(),
-        });
+        let is_required = network.tls == TlsWish::On;
+        let why = if is_required { "TLS is required" } else { "TLS is not wanted" };
+        return out(why.to_owned());
     }
     let guarantee = situation.guarantee();
     if choice.guarantee < guarantee {

@@ -334,7 +334,9 @@ fn load(option: &Candidate<'_>, situation: &Situation, keep_alives: f64) -> Load
     let when = |is: bool, amount: f64| if is { amount } else { 0.0 };
     let bytes = rate * situation.traffic.size.0 as f64;
     let devices = when(choice.is_kept, situation.traffic.devices as f64);
-    let reopened = match (situation.network.reconnect, choice.is_kept && !choice.is_datagram) {
+    // A datagram alone opens nothing; inside DTLS it has a handshake.
+    let has_opening = choice.is_tls || !choice.is_datagram;
+    let reopened = match (situation.network.reconnect, choice.is_kept && has_opening) {
         (Some(each), true) => situation.traffic.devices as f64 / each.as_secs_f64(),
         _ => 0.0,
     };

@@ -50,22 +50,25 @@ pub fn page(advice: &Advice, inputs: &Inputs<'_>, regions: &Regions) -> String {
 /// Figures of all options that were predicted.
 fn figures(advice: &Advice) -> String {
     let mut text = "<div class=\"wide\"><table><thead><tr><th>option</th>".to_owned();
-    for criterion in Criterion::ALL {
-        let _ = write!(text, "<th>{}</th>", criterion.heading());
+    for (heading, _) in Criterion::ALL.iter().flat_map(|own| own.columns()) {
+        let _ = write!(text, "<th>{heading}</th>");
     }
     text += "<th>cheapest with</th></tr></thead><tbody>";
     for option in predicted(advice) {
         let class = if option.standing == Standing::Advised { " class=\"advised\"" } else { "" };
         let _ = write!(text, "<tr{class}><td>{}</td>", escape(&option.name));
         for criterion in Criterion::ALL {
-            let shown = match (option.figures.get(&criterion), option.missing.get(&criterion)) {
-                (Some(figure), _) => escape(&range(criterion, figure)),
-                (None, Some(missing)) => {
-                    format!("<span title=\"{}\">?</span>", escape(&missing.why))
-                }
-                (None, None) => "?".to_owned(),
-            };
-            let _ = write!(text, "<td class=\"number\">{shown}</td>");
+            for (_, factor) in criterion.columns() {
+                let known = (option.figures.get(&criterion), option.missing.get(&criterion));
+                let shown = match known {
+                    (Some(figure), _) => escape(&range(criterion, &figure.times(*factor))),
+                    (None, Some(missing)) => {
+                        format!("<span title=\"{}\">?</span>", escape(&missing.why))
+                    }
+                    (None, None) => "?".to_owned(),
+                };
+                let _ = write!(text, "<td class=\"number\">{shown}</td>");
+            }
         }
         let _ = write!(text, "<td class=\"number\">{:.0} %</td></tr>", option.best * 100.0);
     }

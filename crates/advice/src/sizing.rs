@@ -96,7 +96,8 @@ fn memory_of(
     family: &Family,
     (free, size): (f64, f64),
 ) -> Option<(f64, Vec<f64>)> {
-    if !choice.is_kept || choice.is_datagram {
+    // A server keeps a session of DTLS for every device, and nothing for datagrams alone.
+    if !choice.is_kept || choice.is_datagram && !choice.is_tls {
         return None;
     }
     let one = family.memory(1.0, choice.is_tls, size)?;

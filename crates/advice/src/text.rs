@@ -91,20 +91,37 @@ fn table(advice: &Advice, width: usize) -> String {
         .extend(Criterion::ALL.into_iter().filter(|own| !advice.situation.matters.contains(own)));
     criteria.retain(is_known);
     criteria.truncate(COLUMNS_MAX);
+    // A narrow terminal has what was asked for, side by side.
+    let matters = &advice.situation.matters;
+    loop {
+        let rows = rows(&shown, &criteria);
+        let ends = 1..=rows[0].len() - 1;
+        let text = columns(&rows, &ends, usize::MAX);
+        let fits = text.lines().all(|line| line.chars().count() <= width);
+        let is_asked = criteria.last().is_none_or(|own| matters.contains(own));
+        if fits || is_asked {
+            let text = if fits { text } else { columns(&rows, &ends, width) };
+            return text + "* cannot be distinguished from the best\n";
+        }
+        criteria.pop();
+    }
+}
+
+/// The headings, and a row for each option.
+fn rows(shown: &[&OptionShown], criteria: &[Criterion]) -> Vec<Vec<String>> {
+    let all = || criteria.iter().flat_map(|own| own.columns().iter().map(move |of| (*own, *of)));
     let mut rows = vec![vec![String::new()]];
-    rows[0].extend(criteria.iter().map(|own| own.heading().to_owned()));
+    rows[0].extend(all().map(|(_, (heading, _))| heading.to_owned()));
     for option in shown {
         let mark = if option.standing == Standing::Advised { "* " } else { "  " };
         let mut row = vec![format!("{mark}{}", option.name)];
-        let of = |own: &Criterion| {
-            let figure = option.figures.get(own);
-            figure.map_or_else(|| "?".to_owned(), |figure| range(*own, figure))
-        };
-        row.extend(criteria.iter().map(of));
+        row.extend(all().map(|(own, (_, factor))| match option.figures.get(&own) {
+            Some(figure) => range(own, &figure.times(factor)),
+            None => "?".to_owned(),
+        }));
         rows.push(row);
     }
-    let ends = 1..=criteria.len();
-    columns(&rows, &ends, width) + "* cannot be distinguished from the best\n"
+    rows
 }
 
 /// An interval in the unit of the criterion; one number where both ends read the same.
@@ -146,8 +163,16 @@ pub struct Sized {
 /// The tables of `weigh size`.
 pub fn sizes(all: &[Sized], width: usize) -> String {
     let heading = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let mut first: Vec<Vec<String>> =
-        vec![heading(&["", "CPU kept", "CPU each", "memory kept", "30 days kept", "30 days each"])];
+    let mut first: Vec<Vec<String>> = vec![heading(&[
+        "",
+        "CPU kept",
+        "CPU each",
+        "memory kept",
+        "data/device/day kept",
+        "in 30 days kept",
+        "data/device/day each",
+        "in 30 days each",
+    ])];
     let mut second: Vec<Vec<String>> = vec![heading(&[
         "",
         "one server, kept",
@@ -158,21 +183,25 @@ pub fn sizes(all: &[Sized], width: usize) -> String {
     ])];
     let mut battery: Vec<Vec<String>> = vec![heading(&["", "battery kept", "battery each"])];
     for own in all {
-        let figure = |way: usize, criterion: Criterion| match &own.ways[way] {
-            None => "-".to_owned(),
-            Some((option, _)) => option
-                .figures
-                .get(&criterion)
-                .map_or_else(|| "?".to_owned(), |figure| range(criterion, figure)),
+        let figures = |way: usize, criterion: Criterion| {
+            let of = move |(_, factor): &(&str, f64)| match &own.ways[way] {
+                None => "-".to_owned(),
+                Some((option, _)) => match option.figures.get(&criterion) {
+                    Some(figure) => range(criterion, &figure.times(*factor)),
+                    None => "?".to_owned(),
+                },
+            };
+            criterion.columns().iter().map(of)
         };
-        first.push(vec![
-            own.lane.clone(),
-            figure(0, Criterion::ServerCpu),
-            figure(1, Criterion::ServerCpu),
-            figure(0, Criterion::Memory),
-            figure(0, Criterion::Bytes),
-            figure(1, Criterion::Bytes),
-        ]);
+        let columns = [
+            (0, Criterion::ServerCpu),
+            (1, Criterion::ServerCpu),
+            (0, Criterion::Memory),
+            (0, Criterion::Bytes),
+            (1, Criterion::Bytes),
+        ];
+        let cells = columns.into_iter().flat_map(|(way, criterion)| figures(way, criterion));
+        first.push(std::iter::once(own.lane.clone()).chain(cells).collect());
         let mut row = vec![own.lane.clone()];
         for way in &own.ways {
             row.extend(carried(way.as_ref().and_then(|(_, own)| own.as_ref())));
@@ -191,7 +220,7 @@ pub fn sizes(all: &[Sized], width: usize) -> String {
         };
         battery.push(vec![own.lane.clone(), days(0), days(1)]);
     }
-    let mut text = columns(&first, &(1..=5), width);
+    let mut text = columns(&first, &(1..=7), width);
     text += "\n";
     text += &columns(&second, &(1..=5), width);
     if battery.iter().skip(1).any(|row| row[1] != "-" || row[2] != "-") {

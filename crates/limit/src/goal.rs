@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use weigh_model::condition::{Condition, LOSS_RATIO, LOST, Limit};
-use weigh_model::numbers::{count, exact};
+use weigh_model::numbers::{count, exact, percent};
 use weigh_model::protocol::Invalid;
 use weigh_model::units::Nanos;
 
@@ -258,6 +258,28 @@ impl Goal {
     }
 }
 
+/// The answer of [`Goal::missed`] in few words, what failed with its figure: `1.6 % lost`,
+/// `backlog 16 %`, `p99 73.2ms`. `None` for words that it does not know.
+pub fn in_few_words(missed: &str) -> Option<String> {
+    if missed.starts_with("the target died") {
+        return Some("the target died".to_owned());
+    }
+    if let Some((_, shares)) = missed.split_once(" messages lost (") {
+        return Some(format!("{} lost", shares.split_once(';')?.0));
+    }
+    if missed.ends_with(": nothing arrived") {
+        return Some("nothing arrived".to_owned());
+    }
+    let (condition, figure) = missed.split_once(" does not hold: it is ")?;
+    let name = condition.split(['<', '>', '=', '!']).next()?.trim();
+    let share = figure.parse::<f64>().ok().filter(|share| share.is_finite());
+    Some(match (name.strip_suffix("_ratio"), share) {
+        (Some(name), Some(share)) => format!("{name} {}", percent(100.0 * share)),
+        (None, Some(share)) if name == "loss" => format!("{} lost", percent(100.0 * share)),
+        _ => format!("{name} {figure}"),
+    })
+}
+
 /// At least three significant digits, whole numbers in full: `0.0172`, `51.3`, `41318`.
 fn three_digits(figure: f64) -> String {
     if figure == 0.0 || !figure.is_finite() {
@@ -317,6 +339,32 @@ mod tests {
         assert!(goal.missed(&trial(0, 0, &[])).unwrap().is_some());
         let missing = goal.missed(&trial(1000, 0, &[])).unwrap_err().to_string();
         assert!(missing.contains("quick asks for response_time_ns.p99"), "{missing}");
+    }
+
+    #[test]
+    fn few_words_have_what_failed_and_its_figure() {
+        let conditions = ["loss <= 0.1%", "backlog_ratio <= 0.01", "response_time p(99) < 5ms"];
+        let conditions = conditions.map(|text| text.parse().unwrap()).to_vec();
+        let goal = Goal { conditions, ..Goal::quick() };
+        let few = |trial: &TrialResult| in_few_words(&goal.missed(trial).unwrap().unwrap());
+        let figures = |backlog, p99| [("backlog_ratio", backlog), ("response_time_ns.p99", p99)];
+        for (trial, words) in [
+            (trial(980, 20, &figures(0.0, 1e6)), "2 % lost"),
+            (trial(998, 2, &figures(0.0, 1e6)), "0.2 % lost"),
+            (trial(1000, 0, &figures(0.163, 1e6)), "backlog 16 %"),
+            (trial(1000, 0, &figures(0.0, 7.32e7)), "response_time p(99) 73.2ms"),
+            (trial(1000, 0, &figures(0.0, f64::INFINITY)), "response_time p(99) "),
+        ] {
+            let found = few(&trial).unwrap();
+            assert!(found.starts_with(words), "{found:?}, not {words:?}");
+        }
+        let died =
+            TrialResult { end: TrialEnd::TargetDied("signal 9".to_owned()), ..trial(9, 0, &[]) };
+        assert_eq!(few(&died).as_deref(), Some("the target died"));
+        let none = Goal { loss_ratio: 0.99, conditions: goal.conditions[2..].to_vec(), ..goal };
+        assert_eq!(none.missed(&trial(0, 0, &[])).unwrap().map(|own| in_few_words(&own)), None);
+        assert_eq!(in_few_words("p99 < 5ms: nothing arrived").as_deref(), Some("nothing arrived"));
+        assert_eq!(in_few_words("words of an older version"), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Schemes of URLs: protocol, port, and layers.
 
+use weigh_model::nearest::nearest;
 use weigh_model::protocol::Scheme;
 use weigh_model::{Endpoint, Protocol};
 
@@ -50,6 +51,13 @@ pub fn is_websocket(endpoint: &Endpoint) -> bool {
 fn unknown(endpoint: &Endpoint) -> String {
     if let Some((_, why)) = NOT_SPOKEN.iter().find(|(scheme, _)| *scheme == endpoint.scheme) {
         return format!("{endpoint}: {why}");
+    }
+    let names = PROTOCOLS.iter().flat_map(|protocol| protocol.schemes()).map(|own| own.name);
+    if let Some(name) = nearest(&endpoint.scheme, names) {
+        return format!(
+            "{endpoint}: unknown scheme {:?}: did you mean {name}://?",
+            endpoint.scheme
+        );
     }
     let listed = |says: fn(&Scheme) -> bool| {
         let all = PROTOCOLS.iter().flat_map(|protocol| protocol.schemes());
@@ -104,6 +112,13 @@ mod tests {
         assert!(endpoint("tls+tcp://h").unwrap_err().contains("no port"));
         let text = endpoint("coaps+tcp://h").unwrap_err();
         assert!(text.contains("not supported: type a coaps:// URL"), "{text}");
+        for (slip, meant) in
+            [("htp", "http"), ("mqqt", "mqtt"), ("htps", "https"), ("kafak", "kafka")]
+        {
+            let text = endpoint(&format!("{slip}://h:1")).unwrap_err();
+            let expected = format!("unknown scheme {slip:?}: did you mean {meant}://?");
+            assert!(text.ends_with(&expected), "{text}");
+        }
         let text = endpoint("ftp://h").unwrap_err();
         assert!(text.contains("unknown scheme") && text.contains("ws:// or wss://"), "{text}");
     }

@@ -58,6 +58,15 @@ pub struct Segment {
     pub mean: f64,
 }
 
+/// A change of the mean of windows, in their unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// The level before, or the lowest one.
+    pub from: f64,
+    /// The level after, or the highest one.
+    pub to: f64,
+}
+
 /// The state and its segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteadyState {
@@ -93,6 +102,25 @@ impl SteadyState {
         }
         found.steady_from = found.steady_from.map(|start| start * length);
         Ok(found)
+    }
+
+    /// By how much the run changed: in a warm-up or slow-down from its first level to its last one,
+    /// in one that was not steady from the lowest to the highest mean of a tenth of `windows`.
+    /// These are the windows that were classified. `None` if it is flat.
+    pub fn change(&self, windows: &[f64]) -> Option<Change> {
+        let (from, to) = match self.state {
+            State::Flat => return None,
+            State::WarmUp | State::SlowDown => {
+                (self.segments.first()?.mean, self.segments.last()?.mean)
+            }
+            State::NotSteady => {
+                let tenths = windows.chunks_exact((windows.len() / 10).max(1));
+                let mean = |tenth: &[f64]| tenth.iter().sum::<f64>() / tenth.len() as f64;
+                let extremes = (f64::INFINITY, f64::NEG_INFINITY);
+                tenths.map(mean).fold(extremes, |(low, high), v| (low.min(v), high.max(v)))
+            }
+        };
+        Some(Change { from, to })
     }
 
     fn of_few(windows: &[f64], better: Better) -> SteadyState {
@@ -322,6 +350,7 @@ mod tests {
         let found = SteadyState::of(&windows, Better::Higher).unwrap();
         assert_eq!((found.state, found.steady_from), (State::WarmUp, Some(10)));
         assert_eq!(found.segments[0], Segment { start: 0, end: 10, mean: 80.0 });
+        assert_eq!(found.change(&windows), Some(Change { from: 80.0, to: 100.0 }));
         let found = SteadyState::of(&windows, Better::Lower).unwrap();
         assert_eq!(found.state, State::SlowDown);
         // A hundred times as many windows are joined, and the border is still where it was.
@@ -332,6 +361,16 @@ mod tests {
         assert_eq!(found.segments.last().unwrap().end, 4000);
         let few = SteadyState::of(&windows[..9], Better::Lower);
         assert_eq!(few, Err(Refusal::TooFew { have: 9, needed: 10 }));
-        assert_eq!(SteadyState::of(&[0.0; 30], Better::Lower).unwrap().state, State::Flat);
+        let flat = SteadyState::of(&[0.0; 30], Better::Lower).unwrap();
+        assert_eq!((flat.state, flat.change(&[0.0; 30])), (State::Flat, None));
+    }
+
+    /// A line is not a step: its lowest and highest tenths give how far it went.
+    #[test]
+    fn the_change_of_a_line_is_that_of_its_tenths() {
+        let line: Vec<f64> = (0..40).map(|i| 100.0 + f64::from(i)).collect();
+        let found = SteadyState::of(&line, Better::Higher).unwrap();
+        assert_eq!(found.state, State::NotSteady);
+        assert_eq!(found.change(&line), Some(Change { from: 101.5, to: 137.5 }));
     }
 }

@@ -302,16 +302,11 @@ warnings! {
         "throughput, response time and messages in flight contradict each other"
         "measure longer (-d; in a plan load.duration): the window was not steady"
         "methodology.md#6-the-rules-l01-to-l21";
-    NotSteady(course: &'static str, have: u32, of: u32) "not-steady" Warning
+    NotSteady(course: &'static str, have: u32, of: u32, from: f64, to: f64) "not-steady" Warning
         [
             "the rate of arriving messages changed during the measurement, in {} of {} \
              repetitions{}",
-            have, of,
-            match *course {
-                "warm-up" => " (most often it rose and stayed higher)",
-                "slow-down" => " (most often it fell and stayed lower)",
-                _ => "",
-            }
+            have, of, course_in_words(course, *from, *to)
         ]
         "the mean of a changing rate does not describe any one state"
         "warm up longer (--warmup; in a plan load.warmup) or measure longer; report.html shows the \
@@ -411,5 +406,22 @@ fn lower_ones(quantile: &str) -> String {
         [] => String::new(),
         [only] => format!("; {only} is not affected"),
         [first, .., last] => format!("; {first} to {last} are not affected"),
+    }
+}
+
+/// How the rate changed, by the most frequent course of the repetitions: from one level to another,
+/// or between the lowest and the highest mean of a tenth of the measurement.
+fn course_in_words(course: &str, from: f64, to: f64) -> String {
+    let (first, last) = (three_digits(from) + "/s", three_digits(to) + "/s");
+    let by = match from > 0.0 {
+        true => format!(", {}", percent((to / from - 1.0).abs() * 100.0)),
+        false => String::new(),
+    };
+    match course {
+        "warm-up" => format!(" (most often it rose from about {first} to {last}{by}, and stayed)"),
+        "slow-down" => {
+            format!(" (most often it fell from about {first} to {last}{by}, and stayed)")
+        }
+        _ => format!(" (most often its tenths were between about {first} and {last}{by})"),
     }
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use weigh_model::Condition;
 use weigh_model::condition::{Limit, Operator, quantile_of, resolve};
 
+use super::digits::{figure_text, times};
 use super::document::{Holds, Judgement, Row};
 use super::rows::{Pair, figure};
-use super::text::{figure_text, times};
 use crate::figures::three_digits;
 use crate::summary::judging::Seen;
 use crate::summary::{Answer, Cell, Ratio, Verdict, judging, reading};

@@ -2,7 +2,9 @@
 //! a condition such as `response_time_ns.p99 > +5%` holds. `docs/decisions/0012` explains which
 //! figure decides.
 
+mod answer;
 mod compare;
+mod digits;
 mod document;
 mod input;
 mod judgements;

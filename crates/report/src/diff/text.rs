@@ -2,23 +2,23 @@
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
-use super::document::{Diff, Effect, Figure, Holds, Row};
+use super::answer;
+use super::digits::{figure_text, plus_minus};
+use super::document::{Diff, Effect, Holds, Row};
 use super::rows;
-use crate::figures::{bytes, longer_side, percent, three_digits, time};
 use crate::summary::Verdict;
 use crate::terminal::{Style, drawn, ruled, to_ascii, wrap};
 
-/// The table and its notes: other differences, what could not be compared and why, and the results
-/// of the conditions.
+/// The answer, the table and its notes: other differences, what could not be compared and why, and
+/// the results of the conditions.
 pub fn render(diff: &Diff, style: Style) -> String {
-    let mut text = String::new();
+    let mut text = wrap(&answer::sentence(diff), style);
+    text.push('\n');
     for line in heads(diff) {
         text.push_str(&wrap(&line, style));
     }
-    text.push('\n');
-    if diff.rows.is_empty() {
-        text.push_str("the runs have no cell in common\n");
-    } else {
+    if !diff.rows.is_empty() {
+        text.push('\n');
         text.push_str(&table(diff, style));
     }
     let blocks = [legend(diff), only(diff), warnings(diff), refusals(diff), judgements(diff)];
@@ -38,26 +38,26 @@ fn heads(diff: &Diff) -> Vec<String> {
 
 /// One row for each figure, if that fits; otherwise each in the line below its cell.
 fn table(diff: &Diff, style: Style) -> String {
+    let rows: Vec<[String; 7]> = diff.rows.iter().map(columns).collect();
     let mut whole = ruled(style);
     whole.set_content_arrangement(ContentArrangement::Disabled);
     whole.set_header(["cell", "metric", "A", "B", "times A", "verdict", "ranks p"]);
-    whole.add_rows(diff.rows.iter().map(columns));
+    whole.add_rows(&rows);
     align(&mut whole, 2..=4);
     let one = drawn(whole, style);
     let fits = one.lines().all(|line| line.chars().count() <= style.width.into());
-    let text = if style.is_markdown || fits { one } else { stacked(diff, style) };
+    let text = if style.is_markdown || fits { one } else { stacked(rows, style) };
     if style.is_markdown {
         return text;
     }
     text.lines().map(|line| colour(line, style) + "\n").collect()
 }
 
-fn stacked(diff: &Diff, style: Style) -> String {
+fn stacked(rows: Vec<[String; 7]>, style: Style) -> String {
     let mut table = ruled(style);
     table.set_width(style.width).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["cell, metric", "A", "B", "times A", "verdict"]);
-    for row in &diff.rows {
-        let [cell, metric, a, b, times, mut verdict, p] = columns(row);
+    for [cell, metric, a, b, times, mut verdict, p] in rows {
         if !p.is_empty() {
             verdict += &format!("\nranks p {p}");
         }
@@ -111,66 +111,6 @@ fn verdict(row: &Row) -> String {
         Some(Effect::Worse) => format!("{word}: worse"),
         Some(Effect::Better) => format!("{word}: better"),
         None => word.to_owned(),
-    }
-}
-
-/// A figure in its unit, with the longer side of its interval in percent of it, or both sides if
-/// one is far longer: `20.0 µs ± 5.0 %`, `20.0 µs +12/-5.0 %`.
-pub(crate) fn figure_text(figure: Option<&Figure>, unit: &str) -> String {
-    let Some(figure) = figure else { return "–".to_owned() };
-    let Some(value) = figure.value else { return "∞".to_owned() };
-    let text = match unit {
-        "ns" => time(value, false),
-        "s" => time(value * 1e9, false),
-        "us/message" => time(value * 1e3, false),
-        "B/message" => bytes(value),
-        "B" => bytes(value),
-        "1" => three_digits(value),
-        "1/s" => format!("{}/s", three_digits(value)),
-        "B/s" => format!("{}/s", bytes(value)),
-        "%" => format!("{} %", three_digits(value)),
-        unit => format!("{} {unit}", three_digits(value)),
-    };
-    match figure.low.zip(figure.high) {
-        Some((low, high)) if value != 0.0 && high > low => {
-            let sides = [value - low, high - value].map(|side| 100.0 * side / value.abs());
-            let [below, above] = sides.map(|side| percent(side).replace(" %", ""));
-            match longer_side(value, low, high) {
-                Some(longer) => format!("{text} ± {}", percent(100.0 * longer / value.abs())),
-                None => format!("{text} +{above}/-{below} %"),
-            }
-        }
-        _ => text,
-    }
-}
-
-/// `1.32 ± 0.04 times (1.28 to 1.36)`.
-pub(crate) fn times(ratio: f64, bounds: Option<(f64, f64)>) -> String {
-    let between = bounds.map_or(String::new(), |(low, high)| {
-        let decimals = decimals((high - ratio).max(ratio - low));
-        format!(" ({low:.decimals$} to {high:.decimals$})")
-    });
-    format!("{} times{between}", plus_minus(ratio, bounds))
-}
-
-/// The ratio with the longer side of its interval, with two digits of the latter, as the GUM
-/// recommends (JCGM 100, 7.2.6), or with both sides if one is far longer.
-fn plus_minus(ratio: f64, bounds: Option<(f64, f64)>) -> String {
-    let Some((low, high)) = bounds else { return three_digits(ratio) };
-    let (below, above) = (ratio - low, high - ratio);
-    let decimals = decimals(below.max(above));
-    match longer_side(ratio, low, high) {
-        Some(longer) => format!("{ratio:.decimals$} ± {longer:.decimals$}"),
-        None => format!("{ratio:.decimals$} +{above:.decimals$}/-{below:.decimals$}"),
-    }
-}
-
-/// Decimals with which `side` has two digits; three if it is 0.
-fn decimals(side: f64) -> usize {
-    if side > 0.0 && side.is_finite() {
-        (1 - side.log10().floor() as i32).clamp(0, 6) as usize
-    } else {
-        3
     }
 }
 
@@ -285,26 +225,3 @@ const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
 
 const RESET: &str = "\x1b[0m";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ratios_have_the_digits_that_their_intervals_leave() {
-        assert_eq!(times(1.3184, Some((1.2752, 1.3616))), "1.318 ± 0.043 times (1.275 to 1.362)");
-        assert_eq!(times(1.5, Some((1.5, 1.5))), "1.500 ± 0.000 times (1.500 to 1.500)");
-        assert_eq!(times(0.5, None), "0.500 times");
-        assert_eq!(times(1.3, Some((1.27, 1.34))), "1.300 ± 0.040 times (1.270 to 1.340)");
-        assert_eq!(times(1.3, Some((1.2, 1.9))), "1.30 +0.60/-0.10 times (1.20 to 1.90)");
-        let lopsided = Figure { value: Some(2e4), low: Some(1.9e4), high: Some(2.6e4), n: 5 };
-        assert_eq!(figure_text(Some(&lopsided), "ns"), "20.0 µs +30/-5.0 %");
-        let figure = Figure { value: Some(2e4), low: Some(1.9e4), high: Some(2.1e4), n: 5 };
-        assert_eq!(figure_text(Some(&figure), "ns"), "20.0 µs ± 5.0 %");
-        let lost = Figure { value: None, low: None, high: None, n: 5 };
-        assert_eq!(
-            (figure_text(Some(&lost), "ns"), figure_text(None, "ns")),
-            ("∞".into(), "–".into())
-        );
-    }
-}

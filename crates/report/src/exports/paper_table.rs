@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::summary::{Cell, Summary};
 use crate::terminal::Style;
 use crate::view::columns::{
-    CellGroup, INVALID_MARK, LAG_MARK, columns, figure_of, groups, heading_of, lag_shares,
-    ledger_columns,
+    CellGroup, DELIVERY_MARK, INVALID_MARK, LAG_MARK, ONE_WAY_MARK, SERVICE_MARK, columns,
+    figure_of, groups, heading_of, lag_shares, ledger_columns,
 };
 use crate::view::signs;
 
@@ -77,21 +77,21 @@ fn name(cell: &Cell) -> String {
 fn notes(summary: &Summary, names: &[&str], groups: &[Group]) -> Vec<String> {
     let texts = || groups.iter().flat_map(|group| group.rows.iter().flatten());
     let has = |sign: &str| texts().any(|text| text.contains(sign));
-    let ends_with = |sign: &str| texts().any(|text| text.ends_with(sign));
+    let has_mark = |mark: &str| texts().any(|text| signs::has_mark(text, mark));
     let mut notes = vec![repetitions(summary)];
     if has("±") || has("/-") {
         notes.push(INTERVAL.to_owned());
     }
     let is_shown: [(bool, &str); 6] = [
         (summary.cells.iter().any(|cell| !cell.valid), signs::INVALID),
-        (ends_with(" d"), signs::DELIVERY),
-        (ends_with(" s"), signs::SERVICE),
-        (ends_with(" o"), signs::ONE_WAY),
+        (has_mark(DELIVERY_MARK), signs::DELIVERY),
+        (has_mark(SERVICE_MARK), signs::SERVICE),
+        (has_mark(ONE_WAY_MARK), signs::ONE_WAY),
         (has("∞"), signs::INFINITE),
         (has("(≤"), signs::NO_LOSS),
     ];
     notes.extend(is_shown.into_iter().filter(|(is, _)| *is).map(|(_, note)| note.to_owned()));
-    if ends_with(LAG_MARK) {
+    if has_mark(LAG_MARK) {
         notes.extend(lateness(summary, names));
     }
     notes

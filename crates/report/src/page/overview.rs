@@ -8,7 +8,11 @@ use crate::figures::{capital, three_digits};
 use crate::summary::pairs::{BACKGROUND, LANE};
 use crate::summary::{Cell, Comparison, Matrix, Multiplicity, Ratio, Summary, Verdict};
 use crate::terminal::Style;
-use crate::view::columns::{CellGroup, Column, INVALID_MARK, Part, columns, groups};
+use crate::view::columns::{
+    CellGroup, Column, DELIVERY_MARK, INVALID_MARK, ONE_WAY_MARK, Part, SERVICE_MARK, columns,
+    groups,
+};
+use crate::view::signs;
 use crate::view::verdicts::by_chance;
 
 /// The figures of the terminal's table, sortable: in several tables, so that none is wider than a
@@ -17,28 +21,65 @@ pub(crate) fn table(summary: &Summary) -> String {
     if summary.cells.is_empty() {
         return "<p>Nothing was measured.</p>\n".to_owned();
     }
-    let mut html = String::new();
+    let (mut html, mut shown) = (String::new(), String::new());
     for (title, parts) in TABLES {
         let is_own = |column: &&Column| parts.contains(&column.part);
         let own: Vec<&Column> = columns(summary).filter(is_own).collect();
         if !own.is_empty() {
             let names = columns(summary).filter(|column| column.part == Part::All);
-            html += &part(summary, title, &names.chain(own).collect::<Vec<_>>());
+            let columns: Vec<&Column> = names.chain(own).collect();
+            html += &part(summary, title, &columns, &mut shown);
         }
     }
-    html + "<p class=\"note\">A click on a heading sorts the rows within each delivery \
-            guarantee. <b>!</b> invalid, not to be used. <b>d</b> delivery time, if nothing is \
-            confirmed. <b>s</b> service time (from sending, not from the due time), because \
-            the generator sent too late. <b>∞</b> too many messages were lost: this percentile has \
-            no finite time. <b>generator lag</b> the generator sent late, so the true time may be \
-            shorter by up to this much. Shown if the lag is more than 5 % of the time, and more \
-            than half of the time's interval. <b>in/s</b> messages sent per second. \
-            <b>out/s</b> messages delivered per second. <b>–</b> not measured, or too few \
-            messages.</p>\n"
+    html + "<p class=\"note\">A click on a heading sorts the rows within each delivery guarantee."
+        + &legend(&shown)
+        + "</p>\n"
 }
 
-/// One table with these columns.
-fn part(summary: &Summary, title: &str, columns: &[&Column]) -> String {
+/// What the signs of the tables stand for, as far as `shown` has them: headings and figures, one a
+/// line.
+fn legend(shown: &str) -> String {
+    let has = |sign: &str| shown.contains(sign);
+    let is_heading = |heading: &str| shown.lines().any(|line| line == heading);
+    let signs = [
+        (shown.lines().any(|line| line.starts_with(INVALID_MARK)), "!", "invalid, not to be used"),
+        (
+            signs::has_mark(shown, DELIVERY_MARK),
+            "d",
+            "delivery time (from the due time to the arrival), if nothing is confirmed",
+        ),
+        (
+            signs::has_mark(shown, SERVICE_MARK),
+            "s",
+            "service time (from sending, not from the due time): the generator sent too late",
+        ),
+        (
+            signs::has_mark(shown, ONE_WAY_MARK),
+            "o",
+            "one-way time (from sending to the arrival): the generator sent too late",
+        ),
+        (has("∞"), "∞", "too many messages were lost: this percentile has no finite time"),
+        (
+            has("(≤"),
+            "0 (≤ x)",
+            "none of n lost: with 95 % confidence the true loss rate is below x",
+        ),
+        (
+            has("is generator lag"),
+            "generator lag",
+            "the generator sent late, so the true time may be shorter by up to this much. Shown if \
+             the lag is more than 5 % of the time, and more than half of the time's interval",
+        ),
+        (is_heading("in/s"), "in/s", "messages sent per second"),
+        (is_heading("out/s"), "out/s", "messages delivered per second"),
+        (is_heading("–"), "–", "not measured, or too few messages"),
+    ];
+    let known = signs.into_iter().filter(|(is_shown, ..)| *is_shown);
+    known.map(|(_, sign, meaning)| format!(" <b>{sign}</b> {meaning}.")).collect()
+}
+
+/// One table with these columns. Its headings and figures are added to `shown`, one a line.
+fn part(summary: &Summary, title: &str, columns: &[&Column], shown: &mut String) -> String {
     let mut html = format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All cases: {title}\">\
          <table class=\"sortable\">\n<thead><tr>"
@@ -46,6 +87,7 @@ fn part(summary: &Summary, title: &str, columns: &[&Column]) -> String {
     for column in columns {
         let heading = column.heading().replace('\n', " ");
         let _ = write!(html, "<th scope=\"col\">{}</th>", escape(&heading));
+        let _ = writeln!(shown, "{heading}");
     }
     html.push_str("</tr></thead>\n");
     let span = columns.len();
@@ -59,6 +101,7 @@ fn part(summary: &Summary, title: &str, columns: &[&Column]) -> String {
             let figures: Vec<String> =
                 columns.iter().map(|column| column.show(cell, Style::markdown())).collect();
             html.push_str(&figures_row(cell, &figures));
+            figures.iter().for_each(|figure| shown.push_str(&format!("{}\n", figure.trim())));
         }
         html.push_str("</tbody>\n");
     }
@@ -120,17 +163,30 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
     if html.is_empty() {
         return refusals(refused);
     }
-    together(&summary.multiplicity) + &html + &refusals(refused)
+    let is_marked = |own: &Comparison| is_questionable(own) && own.verdict != Verdict::Refused;
+    let has_mark = summary.comparisons.iter().any(is_marked);
+    together(&summary.multiplicity, has_mark) + &html + &refusals(refused)
 }
 
-/// Explains the table, and the effect of many verdicts on each of them.
-fn together(multiplicity: &Multiplicity) -> String {
+/// True for a difference that is not significant when corrected for all comparisons.
+fn is_questionable(comparison: &Comparison) -> bool {
+    matches!(comparison.verdict, Verdict::Lower | Verdict::Higher) && !comparison.stands
+}
+
+/// Explains the table, the mark of a questionable difference if it has one, and the effect of many
+/// verdicts on each of them.
+fn together(multiplicity: &Multiplicity, has_mark: bool) -> String {
+    let mark = match has_mark {
+        true => {
+            "A <code>?</code> marks a difference that is not significant when corrected for all \
+             comparisons; it counts as too close to call. "
+        }
+        false => "",
+    };
     format!(
         "<p>The left case divided by the right one, with the 95 % interval of that ratio \
          (Fieller). The verdict is a difference if the interval excludes 1, otherwise <i>too \
-         close to call</i>. A <code>?</code> marks a difference that is not significant when \
-         corrected for all comparisons; it counts as too close to call. \
-         <i>p</i>: if both cases were \
+         close to call</i>. {mark}<i>p</i>: if both cases were \
          equal, a difference at least this large would occur with this probability (Student's t \
          test). <i>p of ranks</i>: the same probability, from the order of the values only \
          (Mann-Whitney test). Only cases that differ in one factor are compared.</p>\n<p>{} \
@@ -148,8 +204,7 @@ fn verdict_table(title: &str, all: &[&Comparison], label: impl Fn(&str) -> Strin
     let mut rows = String::new();
     for comparison in all.iter().take(ROWS_MAX) {
         let [left, right] = [&comparison.left, &comparison.right].map(|name| escape(&label(name)));
-        let is_called = matches!(comparison.verdict, Verdict::Lower | Verdict::Higher);
-        let warning = if is_called && !comparison.stands { " ?" } else { "" };
+        let warning = if is_questionable(comparison) { " ?" } else { "" };
         let chance = |p: Option<f64>| p.map_or_else(|| "–".to_owned(), probability);
         let _ = writeln!(
             rows,
@@ -249,3 +304,39 @@ const ROWS_MAX: usize = 400;
 const ROWS_OPEN: usize = 30;
 
 const REASONS_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every sign has its words if a table has it, and only then.
+    #[test]
+    fn the_legend_has_the_signs_of_the_tables_and_no_others() {
+        let plain = "in/s out/s\nmqtt\n1.23 ms\n2.50 s\n100\n0\nmqtt-d\n1–2\n";
+        assert_eq!(legend(plain), "");
+        for (shown, sign) in [
+            ("!mqtt", "!"),
+            ("1.23 ms d", "d"),
+            ("2.50 s (up to 1.20 s is generator lag) d", "d"),
+            ("2.50 s s", "s"),
+            ("1.23 ± 0.04 µs o", "o"),
+            ("∞", "∞"),
+            ("0 (≤ 0.3 %)", "0 (≤ x)"),
+            ("2.50 s (up to 1.20 s is generator lag)", "generator lag"),
+            ("in/s", "in/s"),
+            ("out/s", "out/s"),
+            ("–", "–"),
+        ] {
+            let found = legend(&format!("{plain}{shown}\n"));
+            assert!(found.contains(&format!(" <b>{sign}</b> ")), "{shown}: {found}");
+            let more = usize::from(sign == "d" && shown.contains("lag"));
+            assert_eq!(found.matches("<b>").count(), 1 + more, "{shown}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_mark_of_questionable_differences_is_explained_where_one_has_it() {
+        let of = |has_mark| together(&Multiplicity::default(), has_mark).contains("<code>?</code>");
+        assert_eq!([of(true), of(false)], [true, false]);
+    }
+}

@@ -16,7 +16,7 @@ use super::course::Courses;
 use super::energy::Energies;
 use super::lateness::LATEST_HOST;
 use super::metric::Metric;
-use super::{course, lateness, lint};
+use super::{lateness, lint};
 
 /// One cell for every point among `trials`, in the order of the plan: trials run in another order.
 pub(crate) fn build(
@@ -74,9 +74,9 @@ pub(crate) fn cell(
     let first = trials[0];
     let mut ledger = Ledger::zero();
     trials.iter().for_each(|trial| ledger.add(&trial.ledger));
-    let steady_state = courses.counts(trials, plan);
+    let found = courses.found(trials, plan);
     let mut warnings = warnings(trials, &ledger, failed, (plan, energies));
-    warnings.extend(course::warning(&steady_state).map(|warning| warning.record()));
+    warnings.extend(found.warning().map(|warning| warning.record()));
     Cell {
         name,
         point: first.point.clone(),
@@ -90,7 +90,7 @@ pub(crate) fn cell(
         ledger,
         warnings,
         granted: granted(trials),
-        steady_state,
+        steady_state: found.counts,
         scene: scene(trials),
     }
 }

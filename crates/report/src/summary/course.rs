@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use weigh_model::event::{Event, Interval, TrialFinished};
 use weigh_model::plan::Plan;
 use weigh_model::{Arrival, Pattern, Warning};
-use weigh_stats::steady_state::{Better, State, SteadyState};
+use weigh_stats::steady_state::{Better, Change, State, SteadyState};
 
 use super::lint::asked::Asked;
 
@@ -15,8 +15,14 @@ pub(crate) struct Courses<'a> {
     by_trial: BTreeMap<&'a str, Vec<&'a Interval>>,
 }
 
-/// Number of repetitions by course.
-type Counts = BTreeMap<String, u32>;
+/// What the repetitions of a cell did.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Number of repetitions by course.
+    pub(crate) counts: BTreeMap<String, u32>,
+    /// By course, how far the rate went in every repetition that was not flat, in messages/s.
+    changes: BTreeMap<&'static str, Vec<Change>>,
+}
 
 impl<'a> Courses<'a> {
     /// Collects the measured intervals of every trial; those of a trial that was repeated after a
@@ -35,44 +41,62 @@ impl<'a> Courses<'a> {
         Courses { by_trial }
     }
 
-    /// Number of a cell's trials by course; empty if a load is not meant to be steady, or nothing
-    /// was counted interval by interval.
-    pub(crate) fn counts(&self, trials: &[&TrialFinished], plan: &Plan) -> Counts {
-        let mut counts = Counts::new();
-        let Some(first) = trials.first() else { return counts };
+    /// The courses of a cell's trials; empty if a load is not meant to be steady, or nothing was
+    /// counted interval by interval.
+    pub(crate) fn found(&self, trials: &[&TrialFinished], plan: &Plan) -> Found {
+        let mut found = Found::default();
+        let Some(first) = trials.first() else { return found };
         let asked = Asked::of(&first.point, plan);
         let is_even = matches!(
             asked.arrival,
             Arrival::Closed | Arrival::Constant | Arrival::Poisson | Arrival::Periodic
         );
         if !is_even || matches!(asked.pattern, Pattern::Hold | Pattern::Session) {
-            return counts;
+            return found;
         }
         for trial in trials {
             let Some(intervals) = self.by_trial.get(trial.trial.as_str()) else { continue };
             let window_s = trial.metrics.get("window_s").copied();
             let Some(rates) = rates(intervals, window_s) else { continue };
-            let name = match rates.len() {
-                0..WINDOWS_MIN => TOO_SHORT,
-                _ => SteadyState::of(&rates, Better::Higher).map_or(TOO_SHORT, |s| s.state.name()),
-            };
-            *counts.entry(name.to_owned()).or_default() += 1;
+            found.add(&rates);
         }
-        counts
+        found
     }
 }
 
-/// The warning if most repetitions, two at least, were not steady in the same or in different ways.
-/// One in twenty flat series is classified as something else, so a single one is not significant.
-pub(crate) fn warning(counts: &Counts) -> Option<Warning> {
-    let all: u32 = counts.values().sum();
-    let restless = [State::WarmUp, State::SlowDown, State::NotSteady].map(|state| {
-        let name = state.name();
-        (name, counts.get(name).copied().unwrap_or(0))
-    });
-    let number: u32 = restless.iter().map(|(_, number)| number).sum();
-    let (name, _) = restless.into_iter().max_by_key(|(_, number)| *number)?;
-    (number >= 2 && 2 * number > all).then_some(Warning::NotSteady(name, number, all))
+impl Found {
+    fn add(&mut self, rates: &[f64]) {
+        let course = match rates.len() {
+            0..WINDOWS_MIN => None,
+            _ => SteadyState::of(rates, Better::Higher).ok(),
+        };
+        let name = course.as_ref().map_or(TOO_SHORT, |course| course.state.name());
+        *self.counts.entry(name.to_owned()).or_default() += 1;
+        if let Some(change) = course.and_then(|course| course.change(rates)) {
+            self.changes.entry(name).or_default().push(change);
+        }
+    }
+
+    /// The warning if most repetitions, two at least, were not steady in the same or in different
+    /// ways. One in twenty flat series is classified as something else, so a single one is not
+    /// significant. How far the rate went is the mean over the repetitions of the most frequent
+    /// course.
+    pub(crate) fn warning(&self) -> Option<Warning> {
+        let all: u32 = self.counts.values().sum();
+        let restless = [State::WarmUp, State::SlowDown, State::NotSteady];
+        let restless = restless.map(|state| (state.name(), self.changes.get(state.name())));
+        let number = |changes: Option<&Vec<Change>>| changes.map_or(0, Vec::len) as u32;
+        let unsteady: u32 = restless.iter().map(|(_, changes)| number(*changes)).sum();
+        let (name, changes) = restless.into_iter().max_by_key(|(_, changes)| number(*changes))?;
+        if unsteady < 2 || 2 * unsteady <= all {
+            return None;
+        }
+        let mean = |of: fn(&Change) -> f64| {
+            changes.map(|all| all.iter().map(of).sum::<f64>() / all.len() as f64)
+        };
+        let (from, to) = (mean(|change| change.from)?, mean(|change| change.to)?);
+        Some(Warning::NotSteady(name, unsteady, all, from, to))
+    }
 }
 
 /// Messages per second of successive windows of equal length after the warm-up: delivered ones, or
@@ -226,14 +250,30 @@ mod tests {
 
     #[test]
     fn one_restless_repetition_is_no_warning_and_most_of_them_are() {
-        let counts = |all: &[(&str, u32)]| -> Counts {
-            all.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
+        let flat: Vec<f64> = (0..40).map(|i| 100.0 + f64::from(i % 2)).collect();
+        let step = |from: f64, to: f64| -> Vec<f64> {
+            (0..40).map(|i| if i < 10 { from } else { to }).collect()
         };
-        assert_eq!(warning(&counts(&[("flat", 0), ("warm-up", 1)])), None);
-        assert_eq!(warning(&counts(&[("flat", 3), ("warm-up", 2)])), None);
-        let found = warning(&counts(&[("flat", 1), ("warm-up", 1), ("not steady", 3)]));
-        assert_eq!(found, Some(Warning::NotSteady("not steady", 4, 5)));
-        assert_eq!(warning(&counts(&[(TOO_SHORT, 5)])), None);
-        assert_eq!(warning(&Counts::new()), None);
+        let line: Vec<f64> = (0..40).map(|i| 100.0 + f64::from(i)).collect();
+        let warning = |all: &[&[f64]]| {
+            let mut found = Found::default();
+            all.iter().for_each(|rates| found.add(rates));
+            found.warning()
+        };
+        assert_eq!(warning(&[]), None);
+        assert_eq!(warning(&[&step(80.0, 100.0)]), None);
+        assert_eq!(warning(&[&flat, &flat, &flat, &step(80.0, 100.0), &line]), None);
+        assert_eq!(warning(&[&flat[..19]; 5]), None, "too short to tell");
+        let found = warning(&[&flat, &step(80.0, 100.0), &step(100.0, 140.0), &line]).unwrap();
+        assert_eq!(found, Warning::NotSteady("warm-up", 3, 4, 90.0, 120.0));
+        let text = "the rate of arriving messages changed during the measurement, in 3 of 4 \
+                    repetitions (most often it rose from about 90.0/s to 120/s, 33 %, and stayed)";
+        assert_eq!(found.record().text, text);
+        let text = warning(&[&step(100.0, 50.0)[..]; 2]).unwrap().record().text;
+        let words = "(most often it fell from about 100/s to 50.0/s, 50 %, and stayed)";
+        assert!(text.ends_with(words), "{text}");
+        let text = warning(&[&line[..]; 2]).unwrap().record().text;
+        let words = "(most often its tenths were between about 102/s and 138/s, 35 %)";
+        assert!(text.ends_with(words), "{text}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::terminal::Style;
 use crate::view::columns::{DELIVERY_MARK, INVALID_MARK, LAG_MARK, ONE_WAY_MARK, SERVICE_MARK};
-use crate::view::signs;
+use crate::view::signs::{self, has_mark};
 
 /// The lines for the signs of `table`.
 pub(crate) fn of(table: &str, style: Style) -> Vec<String> {
@@ -53,19 +53,6 @@ fn interval(table: &str) -> Option<String> {
         }
     };
     Some(format!("{sign}; the methods are in summary.json and report.html"))
-}
-
-/// True if a time of the table is followed by this mark.
-fn has_mark(table: &str, mark: &str) -> bool {
-    let follows = |unit: &&str| {
-        let sign = format!("{unit}{mark}");
-        table.match_indices(&sign).any(|(at, _)| {
-            let behind = table[at + sign.len()..].chars().next();
-            behind.is_none_or(char::is_whitespace)
-        })
-    };
-    // The mark for lag may follow the one for delivery times.
-    ["ns", "µs", "us", "ms", "s", "d"].iter().any(follows)
 }
 
 const REFERENCE: &str = "reference: a server built into Weighbridge; real: any other server";

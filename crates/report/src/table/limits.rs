@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
+use weigh_limit::goal::in_few_words;
 use weigh_limit::scalability::EXTRAPOLATION_MAX;
 use weigh_model::numbers::{count, exact, fixed, percent, rate, seconds, time};
 
@@ -18,7 +19,7 @@ pub fn render(summary: &Summary, style: &Style) -> String {
     let signs = Signs::of(style);
     let mut text = String::new();
     for limit in &summary.limits {
-        lane(&mut text, limit, &signs);
+        lane(&mut text, limit, &signs, usize::from(style.width));
     }
     if let Some(title) = fleet::title(summary, style.is_ascii).filter(|_| !text.is_empty()) {
         let _ = writeln!(text, "{title}:");
@@ -30,7 +31,7 @@ pub fn render(summary: &Summary, style: &Style) -> String {
     if style.is_ascii { text.replace('…', "...") } else { text }
 }
 
-fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
+fn lane(text: &mut String, limit: &Limit, signs: &Signs, width: usize) {
     let _ = writeln!(text, "{}", title(limit));
     for (index, goal) in limit.goals.iter().enumerate() {
         let _ = writeln!(text, "  {}", goal.sentence);
@@ -62,7 +63,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs) {
             let _ =
                 writeln!(text, "    {} trials, {}", goal.trials, seconds(tenths(goal.time_used_s)));
         }
-        text.push_str(&chart(limit, index, signs));
+        text.push_str(&chart(limit, index, signs, width));
     }
     let _ = writeln!(
         text,
@@ -198,16 +199,17 @@ fn described(text: &mut String, limit: &Limit) {
 }
 
 /// One line for every load, the largest first: how many trials met the goal and how many missed it,
-/// and the bounds. If there are many, those nearest to the bounds.
-fn chart(limit: &Limit, goal: usize, signs: &Signs) -> String {
+/// and the bounds, with the reason of the last trial that missed it. If there are many, those
+/// nearest to the bounds.
+fn chart(limit: &Limit, goal: usize, signs: &Signs, width: usize) -> String {
     let mut rows: Vec<Row> = Vec::new();
     for trial in &limit.trials {
         let Some(missed) = trial.missed.get(goal) else { continue };
         match rows.iter_mut().find(|row| row.load == trial.load) {
-            Some(row) => row.add(trial, missed.is_some()),
+            Some(row) => row.add(trial, missed.as_deref()),
             None => {
-                let mut row = Row { load: trial.load, met: 0, missed: 0, seconds: 0.0 };
-                row.add(trial, missed.is_some());
+                let mut row = Row { load: trial.load, ..Row::default() };
+                row.add(trial, missed.as_deref());
                 rows.push(row);
             }
         }
@@ -226,15 +228,21 @@ fn chart(limit: &Limit, goal: usize, signs: &Signs) -> String {
     rows.retain(|row| near(row) <= farthest);
     let mut text = String::new();
     for row in &rows {
-        let bound = match row.load {
-            load if Some(load) == found.upper => "  upper bound",
-            load if Some(load) == found.lower => "  lower bound",
-            _ => "",
+        let mut behind = match row.load {
+            load if Some(load) == found.upper => "  upper bound".to_owned(),
+            load if Some(load) == found.lower => "  lower bound".to_owned(),
+            _ => String::new(),
         };
-        let (met, missed) = (repeated(signs.met, row.met), repeated(signs.missed, row.missed));
-        let load = exact(row.load);
-        let time = fixed(row.seconds, 1);
-        let _ = writeln!(text, "    {load:>10} {time:>7} s  {met}{missed}{bound}");
+        behind.extend(row.why.iter().map(|why| format!("  {why}")));
+        let line = |most: usize| {
+            let (load, time) = (exact(row.load), fixed(row.seconds, 1));
+            let met = repeated(signs.met, row.met, most);
+            let missed = repeated(signs.missed, row.missed, most);
+            format!("    {load:>10} {time:>7} s  {met}{missed}{behind}\n")
+        };
+        let whole = line(SIGNS_MAX);
+        let fits = whole.trim_end().chars().count() <= width;
+        text += &if fits { whole } else { line(0) };
     }
     if left_out > 0 {
         let _ = writeln!(
@@ -250,36 +258,38 @@ fn chart(limit: &Limit, goal: usize, signs: &Signs) -> String {
 fn legend(rows: &[Row], signs: &Signs) -> String {
     let (has_met, has_missed) =
         (rows.iter().any(|row| row.met > 0), rows.iter().any(|row| row.missed > 0));
+    let Signs { met, missed } = signs;
+    let has_reason = rows.iter().any(|row| row.why.is_some());
+    let why = if has_reason { " (and the last reason)" } else { "" };
     match (has_met, has_missed) {
         (false, false) => String::new(),
-        (true, false) => format!("    {} a trial met the goal\n", signs.met),
-        (false, true) => {
-            format!("    {} a trial missed the goal or left a backlog\n", signs.missed)
-        }
+        (true, false) => format!("    {met} a trial met the goal\n"),
+        (false, true) => format!("    {missed} a trial missed the goal or left a backlog{why}\n"),
         (true, true) => {
-            format!(
-                "    {} a trial met the goal, {} missed it or left a backlog\n",
-                signs.met, signs.missed
-            )
+            format!("    {met} a trial met the goal, {missed} missed it or left a backlog{why}\n")
         }
     }
 }
 
+#[derive(Default)]
 struct Row {
     load: f64,
     met: usize,
     missed: usize,
     seconds: f64,
+    /// Why the last trial that missed the goal did.
+    why: Option<String>,
 }
 
 impl Row {
-    fn add(&mut self, trial: &LimitTrial, is_missed: bool) {
+    fn add(&mut self, trial: &LimitTrial, missed: Option<&str>) {
         self.seconds += trial.duration_s;
-        if is_missed {
-            self.missed += 1;
-        } else {
+        let Some(why) = missed else {
             self.met += 1;
-        }
+            return;
+        };
+        self.missed += 1;
+        self.why = in_few_words(why);
     }
 }
 
@@ -299,10 +309,10 @@ impl Signs {
     }
 }
 
-/// The sign as often as there were trials; many are a number.
-fn repeated(sign: &str, trials: usize) -> String {
+/// The sign as often as there were trials; more than `most` are a number.
+fn repeated(sign: &str, trials: usize, most: usize) -> String {
     match trials {
-        0..=SIGNS_MAX => sign.repeat(trials),
+        few if few <= most.max(1) => sign.repeat(few),
         _ => format!(" {} {sign}", count(trials as u64)),
     }
 }

@@ -1,4 +1,4 @@
-//! The meaning of the signs in tables, one line each.
+//! The meaning of the signs in tables, one line each, and whether a table has them.
 
 /// A result that must not be used.
 pub(crate) const INVALID: &str = "!  invalid, not to be used: see the warnings";
@@ -34,3 +34,17 @@ pub(crate) const TARGET_CPU: &str = "target µs/msg: CPU time of the target per 
 /// Both rates of a table.
 pub(crate) const RATES: &str = "in/s: messages sent per second; out/s: messages delivered per \
                                 second";
+
+/// True if a time of the table is followed by this mark. A unit of seconds alone is none.
+pub(crate) fn has_mark(table: &str, mark: &str) -> bool {
+    let follows = |unit: &&str| {
+        let sign = format!("{unit}{mark}");
+        table.match_indices(&sign).any(|(at, _)| {
+            let behind = table[at + sign.len()..].chars().next();
+            behind.is_none_or(char::is_whitespace)
+        })
+    };
+    // The mark for lag may follow the one for delivery times; without a mark of its own it is in
+    // brackets.
+    ["ns", "µs", "us", "ms", "s", "d", ")"].iter().any(follows)
+}

@@ -372,6 +372,44 @@ fn the_host_may_say_what_it_shows_between_equals() {
     assert!(limited.rows.iter().all(|row| row.verdict == Verdict::TooClose), "{limited:?}");
 }
 
+/// The first line says what changed most, or what could have stayed unseen.
+#[test]
+fn the_first_line_answers() {
+    let first = |a: &Side, b: &Side| {
+        let text = render(&diff(a, b, &[]), Style::plain(400));
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let slow = |by: f64| Planted { slower: by, ..PLAIN };
+    let a = run(1, &[PLAIN]);
+    let worse = first(&a, &run(2, &[slow(1.3)]));
+    let words = "B is worse than A in 3 of 4 comparisons. Worst: ";
+    assert!(worse.starts_with(words), "{worse}");
+    assert!(worse.contains(" of mqtt qos=0 is 1.3") && worse.ends_with(" at 95 %)."), "{worse}");
+    let better = first(&a, &run(2, &[slow(0.5)]));
+    assert!(better.starts_with("B is better than A in 3 of 4"), "{better}");
+    assert!(better.contains(" times that of A ("), "{better}");
+    let lost = first(&a, &run(2, &[Planted { lost: 30, ..PLAIN }]));
+    assert!(lost.ends_with("Worst: loss ratio of mqtt qos=0 went from 0 to 0.00300."), "{lost}");
+    // The interval that reaches farthest from 1 bounds what could be unseen.
+    let equal = diff(&run(5, &[PLAIN]), &run(6, &[PLAIN]), &[]);
+    let text = render(&equal, Style::plain(400));
+    let words = "No difference was found in 4 comparisons. Unseen could be: ";
+    assert!(text.starts_with(words), "{text}");
+    let reach = |row: &Row| {
+        let ratio = row.ratio.unwrap();
+        ratio.high.unwrap().ln().max(-ratio.low.unwrap().ln())
+    };
+    let widest = equal.rows.iter().max_by(|a, b| reach(a).total_cmp(&reach(b))).unwrap();
+    let low = format!(" is {:.3} to ", widest.ratio.unwrap().low.unwrap());
+    assert!(text.lines().next().unwrap().contains(&low), "{low}: {text}");
+    let one = |seed| told(seed, &[PLAIN], 1, |_| {});
+    let few = first(&one(1), &one(2));
+    assert!(few.starts_with("Whether B differs from A is unknown: fewer than"), "{few}");
+    let apart = first(&a, &run(2, &[Planted { qos: 1, ..PLAIN }]));
+    assert_eq!(apart, "The runs have no cell in common: nothing was compared.");
+    assert!(first(&a, &a).ends_with(" See the warnings first: same-run."));
+}
+
 #[test]
 fn the_table_reads_as_hyperfine_does() {
     let cells = [PLAIN, Planted { qos: 1, ..PLAIN }];

@@ -221,7 +221,11 @@ fn case(family: &Wanted, lane: &[String], is_tls: bool, pattern: &str, load: &[S
         text += &format!("{line}\n");
     }
     if is_tls {
-        text += &format!("{protocol}.tls = \"on\"\n{protocol}.tls_resume = false\n");
+        text += &format!("{protocol}.tls = \"on\"\n");
+        // DTLS does not resume.
+        if !family.is_datagram {
+            text += &format!("{protocol}.tls_resume = false\n");
+        }
     }
     text += &format!("load.pattern = \"{pattern}\"\n");
     for line in load {

@@ -155,7 +155,9 @@ fn writes(
     let mut given = settings.clone();
     if is_tls {
         given.insert("tls".to_owned(), "on".to_owned());
-        given.insert("tls_resume".to_owned(), "false".to_owned());
+        if protocol.has_setting("tls_resume") {
+            given.insert("tls_resume".to_owned(), "false".to_owned());
+        }
     }
     let lane = Lane::new(protocol, Against::Reference, given)?;
     let trial = trial(&lane, is_kept, size);

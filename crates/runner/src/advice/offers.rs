@@ -77,8 +77,8 @@ impl Offers {
             )));
         }
         let is_datagram = transport == Transport::Datagram;
-        // Nothing is known of what DTLS costs.
-        let has_tls = lane.protocol.has_setting("tls") && HAS_TLS && !is_datagram;
+        let is_built = if is_datagram { HAS_DTLS } else { HAS_TLS };
+        let has_tls = lane.protocol.has_setting("tls") && is_built;
         let wish = situation.network.tls;
         let mut secured = vec![false];
         if let Against::Foreign(endpoint) = &lane.against {
@@ -192,3 +192,6 @@ const MQTT_SILENCE_MAX: Nanos = Nanos::from_secs(65_535);
 
 /// True if this build has TLS.
 const HAS_TLS: bool = cfg!(feature = "tls");
+
+/// True if this build has TLS over datagrams.
+const HAS_DTLS: bool = cfg!(feature = "dtls");
