@@ -323,6 +323,12 @@ impl Client {
         Ok(())
     }
 
+    /// Versions and protocol that were agreed on inside QUIC.
+    #[cfg(feature = "quic")]
+    pub fn negotiated(&self) -> Option<String> {
+        self.link.negotiated()
+    }
+
     /// Disconnects and closes.
     pub fn leave(mut self) {
         let _ = self.say(&Packet::Disconnect(Disconnect::new(0)));

@@ -2,6 +2,7 @@
 //! has stopped reading: found by filling its queue.
 
 use weigh_protocols::mqtt::codec::Qos;
+use weigh_protocols::urls;
 
 use super::client::{Client, UNSPECIFIED};
 use super::delivery::number;
@@ -30,6 +31,10 @@ fn queue_offline(scene: &mut Scene) -> Result<Found, Trouble> {
 
 /// Messages of QoS 1 that are kept for a client that stays connected and reads nothing.
 fn queue_stalled(scene: &mut Scene) -> Result<Found, Trouble> {
+    if urls::is_quic(&scene.reach.endpoint) {
+        let why = "inside QUIC a client that reads nothing confirms no datagram either";
+        return Err(Trouble::Inapplicable(why.to_owned()));
+    }
     let topic = scene.topic();
     let mut client = scene.client()?;
     client.subscribed(&topic, Qos::AtLeastOnce)?;
