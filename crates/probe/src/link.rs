@@ -159,6 +159,11 @@ impl Link {
         Some(Duration::from_nanos(at.0.saturating_sub(self.now().0)))
     }
 
+    /// True inside QUIC, where a connection that is not read confirms nothing.
+    pub(crate) fn keeps_its_own_time(&self) -> bool {
+        self.wire.is_udp()
+    }
+
     /// Waits for more bytes of the protocol inside, which are appended to the buffer.
     ///
     /// # Errors
