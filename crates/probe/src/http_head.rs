@@ -26,9 +26,8 @@ impl Head {
             let read = answer::read_fields(input, false, &mut |name, value| {
                 fields.push((name.to_lowercase(), String::from_utf8_lossy(value).into_owned()));
             });
-            let read = read.map_err(|fault| {
-                Trouble::Foreign(format!("its answer is not HTTP/1: {fault}"))
-            })?;
+            let read = read
+                .map_err(|fault| Trouble::Foreign(format!("its answer is not HTTP/1: {fault}")))?;
             let Some((own, bytes)) = read else { return Ok(None) };
             let line = input.split(|byte| *byte == b'\r').next().unwrap_or_default();
             let line = String::from_utf8_lossy(line).into_owned();

@@ -26,8 +26,13 @@ pub(crate) fn probe(
     tell: &mut dyn FnMut(&Ability),
 ) -> Result<Vec<Ability>, Trouble> {
     let stream = Stream::open(reach, "")?;
-    let mut scene =
-        Scene { reach: reach.clone(), bounds, head: stream.head, heard: Vec::new(), found: Vec::new() };
+    let mut scene = Scene {
+        reach: reach.clone(),
+        bounds,
+        head: stream.head,
+        heard: Vec::new(),
+        found: Vec::new(),
+    };
     ask_all(&mut scene, QUESTIONS, tell);
     Ok(scene.found)
 }
@@ -197,7 +202,8 @@ fn stream(scene: &mut Scene) -> Result<Found, Trouble> {
     let head = &scene.head;
     let server = head.field("server").map_or(String::new(), |own| format!("; Server: {own}"));
     let kind = head.field("content-type").unwrap_or_default();
-    let evidence = format!("GET {} was answered {}, {kind}{server}", scene.reach.path(), head.words);
+    let evidence =
+        format!("GET {} was answered {}, {kind}{server}", scene.reach.path(), head.words);
     Ok(Found::flag(true, evidence))
 }
 
@@ -215,7 +221,9 @@ fn compression(scene: &mut Scene) -> Result<Found, Trouble> {
     let stream = Stream::open(&scene.reach, "Accept-Encoding: gzip, br, zstd\r\n")?;
     Ok(match stream.head.field("content-encoding") {
         Some(own) => Found::words(own, "Content-Encoding of the stream").by(How::Announced),
-        None => Found::flag(false, "gzip, br and zstd were offered, and none taken").by(How::Announced),
+        None => {
+            Found::flag(false, "gzip, br and zstd were offered, and none taken").by(How::Announced)
+        }
     })
 }
 

@@ -28,13 +28,8 @@ pub(crate) fn probe(
     let session = Session::open(reach)?;
     let greeting = session.greeting.clone();
     session.leave();
-    let mut scene = Scene {
-        reach: reach.clone(),
-        bounds,
-        greeting,
-        left: Vec::new(),
-        found: Vec::new(),
-    };
+    let mut scene =
+        Scene { reach: reach.clone(), bounds, greeting, left: Vec::new(), found: Vec::new() };
     ask_all(&mut scene, QUESTIONS, tell);
     scene.tidy();
     Ok(scene.found)
@@ -45,7 +40,9 @@ const QUESTIONS: &[Question<Scene>] = &[
     question("capabilities", capabilities),
     question("mechanisms", mechanisms),
     question("frame_bytes", |scene| limit(scene.greeting.frame_max, "bytes", "frame-max")),
-    question("channels", |scene| limit(scene.greeting.channel_max.into(), "channels", "channel-max")),
+    question("channels", |scene| {
+        limit(scene.greeting.channel_max.into(), "channels", "channel-max")
+    }),
     question("heartbeat", heartbeat),
     question("publisher_confirms", publisher_confirms),
     question("mandatory_return", mandatory_return),
@@ -199,7 +196,9 @@ fn mandatory_return(scene: &mut Scene) -> Result<Found, Trouble> {
             session.leave();
             Found::flag(true, format!("a message without a queue came back with {code}"))
         }
-        Err(Trouble::Silent(_)) => Found::flag(false, "a message without a queue did not come back"),
+        Err(Trouble::Silent(_)) => {
+            Found::flag(false, "a message without a queue did not come back")
+        }
         Err(other) => return Err(other),
     })
 }
@@ -250,8 +249,9 @@ fn prefetch(scene: &mut Scene) -> Result<Found, Trouble> {
     session.say(CHANNEL, &consume)?;
     let mut came = 0;
     while came < 3 {
-        let is_it =
-            |event: &Event<'_>| matches!(event, Event::Method(Method::Deliver { .. })).then_some(());
+        let is_it = |event: &Event<'_>| {
+            matches!(event, Event::Method(Method::Deliver { .. })).then_some(())
+        };
         match session.event(is_it) {
             Ok(()) => came += 1,
             Err(Trouble::Silent(_)) => break,

@@ -79,7 +79,8 @@ impl Session {
         session.log_in(reach)?;
         let named = vhost_of(&reach.endpoint.path);
         let vhost = named.filter(|own| !own.is_empty()).unwrap_or_else(|| "/".to_owned());
-        let open = Method::Open { virtual_host: Short(&vhost), reserved_1: Short(""), reserved_2: 0 };
+        let open =
+            Method::Open { virtual_host: Short(&vhost), reserved_1: Short(""), reserved_2: 0 };
         session.ask(0, &open, |own| matches!(own, Method::OpenOk { .. }).then_some(()))?;
         session.open_channel()?;
         Ok(session)
@@ -258,9 +259,11 @@ impl Session {
     pub(super) fn get(&mut self, queue: &str) -> Result<Option<Got>, Trouble> {
         let get = Method::Get { reserved_1: 0, queue: Short(queue), bits: 0 };
         let got = self.ask(CHANNEL, &get, |own| match *own {
-            Method::GetOk { delivery_tag, bits, .. } => {
-                Some(Some(Got { tag: delivery_tag, is_redelivered: bits & 1 != 0, ..Got::default() }))
-            }
+            Method::GetOk { delivery_tag, bits, .. } => Some(Some(Got {
+                tag: delivery_tag,
+                is_redelivered: bits & 1 != 0,
+                ..Got::default()
+            })),
             Method::GetEmpty { .. } => Some(None),
             _ => None,
         })?;
@@ -283,8 +286,10 @@ impl Session {
     /// Waits until the broker has closed the connection in order.
     pub(super) fn leave(mut self) {
         let reply_text = Short("");
-        let close = Method::ConnectionClose { reply_code: 200, reply_text, class_id: 0, method_id: 0 };
-        let _ = self.ask(0, &close, |own| matches!(own, Method::ConnectionCloseOk {}).then_some(()));
+        let close =
+            Method::ConnectionClose { reply_code: 200, reply_text, class_id: 0, method_id: 0 };
+        let _ =
+            self.ask(0, &close, |own| matches!(own, Method::ConnectionCloseOk {}).then_some(()));
     }
 }
 

@@ -78,7 +78,12 @@ impl Line {
         Ok(own)
     }
 
-    pub(super) fn subscribe(&mut self, subject: &str, queue: &str, sid: &str) -> Result<(), Trouble> {
+    pub(super) fn subscribe(
+        &mut self,
+        subject: &str,
+        queue: &str,
+        sid: &str,
+    ) -> Result<(), Trouble> {
         let mut bytes = Vec::new();
         let [subject, queue, sid] = [subject, queue, sid].map(str::as_bytes);
         Subscribe { subject, queue, sid }.put(&mut bytes);

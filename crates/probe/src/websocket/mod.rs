@@ -150,7 +150,9 @@ fn compression(scene: &mut Scene) -> Result<Found, Trouble> {
 fn any_origin(scene: &mut Scene) -> Result<Found, Trouble> {
     let origin = "Origin: https://weigh-probe.invalid\r\n";
     Ok(match scene.open_as(&scene.subprotocol, origin) {
-        Ok(_) => Found::flag(true, "an upgrade with the origin weigh-probe.invalid was answered 101"),
+        Ok(_) => {
+            Found::flag(true, "an upgrade with the origin weigh-probe.invalid was answered 101")
+        }
         Err(Trouble::Refused(text)) => {
             Found::flag(false, format!("with another origin {text}")).with(Status::Refused)
         }

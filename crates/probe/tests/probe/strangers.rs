@@ -31,7 +31,17 @@ fn is_named(error: &Unusable, parts: &[&str]) {
 fn nobody_there() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr()).unwrap();
     for scheme in [
-        "mqtt", "http", "h2c", "grpc", "amqp", "amqp1", "nats", "kafka", "redis", "websocket", "sse",
+        "mqtt",
+        "http",
+        "h2c",
+        "grpc",
+        "amqp",
+        "amqp1",
+        "nats",
+        "kafka",
+        "redis",
+        "websocket",
+        "sse",
     ] {
         let error = told(scheme, free);
         assert!(matches!(error, Unusable::Unreachable(_)), "{error}");
@@ -84,7 +94,17 @@ fn noise_is_no_panic() {
         let _ = stream.write_all(&noise);
     });
     for scheme in [
-        "mqtt", "http", "h2c", "grpc", "amqp", "amqp1", "nats", "kafka", "redis", "websocket", "sse",
+        "mqtt",
+        "http",
+        "h2c",
+        "grpc",
+        "amqp",
+        "amqp1",
+        "nats",
+        "kafka",
+        "redis",
+        "websocket",
+        "sse",
     ] {
         let error = told(scheme, noise);
         assert!(matches!(error, Unusable::Stranger(_)), "{error}");

@@ -19,12 +19,12 @@ mod trie;
 
 use std::sync::Arc;
 
-use weigh_model::{Durability, Pattern};
 use weigh_model::protocol::{
     CountersBy, Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, ProducerOf,
     Properties, Protocol, Scheme, Setting, Transport,
 };
 use weigh_model::trial::{Settings, Trial};
+use weigh_model::{Durability, Pattern};
 
 use client::Client;
 use plan::Plan;
