@@ -252,10 +252,10 @@ fn front(place: &Place, python: &str, port: u16, more: &[&str]) -> (Counting, St
 fn mosquitto_behind_aioquic_is_probed_as_over_tcp() {
     let Some(python) = python("WEIGH_AIOQUIC", "aioquic") else { return };
     let place = Place::new("mqtt-quic-probed");
-    let Some(mosquitto) = Installed::mosquitto(&place, "max_queued_messages 50\n") else { return };
+    let Some(mosquitto) = Installed::mosquitto(&place, "max_queued_messages 500\n") else { return };
     let (front, ca) = front(&place, &python, mosquitto.port, &["passes-ends-on"]);
     let asked = |words: &[&str]| {
-        let short = ["--payload-to", "100KB", "--queue-to", "200", "--json"];
+        let short = ["--payload-to", "100KB", "--queue-to", "700", "--json"];
         let found = place.weigh(&[&["probe"], words, &short].concat()).with(0).json();
         found["abilities"].as_array().expect("a list").clone()
     };
@@ -273,7 +273,7 @@ fn mosquitto_behind_aioquic_is_probed_as_over_tcp() {
             assert_eq!(of(&inside, name), of(&outside, name), "{name}");
         }
     }
-    assert_eq!(of(&inside, "queue_offline"), Some(("less".into(), 50.into())));
+    assert_eq!(of(&inside, "queue_offline"), Some(("less".into(), 500.into())));
     front.end();
 }
 

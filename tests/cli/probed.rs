@@ -1,5 +1,5 @@
-//! `weigh probe` of real servers: what their configuration or their documentation says is found, and
-//! nothing is left on them.
+//! `weigh probe` of real servers: what their configuration or their documentation says is found,
+//! and nothing is left on them.
 
 use std::process::Command;
 
@@ -72,8 +72,8 @@ fn rabbitmq_is_found_as_it_is_documented() {
     place.nobody_is_left();
 }
 
-/// JetStream is found where it is on, with its limits; its files are what a confirmation is known to
-/// be in, and memory where the stream of a load is in memory.
+/// JetStream is found where it is on, with its limits; its files are what a confirmation is known
+/// to be in, and memory where the stream of a load is in memory.
 #[test]
 fn nats_server_is_found_with_and_without_jetstream() {
     if !has("nats-server") {

@@ -178,8 +178,8 @@ impl Place {
         of_kind(&self.journal(), kind)
     }
 
-    /// The events of this kind that a run in progress has written whole: none while its folder or its
-    /// journal is not there yet.
+    /// The events of this kind that a run in progress has written whole: none while its folder or
+    /// its journal is not there yet.
     pub fn of_kind_so_far(&self, kind: &str) -> Vec<Value> {
         let journal = self.runs().pop().map(|run| run.join("journal.jsonl"));
         let text = journal.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();

@@ -24,6 +24,8 @@ mod nats;
 mod question;
 #[cfg(feature = "quic")]
 mod quic_line;
+#[cfg(feature = "quic")]
+mod quic_wire;
 mod reach;
 mod redis;
 mod search;

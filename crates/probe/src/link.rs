@@ -15,7 +15,7 @@ use weigh_model::protocol::{Dial, Lifetime, Role, Seat, Transport};
 use weigh_protocols::urls;
 
 #[cfg(feature = "quic")]
-use crate::quic_line;
+use crate::quic_wire;
 use crate::reach::{Reach, Trouble, random};
 use crate::wire::{Wire, closed};
 
@@ -99,8 +99,8 @@ impl Link {
     #[cfg(feature = "quic")]
     fn in_quic(reach: &Reach, dial: Dial) -> Result<Link, Trouble> {
         let tally = Arc::default();
-        let dial = quic_line::secured(reach, dial, MQTT_ALPN, &tally)?;
-        let wire = Wire::Udp(quic_line::bound(reach)?);
+        let dial = quic_wire::secured(reach, dial, MQTT_ALPN, &tally)?;
+        let wire = Wire::Udp(quic_wire::bound(reach)?);
         Ok(Link { tally, ..Link::over(wire, reach, &dial)? })
     }
 
@@ -257,7 +257,7 @@ impl Link {
         }
     }
 
-    /// Versions, and the protocol that was agreed on, in the words of the layer; `None` without TLS.
+    /// Versions, and the protocol that was agreed on, in the layer's words; `None` without TLS.
     pub(crate) fn negotiated(&self) -> Option<String> {
         #[cfg(feature = "tls")]
         let negotiated = self.tally.figures().negotiated;

@@ -7,14 +7,14 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weigh_engine::layer::quic::{Congestion, Tuning, secure_dial};
-use weigh_engine::layer::tls::{ClientChoice, Tally};
+use weigh_engine::layer::tls::Tally;
 use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Signal, Ticket};
 use weigh_model::protocol::{Dial, Role, Seat, Transport};
 use weigh_model::streams::{self, Piece};
 
 use crate::link::raw;
+use crate::quic_wire::{bound, secured};
 use crate::reach::{Reach, SHORTEST, Trouble};
 use crate::wire::of_udp;
 
@@ -183,32 +183,6 @@ impl Heard {
     }
 }
 
-/// Puts these clients inside QUIC, for the protocol of this name (ALPN).
-pub(crate) fn secured(
-    reach: &Reach,
-    dial: Dial,
-    alpn: &[u8],
-    tally: &Arc<Tally>,
-) -> Result<Dial, Trouble> {
-    let choice = reach.tls.clone().ok_or_else(|| {
-        Trouble::Inapplicable("QUIC needs choices for its certificates".to_owned())
-    })?;
-    let choice = ClientChoice { alpn: vec![alpn.to_vec()], ..choice };
-    let tuning = Tuning { congestion: Congestion::Cubic, datagram_bytes: DATAGRAM_BYTES };
-    secure_dial(dial, &choice, &tuning, tally)
-        .map_err(|error| Trouble::Foreign(format!("QUIC did not come about: {error}")))
-}
-
-/// A socket that hears only the server.
-pub(crate) fn bound(reach: &Reach) -> Result<UdpSocket, Trouble> {
-    let any = if reach.address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-    let socket = UdpSocket::bind(any).and_then(|socket| {
-        socket.connect(reach.address)?;
-        Ok(socket)
-    });
-    socket.map_err(|error| Trouble::Unreachable(error.to_string()))
-}
-
 impl Drop for QuicLine {
     /// The server is informed; what it answers nothing waits for.
     fn drop(&mut self) {
@@ -219,8 +193,5 @@ impl Drop for QuicLine {
         }
     }
 }
-
-/// Datagrams that every path takes (RFC 9000, section 14).
-const DATAGRAM_BYTES: u16 = 1_200;
 
 const DATAGRAM_BYTES_MAX: usize = 65_536;

@@ -107,7 +107,8 @@ impl Stream {
         Ok(Stream { line, head, chunked, parser, retry: None })
     }
 
-    /// Waits for bytes, and returns the events that they complete. [`Trouble::Silent`] if none come.
+    /// Waits for bytes, and returns the events that they complete; [`Trouble::Silent`] if none
+    /// come.
     fn more(&mut self) -> Result<Vec<Event>, Trouble> {
         let Stream { chunked, parser, retry, .. } = self;
         let mut events = Vec::new();

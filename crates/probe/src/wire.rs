@@ -38,8 +38,8 @@ impl Wire {
         }
     }
 
-    /// Reads once; `None` if nothing came in time. At most `left` is waited over UDP; over TCP until
-    /// something comes.
+    /// Reads once; `None` if nothing came in time. At most `left` is waited over UDP; over TCP
+    /// until something comes.
     pub(crate) fn read(
         &mut self,
         chunk: &mut [u8],

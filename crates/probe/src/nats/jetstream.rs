@@ -1,14 +1,14 @@
-//! What JetStream grants: its limits, kinds of storage, and what a confirmation means. Each question
-//! has a stream of its own, which is deleted.
+//! What JetStream grants: its limits, kinds of storage, and what a confirmation means. Each
+//! question has a stream of its own, which is deleted.
 
 use serde_json::{Value, json};
 use weigh_model::Durability;
 use weigh_protocols::nats::codec::Publish;
 
 use super::line::Line;
-use super::{BODY, Scene, message, new_subject, question};
+use super::scene::{BODY, Scene, message, new_subject};
 use crate::abilities::{How, Status};
-use crate::finding::{Found, Question};
+use crate::finding::{Found, Question, question};
 use crate::reach::{Trouble, unused_name};
 
 pub(super) const QUESTIONS: &[Question<Scene>] = &[
@@ -208,8 +208,8 @@ fn replicas(scene: &mut Scene) -> Result<Found, Trouble> {
     Ok(Found::flag(others == 2, evidence))
 }
 
-/// What the confirmation of a stream of one replica means. A file counts only if the account's bytes
-/// in files grow by the message; when files are synced (`sync_interval`) is not announced.
+/// What the confirmation of a stream of one replica means. A file counts only if the account's
+/// bytes in files grow by the message; when files are synced (`sync_interval`) is not announced.
 fn durability(scene: &mut Scene) -> Result<Found, Trouble> {
     needs_jetstream(scene)?;
     let mut made = match scene.stream(&json!({"storage": "file"})) {

@@ -3,6 +3,7 @@
 
 mod jetstream;
 mod line;
+mod scene;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,11 +12,12 @@ use serde_json::Value;
 use weigh_protocols::nats::codec::{Publish, headers};
 
 use crate::abilities::{Ability, How};
-use crate::finding::{Asking, Found, Question, ask_all, question};
+use crate::finding::{Found, Question, ask_all, question};
 use crate::mqtt::Bounds;
-use crate::reach::{Reach, Trouble, unused_name};
+use crate::reach::{Reach, Trouble};
 use crate::search::largest_passing;
 use line::{Line, Manner, NO_RESPONDERS};
+use scene::{BODY, Scene, message, new_subject};
 
 /// Asks everything.
 ///
@@ -32,7 +34,7 @@ pub(crate) fn probe(
     for questions in [QUESTIONS, jetstream::QUESTIONS, OF_NAMES] {
         ask_all(&mut scene, questions, tell);
     }
-    scene.tidy();
+    tidy(&mut scene);
     Ok(scene.found)
 }
 
@@ -53,52 +55,17 @@ const QUESTIONS: &[Question<Scene>] = &[
 /// Asked last: long names are dangerous.
 const OF_NAMES: &[Question<Scene>] = &[question("subject_bytes", subject_bytes)];
 
-/// A server that is asked.
-struct Scene {
-    reach: Reach,
-    bounds: Bounds,
-    info: Value,
-    /// Streams that were created.
-    left: Vec<String>,
-    found: Vec<Ability>,
-}
-
-impl Asking for Scene {
-    fn found(&mut self) -> &mut Vec<Ability> {
-        &mut self.found
+/// Deletes what an interrupted question left.
+fn tidy(scene: &mut Scene) {
+    if scene.left.is_empty() {
+        return;
     }
-
-    fn is_over(&self) -> bool {
-        self.reach.until().is_err()
+    // The time of the questions may be over; that of putting things away begins.
+    scene.reach.end = scene.reach.end.max(Instant::now() + 2 * scene.reach.patience);
+    scene.reach.stop = Arc::default();
+    for stream in std::mem::take(&mut scene.left) {
+        let _ = scene.line().and_then(|mut line| jetstream::delete(&mut line, &stream));
     }
-}
-
-impl Scene {
-    fn line(&self) -> Result<Line, Trouble> {
-        Line::open(&self.reach, Manner::default())
-    }
-
-    /// Deletes what an interrupted question left.
-    fn tidy(&mut self) {
-        if self.left.is_empty() {
-            return;
-        }
-        // The time of the questions may be over; that of putting things away begins.
-        self.reach.end = self.reach.end.max(Instant::now() + 2 * self.reach.patience);
-        self.reach.stop = Arc::default();
-        for stream in std::mem::take(&mut self.left) {
-            let _ = self.line().and_then(|mut line| jetstream::delete(&mut line, &stream));
-        }
-    }
-}
-
-/// A subject that no other client uses.
-fn new_subject() -> String {
-    format!("weigh-probe.{}", unused_name())
-}
-
-fn message<'m>(subject: &'m str, body: &'m [u8]) -> Publish<'m> {
-    Publish { subject: subject.as_bytes(), reply: b"", headers: b"", body }
 }
 
 fn version(scene: &mut Scene) -> Result<Found, Trouble> {
@@ -218,8 +185,6 @@ fn subject_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
     })?;
     Ok(Found::edge(edge, "bytes", " bytes", why.as_ref()))
 }
-
-const BODY: &[u8] = b"{}";
 
 /// Messages to a queue group.
 const MESSAGES: usize = 8;

@@ -2,6 +2,8 @@
 //! codec, but is not the product's client: that one never offers an extension, and never breaks a
 //! rule to see whether the server notices.
 
+use std::time::Instant;
+
 use weigh_engine::layer::websocket::frame::{put_frame, put_part};
 use weigh_engine::layer::websocket::{Header, Opcode, close, upgrade};
 use weigh_protocols::basic_authorization;
@@ -110,6 +112,27 @@ impl Line {
                 Err(trouble) => return sent.and(Err(trouble)),
             }
         }
+    }
+
+    /// Waits for the pong and then for silence: a library may answer a ping before the application
+    /// has looked at the message. A close is a refusal.
+    pub(super) fn settled(&mut self) -> Result<Vec<Vec<u8>>, Trouble> {
+        let mut messages = self.pinged()?;
+        let until = self.line.until()?;
+        // A server may send messages of its own without end.
+        while Instant::now() < until {
+            match self.next() {
+                Ok(Came::Message(message)) => messages.push(message),
+                Ok(Came::Close(code, why)) => {
+                    return Err(Trouble::Refused(close::words(code, &why)));
+                }
+                Ok(Came::Ping(payload)) => self.send(Opcode::Pong, &payload)?,
+                Ok(Came::Pong(_)) => {}
+                Err(Trouble::Silent(_)) => break,
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(messages)
     }
 
     /// Closes in order; returns the code of the server's close frame.

@@ -1,5 +1,5 @@
-//! Probes a server of WebSocket at the path of its URL (RFC 6455): its upgrade, and what it does with
-//! frames. The application behind it gets the messages; what it makes of them is not claimed.
+//! Probes a server of WebSocket at the path of its URL (RFC 6455): its upgrade, and what it does
+//! with frames. The application behind it gets the messages; what it makes of them is not claimed.
 
 mod line;
 
@@ -96,6 +96,12 @@ impl Scene {
         self.open_as(&self.subprotocol, "")
     }
 
+    /// A connection on which silence is short.
+    fn open_briefly(&self) -> Result<Line, Trouble> {
+        let reach = Reach { patience: self.reach.patience / 4, ..self.reach.clone() };
+        Line::open(&reach, &self.subprotocol, "")
+    }
+
     fn open_as(&self, subprotocol: &str, fields: &str) -> Result<Line, Trouble> {
         Line::open(&self.reach, subprotocol, fields)
     }
@@ -170,14 +176,14 @@ fn ping(scene: &mut Scene) -> Result<Found, Trouble> {
 
 /// Tests whether the connection survives a message of this kind.
 fn message(scene: &mut Scene, kind: Opcode) -> Result<Found, Trouble> {
-    let mut line = scene.open()?;
+    let mut line = scene.open_briefly()?;
     line.send(kind, BODY)?;
     taken(&mut line, "a message of two bytes")
 }
 
-/// Says what came between a message and the pong behind it.
+/// Says what came after a message.
 fn taken(line: &mut Line, what: &str) -> Result<Found, Trouble> {
-    let came = match line.pinged() {
+    let came = match line.settled() {
         Ok(came) => came,
         Err(Trouble::Refused(text) | Trouble::Closed(text)) => {
             return Ok(Found::flag(false, format!("{what}: {text}")).with(Status::Refused));
@@ -186,7 +192,7 @@ fn taken(line: &mut Line, what: &str) -> Result<Found, Trouble> {
     };
     let _ = line.close(NORMAL);
     let answer = match came.first() {
-        None => "nothing came before the pong behind it".to_owned(),
+        None => "nothing came".to_owned(),
         Some(own) if own == BODY => "it came back".to_owned(),
         Some(own) => format!("a message of {} bytes came", own.len()),
     };
@@ -195,16 +201,16 @@ fn taken(line: &mut Line, what: &str) -> Result<Found, Trouble> {
 
 /// A message in two frames (section 5.4).
 fn fragments(scene: &mut Scene) -> Result<Found, Trouble> {
-    let mut line = scene.open()?;
+    let mut line = scene.open_briefly()?;
     line.send_in_two(scene.kind(), BODY)?;
     taken(&mut line, "a message in two frames")
 }
 
 /// Tests whether text that is not UTF-8 is refused (section 8.1).
 fn checks_utf8(scene: &mut Scene) -> Result<Found, Trouble> {
-    let mut line = scene.open()?;
+    let mut line = scene.open_briefly()?;
     line.send(Opcode::Text, b"\xff\xfe")?;
-    Ok(match line.pinged() {
+    Ok(match line.settled() {
         Ok(_) => Found::flag(false, "text that is not UTF-8 was taken"),
         Err(Trouble::Refused(text) | Trouble::Closed(text)) => {
             Found::flag(true, format!("text that is not UTF-8: {text}"))
