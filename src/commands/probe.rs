@@ -12,6 +12,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use weigh_engine::serving::Serving;
 use weigh_model::endpoint::Credentials;
+use weigh_model::layers::scheme as scheme_of;
 use weigh_model::protocol::Host;
 use weigh_model::trial::Settings;
 use weigh_model::units::{parse_duration, parse_size};
@@ -36,10 +37,12 @@ use crate::show::output;
 pub struct Probe {
     /// URL, target or protocol to probe
     ///
-    /// A URL (mqtt://HOST:PORT, http://HOST/PATH, h2c://..., h3://..., grpc://..., amqp1://...,
-    /// kafka://..., redis://..., also with TLS or WebSocket, coap://HOST/PATH) is a running server.
+    /// A URL (mqtt://HOST:PORT, http://HOST/PATH, h2c://..., h3://..., grpc://..., amqp://...,
+    /// amqp1://..., nats://..., kafka://..., redis://..., websocket://HOST/PATH, sse://HOST/PATH,
+    /// also with TLS, MQTT also with WebSocket or QUIC, coap://HOST/PATH) is a running server.
     /// A target (mosquitto, mosquitto@no-limits) is started for the probe. A protocol (mqtt, http,
-    /// http2, http3, grpc, coap, amqp1, kafka, redis) means its reference server.
+    /// http2, http3, grpc, coap, amqp, amqp1, nats, kafka, redis, websocket, sse) means its
+    /// reference server.
     #[arg(value_name = "URL|TARGET|PROTOCOL")]
     word: String,
     /// Print everything as one JSON document
@@ -116,7 +119,7 @@ impl Probe {
         let (protocol, _) = urls::find(&subject.endpoint.scheme).ok_or_else(|| {
             Stop::usage(format!(
                 "{}: unknown scheme\nhelp: type mqtt://, http://, h2c://, h3://, grpc://, \
-                 amqp1://, kafka://, redis:// or coap://",
+                 amqp://, amqp1://, nats://, kafka://, redis://, websocket://, sse:// or coap://",
                 self.word
             ))
         })?;
@@ -254,12 +257,6 @@ impl Probe {
         }
         let mut settings = Settings::new(protocol.name(), protocol.settings(), given.of(protocol))?;
         let is_in_quic = quic::is_on(protocol, &settings);
-        if is_in_quic && !quic::is_always(protocol) {
-            let name = protocol.name();
-            return Err(Stop::usage(format!(
-                "{name}: a server inside QUIC cannot be probed\nhelp: leave QUIC out"
-            )));
-        }
         let mut host = protocol.host(&settings)?;
         if is_in_quic {
             settings.0.insert("tls".to_owned(), "on".to_owned());
@@ -268,15 +265,14 @@ impl Probe {
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         let serving =
             Serving::start(&host, here, 1).map_err(|error| Stop::new(Exit::Target, error))?;
-        let mut endpoint = Endpoint::at(protocol.scheme(), serving.address());
-        endpoint.path = settings.text("path").to_owned();
-        for role in ["broker", "server"] {
-            let own = |what: &str| settings.text(&format!("{role}_{what}")).to_owned();
-            let (user, password) = (own("user"), own("password"));
-            if !user.is_empty() && (role == "broker" || !password.is_empty()) {
-                endpoint.credentials = Some(Credentials { user, password });
-            }
-        }
+        let scheme = match is_in_quic {
+            true => scheme_of(protocol, &settings),
+            false => protocol.scheme(),
+        };
+        let mut endpoint = Endpoint::at(scheme, serving.address());
+        // Where a path says what confirms a message, it is the one of these settings.
+        endpoint.path = settings.text("path").replace("{confirm}", settings.text("confirm"));
+        endpoint.credentials = credentials(&settings);
         Ok(Subject {
             name: REFERENCE.to_owned(),
             title: Some(format!("Weighbridge {}", env!("CARGO_PKG_VERSION"))),
@@ -311,6 +307,19 @@ impl Probe {
             verifies: !self.insecure && self.word.contains("://"),
         }
     }
+}
+
+/// What a reference server of these settings asks its clients for.
+fn credentials(settings: &Settings) -> Option<Credentials> {
+    ["broker", "server"].into_iter().find_map(|role| {
+        let own = |what: &str| settings.text(&format!("{role}_{what}")).to_owned();
+        let (user, password, token) = (own("user"), own("password"), own("token"));
+        if !token.is_empty() {
+            return Some(Credentials { user: token, password });
+        }
+        let is_whole = !user.is_empty() && (role == "broker" || !password.is_empty());
+        is_whole.then_some(Credentials { user, password })
+    })
 }
 
 /// Puts a reference server inside QUIC, with a certificate that nothing keeps.

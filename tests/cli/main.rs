@@ -69,6 +69,7 @@ mod path;
 mod pipeline;
 mod plans;
 mod polling;
+mod probed;
 mod probing;
 mod push;
 mod rates;

@@ -62,7 +62,6 @@ fn what_quic_does_not_have_is_refused() {
     if has("mosquitto") {
         place.compare(&managed).with(2).saying(&["not started with QUIC"]);
     }
-    place.weigh(&["probe", "mqtt-quic://localhost"]).with(2).saying(&["cannot be probed"]);
     let served = [&["serve", "mqtt", "--set", "mqtt.tls=off"][..], &IN_QUIC].concat();
     place.weigh(&served).with(2).saying(&["never without TLS 1.3"]);
 }
@@ -177,19 +176,9 @@ fn mosquitto_behind_aioquic_loses_nothing() {
     let Some(python) = python("WEIGH_AIOQUIC", "aioquic") else { return };
     let place = Place::new("mqtt-quic-mosquitto");
     let Some(mosquitto) = Installed::mosquitto(&place, "") else { return };
-    // The certificates of a server that is ended at once.
-    let words = [&["mqtt", "--certificates", "made"][..], &IN_QUIC].concat();
-    Server::start(&place, &words).end("TERM");
-    place.write("front.py", FRONT);
-    let made = place.folder().join("made");
-    let mut command = Command::new(python);
-    command.arg(place.folder().join("front.py"));
-    command.arg(made.join("server.pem")).arg(made.join("server.key"));
-    command.arg(mosquitto.port.to_string());
-    let front = Counting::start(command);
+    let (front, ca) = front(&place, &python, mosquitto.port, &[]);
     let url = front.url("mqtt-quic");
-    let ca = made.join("ca.pem");
-    let ca = ["--cacert", ca.to_str().expect("a path")];
+    let ca = ["--cacert", ca.as_str()];
     let mut connections = 0;
     for (qos, pattern, messages) in [
         ("1", "deliver", 600_u64),
@@ -210,6 +199,82 @@ fn mosquitto_behind_aioquic_loses_nothing() {
     // Every client said DISCONNECT, ended its stream and closed with code 0.
     assert_eq!(counted["ended"], counted["connections"], "{counted}");
     assert_eq!(counted["disconnects"], counted["connections"], "{counted}");
+}
+
+/// A broker that has QUIC of its own: what is sent arrives, as over TLS, and its counters agree.
+#[test]
+fn rmqtt_carries_messages_over_quic_and_tls() {
+    let place = Place::new("mqtt-quic-rmqtt");
+    let listed = place.weigh(&["targets"]).with(0).stdout;
+    let line = listed.lines().find(|line| line.split(' ').next() == Some("rmqtt"));
+    if line.expect("it is listed").contains("not installed") {
+        println!("SKIPPED: rmqtt is not installed: weigh targets install rmqtt --yes");
+        return;
+    }
+    for (qos, pattern, more) in [
+        ("1", "deliver", &IN_QUIC[..]),
+        ("2", "deliver", &IN_QUIC),
+        ("0", "deliver", &IN_QUIC),
+        ("1", "session", &IN_QUIC),
+        ("1", "deliver", &["--tls", "on"]),
+    ] {
+        let place = Place::new(&format!("mqtt-quic-rmqtt-{qos}-{pattern}"));
+        let words = ["rmqtt", "-q", qos, "--pattern", pattern, "-n", "200", "-c", "3"];
+        place.compare(&[&words[..], &["--window", "5"], more].concat()).with(0);
+        ledgers_are_whole(&place, 200);
+        for own in cells(&place.summary()) {
+            assert_eq!(own["durability"], if qos == "0" { "none" } else { "memory" }, "{own}");
+            let counted = |what: &str| figure(own, &format!("counter.{what}"));
+            assert_eq!(counted("received"), 200.0, "{own}");
+            assert_eq!(counted("dropped"), 0.0, "{own}");
+        }
+        place.nobody_is_left();
+    }
+}
+
+/// A server of aioquic before this port; and its CA.
+fn front(place: &Place, python: &str, port: u16, more: &[&str]) -> (Counting, String) {
+    // The certificates of a server that is ended at once.
+    let words = [&["mqtt", "--certificates", "made"][..], &IN_QUIC].concat();
+    Server::start(place, &words).end("TERM");
+    place.write("front.py", FRONT);
+    let made = place.folder().join("made");
+    let mut command = Command::new(python);
+    command.arg(place.folder().join("front.py"));
+    command.arg(made.join("server.pem")).arg(made.join("server.key"));
+    command.arg(port.to_string()).args(more);
+    let ca = made.join("ca.pem").to_str().expect("a path").to_owned();
+    (Counting::start(command), ca)
+}
+
+/// A broker that is asked through QUIC has the abilities that it has over TCP.
+#[test]
+fn mosquitto_behind_aioquic_is_probed_as_over_tcp() {
+    let Some(python) = python("WEIGH_AIOQUIC", "aioquic") else { return };
+    let place = Place::new("mqtt-quic-probed");
+    let Some(mosquitto) = Installed::mosquitto(&place, "max_queued_messages 500\n") else { return };
+    let (front, ca) = front(&place, &python, mosquitto.port, &["passes-ends-on"]);
+    let asked = |words: &[&str]| {
+        let short = ["--payload-to", "100KB", "--queue-to", "700", "--json"];
+        let found = place.weigh(&[&["probe"], words, &short].concat()).with(0).json();
+        found["abilities"].as_array().expect("a list").clone()
+    };
+    let inside = asked(&[&front.url("mqtt-quic"), "--cacert", &ca]);
+    let outside = asked(&[&mosquitto.url("mqtt")]);
+    let of = |found: &[Value], name: &str| {
+        let own = found.iter().find(|own| own["name"] == name);
+        own.map(|own| (own["status"].clone(), own["value"].clone()))
+    };
+    assert_eq!(of(&inside, "quic"), Some(("yes".into(), "QUICv1 TLSv1_3 mqtt".into())));
+    let differ = ["queue_stalled", "websocket_on_port", "tls_on_port", "sys_topics"];
+    for own in &outside {
+        let name = own["name"].as_str().expect("a name");
+        if !differ.contains(&name) {
+            assert_eq!(of(&inside, name), of(&outside, name), "{name}");
+        }
+    }
+    assert_eq!(of(&inside, "queue_offline"), Some(("less".into(), 500.into())));
+    front.end();
 }
 
 /// Packets of 3.1.1 (sections 3.1, 3.3, 3.8, 3.12 and 3.14) on the first stream.
@@ -332,6 +397,8 @@ async def passed(reader, writer, last):
         last[:] = (bytes(last) + data)[-2:]
         writer.write(data)
         await writer.drain()
+    if len(sys.argv) > 4:
+        writer.write_eof()
 
 
 async def handle(reader, writer):

@@ -98,7 +98,7 @@ fn a_probed_durability_is_that_of_the_url() {
 #[test]
 fn reference_servers_of_newer_protocols_are_asked() {
     let place = Place::new("probed-newer");
-    let mut protocols = vec!["amqp1", "kafka", "redis"];
+    let mut protocols = vec!["amqp", "amqp1", "kafka", "nats", "redis", "sse", "websocket"];
     if cfg!(feature = "quic") {
         protocols.push("http3");
     }

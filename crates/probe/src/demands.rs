@@ -2,7 +2,7 @@
 //! is refused before anything starts.
 
 use weigh_model::protocol::Invalid;
-use weigh_model::{Topology, Trial};
+use weigh_model::{Pattern, Topology, Trial};
 
 use crate::abilities::{Abilities, Status};
 
@@ -18,6 +18,10 @@ pub fn refusal(abilities: &Abilities, trial: &Trial) -> Option<Invalid> {
         "coap" => COAP,
         "http3" => HTTP3,
         "amqp1" => AMQP1,
+        "amqp" => AMQP,
+        "nats" => NATS,
+        "websocket" => WEBSOCKET,
+        "sse" => SSE,
         "kafka" => KAFKA,
         "redis" => REDIS,
         _ => return None,
@@ -115,6 +119,81 @@ const COAP: &[Rule] = &[
 const HTTP3: &[Rule] = &[|own, trial| size(own, trial, "body_bytes")];
 
 const AMQP1: &[Rule] = &[|own, trial| announced(own, trial, "message_bytes")];
+
+const AMQP: &[Rule] = &[
+    |own, trial| {
+        asked(trial, "queue_type", "quorum", "type classic").and_then(missing(own, "quorum_queues"))
+    },
+    |own, trial| {
+        asked(trial, "confirms", "true", "type false").and_then(missing(own, "publisher_confirms"))
+    },
+    |own, trial| {
+        asked(trial, "durable", "true", "type false").and_then(missing(own, "durable_queues"))
+    },
+    |own, trial| {
+        let is_asked = trial.settings.integer("max_length") > 0;
+        let asked = is_asked.then(|| ("amqp.max_length".to_owned(), "leave it out"));
+        asked.and_then(missing(own, "max_length"))
+    },
+    |own, trial| {
+        let asked = asked(trial, "overflow", "reject-publish", "type drop-head")?;
+        lacks(own, "reject_publish", &asked.0, asked.1)
+    },
+    |own, trial| size(own, trial, "message_bytes"),
+];
+
+const NATS: &[Rule] = &[
+    |own, trial| {
+        let fix = "type none, ok or flush";
+        asked(trial, "confirm", "jetstream", fix).and_then(missing(own, "jetstream"))
+    },
+    |own, trial| {
+        let name = format!("storage_{}", trial.settings.text("storage"));
+        let is_asked = trial.settings.text("confirm") == "jetstream";
+        is_asked.then(|| lacks(own, &name, "nats.storage", "choose the other one")).flatten()
+    },
+    |own, trial| {
+        asked(trial, "consume", "pull", "type push").and_then(missing(own, "pull_consumers"))
+    },
+    |own, trial| {
+        asked(trial, "message_id", "true", "leave it out").and_then(missing(own, "deduplication"))
+    },
+    |own, trial| {
+        let asked = trial.load.delivers() && trial.load.topology == Topology::Shared;
+        let fix = "give fan-in, fan-out or pairs";
+        asked.then(|| lacks(own, "queue_groups", "load.topology", fix)).flatten()
+    },
+    |own, trial| announced(own, trial, "payload_bytes"),
+];
+
+const WEBSOCKET: &[Rule] = &[
+    |own, trial| asked(trial, "kind", "binary", "type text").and_then(missing(own, "binary")),
+    |own, trial| asked(trial, "kind", "text", "type binary").and_then(missing(own, "text")),
+    |own, trial| asked(trial, "confirm", "pong", "type reply").and_then(missing(own, "ping")),
+    |own, trial| {
+        let bytes = trial.settings.integer("fragment_bytes");
+        let is_asked = bytes > 0 && trial.load.size.is_some_and(|size| size.0 > bytes);
+        let asked = is_asked.then(|| ("websocket.fragment_bytes".to_owned(), "leave it out"));
+        asked.and_then(missing(own, "fragments"))
+    },
+    |own, trial| {
+        let is_asked = trial.settings.text("subprotocol").is_empty();
+        let fix = "name one that the server takes";
+        let asked = is_asked.then(|| ("websocket.subprotocol".to_owned(), fix));
+        asked.and_then(missing(own, "without_subprotocol"))
+    },
+    |own, trial| size(own, trial, "message_bytes"),
+];
+
+const SSE: &[Rule] = &[
+    |own, trial| {
+        // With a path of their own, producers post elsewhere.
+        let is_asked = trial.settings.text("publish_path").is_empty();
+        let is_asked = is_asked && trial.load.pattern != Pattern::Hold;
+        is_asked.then(|| lacks(own, "publish", "target", "name the path that takes POST")).flatten()
+    },
+    |own, trial| size(own, trial, "event_bytes"),
+];
 
 const KAFKA: &[Rule] = &[
     |own, trial| {

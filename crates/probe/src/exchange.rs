@@ -18,6 +18,14 @@ impl Exchange {
         Ok(Exchange { link: reach.open()?, taken: 0 })
     }
 
+    /// Returns the end of a wait that begins now.
+    ///
+    /// # Errors
+    /// [`Trouble::OutOfTime`] once the whole probe is.
+    pub(crate) fn until(&self) -> Result<std::time::Instant, Trouble> {
+        self.link.reach.until()
+    }
+
     /// Sends bytes.
     ///
     /// # Errors

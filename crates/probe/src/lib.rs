@@ -2,6 +2,7 @@
 //! every wait with an end. It makes no load and times nothing.
 
 pub mod abilities;
+mod amqp;
 mod amqp1;
 mod coap;
 mod coap_line;
@@ -15,17 +16,24 @@ mod http2;
 mod http2_link;
 #[cfg(feature = "quic")]
 mod http3;
+mod http_head;
 mod kafka;
 mod link;
 mod mqtt;
+mod nats;
 mod question;
 #[cfg(feature = "quic")]
 mod quic_line;
+#[cfg(feature = "quic")]
+mod quic_wire;
 mod reach;
 mod redis;
 mod search;
+mod sse;
 mod stranger;
 mod table;
+mod websocket;
+mod wire;
 
 use weigh_protocols::urls;
 
@@ -69,8 +77,8 @@ pub fn probe(
     let Some(asker) = asker else {
         let spoken = known.map_or(&*reach.endpoint.scheme, |protocol| protocol.scheme());
         return Err(Unusable::NoQuestions(format!(
-            "{}: {spoken} has no abilities to be found out; give a broker of MQTT, AMQP 1.0 or \
-             Kafka, or a server of HTTP, gRPC, CoAP or Redis",
+            "{}: {spoken} has no abilities to be found out; give a broker of MQTT, AMQP or Kafka, \
+             or a server of HTTP, gRPC, CoAP, NATS, Redis, WebSocket or server-sent events",
             reach.endpoint
         )));
     };
@@ -80,10 +88,10 @@ pub fn probe(
             reach.endpoint
         )));
     }
-    if urls::is_quic(&reach.endpoint) && asker.speaker != Speaker::Http3 {
+    if urls::is_quic(&reach.endpoint) && !cfg!(feature = "quic") {
         return Err(Unusable::NoQuestions(format!(
-            "{}: a server inside QUIC cannot be probed; type a {}:// URL of the same server",
-            reach.endpoint, asker.protocol
+            "{}: this build has no QUIC; build it with --features quic",
+            reach.endpoint
         )));
     }
     (asker.ask)(reach, bounds, tell).map_err(|trouble| told(reach, asker, &trouble))
@@ -108,6 +116,10 @@ const ASKERS: &[Asker] = &[
     Asker { protocol: "coap", ask: coap::probe, speaker: Speaker::Coap },
     Asker { protocol: "amqp1", ask: amqp1::probe, speaker: Speaker::Amqp1 },
     Asker { protocol: "kafka", ask: kafka::probe, speaker: Speaker::Kafka },
+    Asker { protocol: "amqp", ask: amqp::probe, speaker: Speaker::Amqp },
+    Asker { protocol: "nats", ask: nats::probe, speaker: Speaker::Nats },
+    Asker { protocol: "websocket", ask: websocket::probe, speaker: Speaker::Http },
+    Asker { protocol: "sse", ask: sse::probe, speaker: Speaker::Http },
     Asker { protocol: "redis", ask: redis::probe, speaker: Speaker::Redis },
     #[cfg(feature = "library")]
     Asker { protocol: "http2", ask: http2::probe, speaker: Speaker::Http2 },
@@ -144,7 +156,7 @@ fn told(reach: &Reach, asker: &Asker, trouble: &Trouble) -> Unusable {
         Trouble::OutOfTime => {
             Unusable::Unreachable(format!("{endpoint}: {trouble}; type a longer --within"))
         }
-        other if asker.speaker.is_on_udp() => {
+        other if asker.speaker.is_on_udp() || urls::is_quic(endpoint) => {
             let scheme = endpoint.scheme.to_uppercase();
             Unusable::Stranger(format!(
                 "{endpoint}: no {scheme} came about ({other}): check protocol and port, and \

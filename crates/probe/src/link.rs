@@ -1,9 +1,7 @@
 //! One connection: a socket that blocks, around the product's own connections and layers, which
 //! turn bytes into signals.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[cfg(feature = "tls")]
 use std::sync::Arc;
@@ -16,11 +14,14 @@ use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Reply, Signal
 use weigh_model::protocol::{Dial, Lifetime, Role, Seat, Transport};
 use weigh_protocols::urls;
 
-use crate::reach::{Reach, SHORTEST, Trouble, random};
+#[cfg(feature = "quic")]
+use crate::quic_wire;
+use crate::reach::{Reach, Trouble, random};
+use crate::wire::{Wire, closed};
 
 /// A connection to the server, and what came on it that has not been read yet.
 pub struct Link {
-    socket: TcpStream,
+    wire: Wire,
     connection: Box<dyn Connection>,
     /// Bytes of the protocol inside the layers.
     pub buffer: Vec<u8>,
@@ -63,6 +64,10 @@ impl Link {
     /// # Errors
     /// Whatever prevents it.
     pub(crate) fn open(reach: &Reach, dial: Dial, alpn: &[&[u8]]) -> Result<Link, Trouble> {
+        #[cfg(feature = "quic")]
+        if urls::is_quic(&reach.endpoint) {
+            return Link::in_quic(reach, dial);
+        }
         let dial = match urls::is_websocket(&reach.endpoint) {
             true => in_websocket(reach, dial),
             false => dial,
@@ -71,7 +76,10 @@ impl Link {
         if let Some(choice) = &reach.tls {
             let alpn = alpn.iter().map(|name| name.to_vec()).collect();
             let (choice, tally) = (tls::ClientChoice { alpn, ..choice.clone() }, Arc::default());
-            let dial = tls::secure_dial(dial, &choice, &tally);
+            let dial = match upgrades(reach) {
+                true => tls::upgrade_dial(dial, &choice, &tally),
+                false => tls::secure_dial(dial, &choice, &tally),
+            };
             let dial = dial.map_err(|error| no_tls(&error.to_string()))?;
             return Ok(Link { tally, ..Link::bare(reach, &dial)? });
         }
@@ -84,8 +92,21 @@ impl Link {
     /// # Errors
     /// If the server does not accept it, or the connection cannot begin.
     pub(crate) fn bare(reach: &Reach, dial: &Dial) -> Result<Link, Trouble> {
+        Link::over(Wire::Tcp(reach.connect()?), reach, dial)
+    }
+
+    /// Opens a connection on one stream of QUIC.
+    #[cfg(feature = "quic")]
+    fn in_quic(reach: &Reach, dial: Dial) -> Result<Link, Trouble> {
+        let tally = Arc::default();
+        let dial = quic_wire::secured(reach, dial, MQTT_ALPN, &tally)?;
+        let wire = Wire::Udp(quic_wire::bound(reach)?);
+        Ok(Link { tally, ..Link::over(wire, reach, &dial)? })
+    }
+
+    fn over(wire: Wire, reach: &Reach, dial: &Dial) -> Result<Link, Trouble> {
         let mut link = Link {
-            socket: reach.connect()?,
+            wire,
             connection: (dial.make)(Seat { index: 0, role: Role::Producer }),
             buffer: Vec::new(),
             reach: reach.clone(),
@@ -114,7 +135,33 @@ impl Link {
         self.step(until, |connection, now, out, _| {
             connection.send(&Op { ticket: Ticket(0), body: bytes }, now, out);
             Ok(())
-        })
+        })?;
+        // QUIC sends when it is woken, and what does not fit into its window after the server has
+        // confirmed something.
+        while self.wire.is_udp() && (self.is_due() || self.connection.room() == 0) {
+            self.turn(until)?;
+        }
+        Ok(())
+    }
+
+    /// True if a connection that keeps its own time is to be woken now.
+    fn is_due(&self) -> bool {
+        self.connection.next_wake().is_some_and(|at| at <= self.now())
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(self.opened.elapsed().as_nanos() as u64)
+    }
+
+    /// Time until the connection is to be woken; over TCP it is only woken to report a fault.
+    fn until_wake(&self) -> Option<Duration> {
+        let at = self.connection.next_wake()?;
+        Some(Duration::from_nanos(at.0.saturating_sub(self.now().0)))
+    }
+
+    /// True inside QUIC, where a connection that is not read confirms nothing.
+    pub(crate) fn keeps_its_own_time(&self) -> bool {
+        self.wire.is_udp()
     }
 
     /// Waits for more bytes of the protocol inside, which are appended to the buffer.
@@ -138,14 +185,21 @@ impl Link {
             return Err(ended.clone());
         }
         let before = self.buffer.len();
-        let turned = if self.connection.next_wake() == Some(Nanos(0)) {
+        let is_due = match self.wire.is_udp() {
+            true => self.is_due(),
             // A fault of opening can be reported only now.
+            false => self.connection.next_wake() == Some(Nanos(0)),
+        };
+        let turned = if is_due {
+            self.reach.turn(until)?;
             self.step(until, |connection, now, out, emit| connection.wake(now, out, emit))
         } else {
             let mut chunk = vec![0; CHUNK_BYTES];
-            match self.read_socket(&mut chunk, until)? {
-                0 => self.end(until),
-                count => self.step(until, |connection, now, out, emit| {
+            let left = self.until_wake();
+            match self.wire.read(&mut chunk, &self.reach, (until, left))? {
+                None => Ok(()),
+                Some(0) => self.end(until),
+                Some(count) => self.step(until, |connection, now, out, emit| {
                     connection.receive(&chunk[..count], now, out, emit).map(|_| ())
                 }),
             }
@@ -172,8 +226,8 @@ impl Link {
         until: Instant,
         call: impl FnOnce(&mut dyn Connection, Nanos, &mut Outbox, Emit<'_>) -> Result<(), Fault>,
     ) -> Result<(), Trouble> {
-        let Link { connection, buffer, stands, ended, .. } = self;
-        let now = Nanos(self.opened.elapsed().as_nanos() as u64);
+        let now = self.now();
+        let Link { wire, connection, buffer, stands, ended, reach, .. } = self;
         let mut out = Outbox::default();
         let called = call(&mut **connection, now, &mut out, &mut |signal| match signal {
             Signal::Ready => *stands = true,
@@ -181,7 +235,7 @@ impl Link {
             Signal::Closing => *ended = Some(closed()),
             _ => {}
         });
-        let sent = self.write_socket(out.bytes(), until);
+        let sent = wire.send(&mut out, reach, until);
         called.map_err(|fault| self.trouble(fault)).and(sent)
     }
 
@@ -203,45 +257,37 @@ impl Link {
         }
     }
 
-    fn write_socket(&mut self, bytes: &[u8], until: Instant) -> Result<(), Trouble> {
-        // What answers something that came at the last moment may still leave.
-        let until = until.max(Instant::now() + SHORTEST);
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let _ = self.socket.set_write_timeout(Some(self.reach.turn(until)?));
-            match self.socket.write(rest) {
-                Ok(0) => return Err(closed()),
-                Ok(count) => rest = &rest[count..],
-                Err(error) if is_unfinished(&error) => {}
-                Err(error) => return Err(broken(&error)),
-            }
-        }
-        Ok(())
-    }
-
-    fn read_socket(&mut self, chunk: &mut [u8], until: Instant) -> Result<usize, Trouble> {
-        loop {
-            let _ = self.socket.set_read_timeout(Some(self.reach.turn(until)?));
-            match self.socket.read(chunk) {
-                Err(error) if is_unfinished(&error) => {}
-                read => return read.map_err(|error| broken(&error)),
-            }
-        }
-    }
-
-    /// The protocol that was agreed on by ALPN, if any.
-    pub(crate) fn alpn(&self) -> Option<String> {
+    /// Versions, and the protocol that was agreed on, in the layer's words; `None` without TLS.
+    pub(crate) fn negotiated(&self) -> Option<String> {
         #[cfg(feature = "tls")]
         let negotiated = self.tally.figures().negotiated;
         #[cfg(not(feature = "tls"))]
         let negotiated: Option<String> = None;
-        // Version, suite and protocol.
-        negotiated?.split(' ').nth(2).map(str::to_owned)
+        negotiated
     }
 
-    /// Ends the connection without a word, as a process that dies does.
+    /// The protocol that was agreed on by ALPN, if any.
+    pub(crate) fn alpn(&self) -> Option<String> {
+        // Version, suite and protocol.
+        self.negotiated()?.split(' ').nth(2).map(str::to_owned)
+    }
+
+    /// Ends the connection without a word, as a process that dies does. QUIC would keep it for its
+    /// idle time, so there the stream is ended, once the server has everything that was sent.
     pub fn cut(&mut self) {
-        let _ = self.socket.shutdown(Shutdown::Both);
+        self.wire.shut();
+        let Ok(until) = self.reach.until() else { return };
+        if self.wire.is_udp() {
+            let closed = self.step(until, |connection, _, out, _| {
+                connection.close(out);
+                Ok(())
+            });
+            let mut goes_on = closed.is_ok();
+            self.ended = None;
+            while goes_on && self.connection.is_parting() {
+                goes_on = self.turn(until).is_ok();
+            }
+        }
     }
 }
 
@@ -294,22 +340,15 @@ fn no_tls(why: &str) -> Trouble {
     Trouble::Foreign(format!("TLS did not come about: {why}"))
 }
 
-fn closed() -> Trouble {
-    Trouble::Closed("the server closed the connection".to_owned())
+/// True if the protocol of the URL upgrades to TLS behind the first line of the server.
+#[cfg(feature = "tls")]
+fn upgrades(reach: &Reach) -> bool {
+    let known = urls::find(&reach.endpoint.scheme);
+    known.is_some_and(|(protocol, _)| protocol.properties().upgrades_to_tls)
 }
 
-/// Returns true if there was nothing to do yet: the socket was not ready, or a signal came that did
-/// not end the probe (one that does is seen before the next turn).
-fn is_unfinished(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-fn broken(error: &io::Error) -> Trouble {
-    match error.kind() {
-        ErrorKind::ConnectionReset => Trouble::Closed("the server reset the connection".to_owned()),
-        ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => closed(),
-        _ => Trouble::Closed(format!("the connection failed: {error}")),
-    }
-}
+/// ALPN of MQTT over QUIC.
+#[cfg(feature = "quic")]
+const MQTT_ALPN: &[u8] = b"mqtt";
 
 const CHUNK_BYTES: usize = 64 * 1024;

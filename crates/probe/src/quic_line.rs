@@ -7,15 +7,16 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weigh_engine::layer::quic::{Congestion, Tuning, secure_dial};
-use weigh_engine::layer::tls::{ClientChoice, Tally};
+use weigh_engine::layer::tls::Tally;
 use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Emit, Fault, Op, Outbox, Signal, Ticket};
 use weigh_model::protocol::{Dial, Role, Seat, Transport};
 use weigh_model::streams::{self, Piece};
 
 use crate::link::raw;
+use crate::quic_wire::{bound, secured};
 use crate::reach::{Reach, SHORTEST, Trouble};
+use crate::wire::of_udp;
 
 /// A connection, and what came on its streams.
 pub(crate) struct QuicLine {
@@ -47,22 +48,11 @@ pub(crate) struct Stream {
 impl QuicLine {
     /// Opens a connection for the protocol of this name (ALPN).
     pub(crate) fn open(reach: &Reach, alpn: &[u8]) -> Result<QuicLine, Trouble> {
-        let choice = reach.tls.clone().ok_or_else(|| {
-            Trouble::Inapplicable("QUIC needs choices for its certificates".to_owned())
-        })?;
-        let choice = ClientChoice { alpn: vec![alpn.to_vec()], ..choice };
-        let tuning = Tuning { congestion: Congestion::Cubic, datagram_bytes: DATAGRAM_BYTES };
         let tally = Arc::default();
         let dial = Dial { transport: Transport::Streams, ..raw() };
-        let dial = secure_dial(dial, &choice, &tuning, &tally)
-            .map_err(|error| Trouble::Foreign(format!("QUIC did not come about: {error}")))?;
-        let any = if reach.address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-        let socket = UdpSocket::bind(any).and_then(|socket| {
-            socket.connect(reach.address)?;
-            Ok(socket)
-        });
+        let dial = secured(reach, dial, alpn, &tally)?;
         let mut line = QuicLine {
-            socket: socket.map_err(|error| Trouble::Unreachable(error.to_string()))?,
+            socket: bound(reach)?,
             connection: (dial.make)(Seat { index: 0, role: Role::Producer }),
             reach: reach.clone(),
             opened: Instant::now(),
@@ -126,7 +116,7 @@ impl QuicLine {
         let turn = wake.map_or(turn, |at| turn.min(Duration::from_nanos(at.0 - now.0)));
         self.socket
             .set_read_timeout(Some(turn.max(SHORTEST)))
-            .map_err(|error| self.trouble_of(&error))?;
+            .map_err(|error| of_udp(&error, &self.reach))?;
         let mut datagram = vec![0; DATAGRAM_BYTES_MAX];
         match self.socket.recv(&mut datagram) {
             Ok(bytes) => self.step(|connection, now, out, emit| {
@@ -135,7 +125,7 @@ impl QuicLine {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 Ok(())
             }
-            Err(error) => Err(self.trouble_of(&error)),
+            Err(error) => Err(of_udp(&error, &self.reach)),
         }
     }
 
@@ -155,7 +145,7 @@ impl QuicLine {
             sent = sent.and_then(|_| self.socket.send(datagram));
         }
         called.map_err(|fault| self.trouble(fault))?;
-        sent.map(drop).map_err(|error| self.trouble_of(&error))
+        sent.map(drop).map_err(|error| of_udp(&error, &self.reach))
     }
 
     fn now(&self) -> Nanos {
@@ -170,16 +160,6 @@ impl QuicLine {
             Fault::Ended(text) | Fault::Untrusted(text) => {
                 Trouble::Foreign(format!("QUIC did not come about: {text}"))
             }
-        }
-    }
-
-    fn trouble_of(&self, error: &std::io::Error) -> Trouble {
-        let address = self.reach.address;
-        match error.kind() {
-            ErrorKind::ConnectionRefused => Trouble::Unreachable(format!(
-                "no process listens on UDP port {address}: it was refused; check host and port"
-            )),
-            _ => Trouble::Unreachable(format!("{address}: {error}; check host and port")),
         }
     }
 }
@@ -213,8 +193,5 @@ impl Drop for QuicLine {
         }
     }
 }
-
-/// Datagrams that every path takes (RFC 9000, section 14).
-const DATAGRAM_BYTES: u16 = 1_200;
 
 const DATAGRAM_BYTES_MAX: usize = 65_536;

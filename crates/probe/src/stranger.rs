@@ -63,10 +63,8 @@ impl Speaker {
             Speaker::Coap => format!("a server of CoAP answers: type coap://{host}"),
             Speaker::Http3 => format!("a server of HTTP/3 answers: type h3://{host}"),
             Speaker::Amqp1 => format!("a broker of AMQP 1.0 answers: type amqp1://{host}"),
-            Speaker::Amqp => {
-                format!("a broker of AMQP 0-9-1 answers: weigh compare amqp amqp://{host}")
-            }
-            Speaker::Nats => format!("a server of NATS answers: weigh compare nats nats://{host}"),
+            Speaker::Amqp => format!("a broker of AMQP 0-9-1 answers: type amqp://{host}"),
+            Speaker::Nats => format!("a server of NATS answers: type nats://{host}"),
             Speaker::Redis => format!("a server of Redis answers: type redis://{host}"),
             Speaker::Kafka => format!("a broker of Kafka answers: type kafka://{host}"),
             Speaker::Other(start) => {

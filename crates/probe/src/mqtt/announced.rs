@@ -31,6 +31,42 @@ pub(super) const OTHER_QUESTIONS: &[Question<Scene>] = &[
     question("tls_on_port", |scene| stranger::tls_on_port(&scene.reach)),
 ];
 
+/// Asked inside QUIC only.
+#[cfg(feature = "quic")]
+pub(super) const OF_QUIC: &[Question<Scene>] =
+    &[question("quic", quic), question("quic_streams", quic_streams)];
+
+/// Versions of QUIC and TLS, and ALPN.
+#[cfg(feature = "quic")]
+fn quic(scene: &mut Scene) -> Result<Found, Trouble> {
+    let mut client = scene.client()?;
+    // They are known once the first bytes of the broker have been answered.
+    client.ping()?;
+    let agreed = client.negotiated().unwrap_or_default();
+    client.leave();
+    Ok(Found::words(agreed, "versions of QUIC and TLS, and ALPN").by(How::Announced))
+}
+
+/// Streams that a client may open beside the first (RFC 9000, section 4.6): whether topics have
+/// streams of their own cannot be concluded from it.
+#[cfg(feature = "quic")]
+fn quic_streams(scene: &mut Scene) -> Result<Found, Trouble> {
+    let many = crate::quic_line::QuicLine::open(&scene.reach, b"mqtt")?.allowed();
+    let evidence = "initial_max_streams_bidi; a session was carried by the first";
+    let found = Found::number(many, "streams", How::Announced, evidence);
+    Ok(match many {
+        OPENED_AHEAD.. => {
+            let evidence = format!("at least this number; {evidence}");
+            Found { evidence, ..found }
+        }
+        _ => found,
+    })
+}
+
+/// Streams that the layer opens before they are used.
+#[cfg(feature = "quic")]
+const OPENED_AHEAD: u64 = 64;
+
 fn let_in(outcome: Result<(), Trouble>) -> Result<Found, Trouble> {
     match outcome {
         Ok(()) => Ok(Found::flag(true, "CONNACK 0x00")),
@@ -160,6 +196,9 @@ fn packet_bytes(scene: &mut Scene) -> Result<Found, Trouble> {
 fn websocket_on_port(scene: &mut Scene) -> Result<Found, Trouble> {
     if urls::is_websocket(&scene.reach.endpoint) {
         return Ok(Found::flag(true, "the whole probe was made inside WebSocket"));
+    }
+    if urls::is_quic(&scene.reach.endpoint) {
+        return Err(Trouble::Inapplicable("a port of QUIC is one of UDP".to_owned()));
     }
     if urls::is_secure(&scene.reach.endpoint) {
         return Err(Trouble::Inapplicable("not tried inside TLS: type wss://".to_owned()));

@@ -124,6 +124,15 @@ pub struct Client {
     pub granted: Granted,
 }
 
+/// Progress of messages that are published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// The message of this number was sent.
+    Sent(u64),
+    /// One was confirmed with this reason code.
+    Reason(u8),
+}
+
 /// A packet that is not a message.
 enum Heard {
     Message,
@@ -254,12 +263,13 @@ impl Client {
         topic: &str,
         count: u64,
         (qos, window): (Qos, u64),
-        each: &mut dyn FnMut(u8),
+        each: &mut dyn FnMut(Came) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let mut on_the_way = 0;
         for number in 0..count {
             let body = (number as u32).to_be_bytes();
             self.send_message(&draft(topic, &body, qos))?;
+            each(Came::Sent(number))?;
             if qos == Qos::AtMostOnce {
                 continue;
             }
@@ -268,7 +278,24 @@ impl Client {
                 let until = self.link.reach.until()?;
                 let (_, reason) = self.confirmation(until)?;
                 on_the_way -= 1;
-                each(reason);
+                each(Came::Reason(reason))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what waits at the socket of a client that is not read meanwhile. Over TCP the kernel
+    /// takes it; inside QUIC the broker would wait for confirmations.
+    ///
+    /// # Errors
+    /// Whatever is in the way.
+    pub fn keep_up(&mut self) -> Result<(), Trouble> {
+        let until = Instant::now() + KEEPING_UP;
+        while self.link.keeps_its_own_time() {
+            match self.link.turn(until) {
+                Ok(()) => {}
+                Err(Trouble::Silent(_)) => return Ok(()),
+                Err(other) => return Err(other),
             }
         }
         Ok(())
@@ -321,6 +348,12 @@ impl Client {
         self.link.send(&bytes, until)?;
         while !matches!(self.next(until)?, Heard::Pong) {}
         Ok(())
+    }
+
+    /// Versions and protocol that were agreed on inside QUIC.
+    #[cfg(feature = "quic")]
+    pub fn negotiated(&self) -> Option<String> {
+        self.link.negotiated()
     }
 
     /// Disconnects and closes.
@@ -465,6 +498,9 @@ const CONNACK: u8 = 0x20;
 
 /// The first code that is an error (section 2.4).
 pub const UNSPECIFIED: u8 = 0x80;
+
+/// Time for what waits at a socket.
+const KEEPING_UP: Duration = Duration::from_millis(2);
 
 /// Longer than any probe is silent, and short enough for brokers that refuse long ones.
 const KEEP_ALIVE_S: u16 = 30;

@@ -3,7 +3,7 @@
 use weigh_protocols::mqtt::codec::{Id, Options, Properties, Qos, Section};
 
 use super::announced::qos_max;
-use super::client::{Message, accepted, draft};
+use super::client::{Came, Message, accepted, draft};
 use super::limits::QUIET;
 use super::question;
 use super::scene::Scene;
@@ -58,8 +58,13 @@ fn order(scene: &mut Scene, qos: Qos) -> Result<Found, Trouble> {
     listener.subscribed(&topic, qos)?;
     let mut sender = scene.client()?;
     let (mut refused, window) = (0, scene.window(ORDER_WINDOW));
-    sender.publish_numbers(&topic, ORDER_MESSAGES, (qos, window), &mut |reason| {
-        refused += u64::from(accepted(reason).is_err());
+    sender.publish_numbers(&topic, ORDER_MESSAGES, (qos, window), &mut |came| match came {
+        Came::Sent(number) if number % KEEP_UP_EVERY == 0 => listener.keep_up(),
+        Came::Sent(_) => Ok(()),
+        Came::Reason(reason) => {
+            refused += u64::from(accepted(reason).is_err());
+            Ok(())
+        }
     })?;
     let mut came = Vec::new();
     while (came.len() as u64) < ORDER_MESSAGES
@@ -138,7 +143,7 @@ fn shared_subscriptions(scene: &mut Scene) -> Result<Found, Trouble> {
     }
     let mut sender = scene.client()?;
     let window = (Qos::AtLeastOnce, scene.window(ORDER_WINDOW));
-    sender.publish_numbers(&topic, SHARED_MESSAGES, window, &mut |_| {})?;
+    sender.publish_numbers(&topic, SHARED_MESSAGES, window, &mut |_| Ok(()))?;
     sender.leave();
     let (mut counts, mut total) = ([0; 2], 0);
     for (member, count) in members.iter_mut().zip(&mut counts) {
@@ -229,6 +234,9 @@ fn retain_clear(scene: &mut Scene) -> Result<Found, Trouble> {
 
 /// Enough for a broker to lose or swap some, and few enough for its queues.
 const ORDER_MESSAGES: u64 = 300;
+
+/// Messages after which their listener is looked at inside QUIC.
+const KEEP_UP_EVERY: u64 = 10;
 
 /// Unacknowledged messages on their way; HiveMQ CE takes 10.
 const ORDER_WINDOW: u64 = 10;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use weigh_protocols::mqtt::codec::{Id, Qos};
 
-use super::client::{Client, Hello, UNSPECIFIED, draft};
+use super::client::{Came, Client, Hello, UNSPECIFIED, draft};
 use super::question;
 use super::scene::Scene;
 use crate::abilities::{How, Status};
@@ -112,8 +112,9 @@ fn unacknowledged(scene: &mut Scene) -> Result<Found, Trouble> {
     let mut sender = scene.client()?;
     let window = (Qos::AtLeastOnce, scene.window(SENDING_WINDOW));
     let mut taken = 0;
-    let sent = sender.publish_numbers(&topic, UNACKNOWLEDGED_MAX, window, &mut |reason| {
-        taken += u64::from(reason < UNSPECIFIED);
+    let sent = sender.publish_numbers(&topic, UNACKNOWLEDGED_MAX, window, &mut |came| {
+        taken += u64::from(matches!(came, Came::Reason(..UNSPECIFIED)));
+        Ok(())
     });
     // A broker may hold publishers up instead; what it took before is enough to see.
     if !matches!(sent, Ok(()) | Err(Trouble::Silent(_))) {

@@ -46,6 +46,10 @@ pub fn probe(
         (Err(trouble), Err(_)) => return Err(trouble.clone()),
     };
     scene.v31 = enter_31(&mut scene);
+    #[cfg(feature = "quic")]
+    if weigh_protocols::urls::is_quic(&scene.reach.endpoint) {
+        ask_all(&mut scene, announced::OF_QUIC, tell);
+    }
     for questions in [
         announced::QUESTIONS,
         delivery::QUESTIONS,

@@ -2,8 +2,9 @@
 //! has stopped reading: found by filling its queue.
 
 use weigh_protocols::mqtt::codec::Qos;
+use weigh_protocols::urls;
 
-use super::client::{Client, UNSPECIFIED};
+use super::client::{Came, Client, UNSPECIFIED};
 use super::delivery::number;
 use super::limits::SENDING_WINDOW;
 use super::question;
@@ -30,6 +31,10 @@ fn queue_offline(scene: &mut Scene) -> Result<Found, Trouble> {
 
 /// Messages of QoS 1 that are kept for a client that stays connected and reads nothing.
 fn queue_stalled(scene: &mut Scene) -> Result<Found, Trouble> {
+    if urls::is_quic(&scene.reach.endpoint) {
+        let why = "inside QUIC a client that reads nothing confirms no datagram either";
+        return Err(Trouble::Inapplicable(why.to_owned()));
+    }
     let topic = scene.topic();
     let mut client = scene.client()?;
     client.subscribed(&topic, Qos::AtLeastOnce)?;
@@ -68,9 +73,13 @@ fn fill(scene: &mut Scene, topic: &str) -> Result<Filled, Trouble> {
     let mut sender = scene.client()?;
     let mut filled = Filled { tried: scene.bounds.queue_messages, ..Filled::default() };
     let window = (Qos::AtLeastOnce, scene.window(SENDING_WINDOW));
-    let sent = sender.publish_numbers(topic, filled.tried, window, &mut |reason| match reason {
-        UNSPECIFIED.. => filled.refused += 1,
-        _ => filled.acknowledged += 1,
+    let sent = sender.publish_numbers(topic, filled.tried, window, &mut |came| {
+        match came {
+            Came::Sent(_) => {}
+            Came::Reason(UNSPECIFIED..) => filled.refused += 1,
+            Came::Reason(_) => filled.acknowledged += 1,
+        }
+        Ok(())
     });
     match sent {
         Ok(()) => sender.leave(),

@@ -5,6 +5,8 @@ mod demands;
 mod mosquitto;
 mod newer;
 mod odd_brokers;
+mod pushed;
+mod queues;
 mod reference;
 mod rig;
 mod strangers;

@@ -30,7 +30,19 @@ fn is_named(error: &Unusable, parts: &[&str]) {
 #[test]
 fn nobody_there() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr()).unwrap();
-    for scheme in ["mqtt", "http", "h2c", "grpc", "amqp1", "kafka", "redis"] {
+    for scheme in [
+        "mqtt",
+        "http",
+        "h2c",
+        "grpc",
+        "amqp",
+        "amqp1",
+        "nats",
+        "kafka",
+        "redis",
+        "websocket",
+        "sse",
+    ] {
         let error = told(scheme, free);
         assert!(matches!(error, Unusable::Unreachable(_)), "{error}");
         is_named(&error, &[&free.to_string(), "no process listens", "check host and port"]);
@@ -58,7 +70,7 @@ fn whoever_answers_instead_is_named_with_what_to_type() {
         ("redis", http, "server of HTTP/1 answers"),
         ("amqp1", mqtt, "broker of MQTT answers"),
         ("kafka", amqp1, "broker of AMQP 1.0 answers: type amqp1://"),
-        ("redis", nats, "server of NATS answers: weigh compare nats nats://"),
+        ("redis", nats, "server of NATS answers: type nats://"),
         ("kafka", redis, "server of Redis answers: type redis://"),
         ("amqp1", redis, "server of Redis answers"),
         ("amqp1", saying(b"AMQP\x00\x00\x09\x01"), "AMQP 0-9-1 answers"),
@@ -81,7 +93,19 @@ fn noise_is_no_panic() {
         let noise: Vec<u8> = (0..=255).rev().cycle().take(4096).collect();
         let _ = stream.write_all(&noise);
     });
-    for scheme in ["mqtt", "http", "h2c", "grpc", "amqp1", "kafka", "redis"] {
+    for scheme in [
+        "mqtt",
+        "http",
+        "h2c",
+        "grpc",
+        "amqp",
+        "amqp1",
+        "nats",
+        "kafka",
+        "redis",
+        "websocket",
+        "sse",
+    ] {
         let error = told(scheme, noise);
         assert!(matches!(error, Unusable::Stranger(_)), "{error}");
     }

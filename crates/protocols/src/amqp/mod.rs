@@ -27,6 +27,7 @@ use weigh_model::{Pattern, Trial};
 use client::{Client, NACKED};
 use hub::Hub;
 use plan::Plan;
+pub use plan::{client_properties, vhost_of};
 use server::Broker;
 use settings::Rules;
 

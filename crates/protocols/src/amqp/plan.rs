@@ -185,16 +185,22 @@ fn check(settings: &Settings, load: &Load) -> Result<(), Invalid> {
 /// The virtual host: the path of the URL (amqp://HOST/VHOST), or the setting.
 fn vhost(trial: &Trial) -> Result<String, Invalid> {
     let path = trial.endpoint.as_ref().map_or("", |endpoint| endpoint.path.as_str());
-    let named = path.split('?').next().unwrap_or_default().trim_start_matches('/');
-    let vhost = match named {
+    let named = vhost_of(path).ok_or_else(|| {
+        let problem = format!("{path:?} is not percent-encoded UTF-8");
+        Invalid::new("the path of the URL", problem, "type amqp://HOST/%2F for the vhost /")
+    })?;
+    let vhost = match &*named {
         "" => trial.settings.text("vhost").to_owned(),
-        encoded => unescaped(encoded).ok_or_else(|| {
-            let problem = format!("{encoded:?} is not percent-encoded UTF-8");
-            Invalid::new("the path of the URL", problem, "type amqp://HOST/%2F for the vhost /")
-        })?,
+        _ => named,
     };
     check_short("amqp.vhost", &vhost)?;
     Ok(vhost)
+}
+
+/// The virtual host that the path of a URL names, empty if it names none; `None` if it is not
+/// percent-encoded UTF-8.
+pub fn vhost_of(path: &str) -> Option<String> {
+    unescaped(path.split('?').next().unwrap_or_default().trim_start_matches('/'))
 }
 
 /// Percent-encoded text (RFC 3986, section 2.1).
@@ -244,7 +250,7 @@ fn properties(settings: &Settings) -> Result<Vec<u8>, Invalid> {
 
 /// What the client says about itself; without these capabilities the server would close the socket
 /// on a wrong password, and would not say that it blocks.
-pub(super) fn client_properties() -> TableWriter {
+pub fn client_properties() -> TableWriter {
     let mut capabilities = TableWriter::default();
     for name in [
         "publisher_confirms",

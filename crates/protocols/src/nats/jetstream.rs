@@ -48,6 +48,7 @@ impl JetStream {
         let stored = stream.keep(message, turn.now);
         if let Stored::New(_) = stored
             && !message.reply.is_empty()
+            && stream.config.storage != "memory"
         {
             turn.out.store(Record::Message { name: message.subject, body: message.body });
         }

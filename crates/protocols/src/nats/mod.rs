@@ -19,12 +19,12 @@ mod trie;
 
 use std::sync::Arc;
 
-use weigh_model::Pattern;
 use weigh_model::protocol::{
     CountersBy, Dial, ErrorWords, Guarantee, Host, Invalid, Lifetime, PacketName, ProducerOf,
     Properties, Protocol, Scheme, Setting, Transport,
 };
 use weigh_model::trial::{Settings, Trial};
+use weigh_model::{Durability, Pattern};
 
 use client::Client;
 use plan::Plan;
@@ -85,6 +85,10 @@ impl Protocol for Nats {
 
     fn guarantee(&self, settings: &Settings) -> Guarantee {
         settings::guarantee(settings)
+    }
+
+    fn durability_limit(&self, settings: &Settings) -> Option<Durability> {
+        settings::durability_limit(settings)
     }
 
     fn packet_name(&self, from_client: bool, head: &[u8]) -> Option<PacketName> {

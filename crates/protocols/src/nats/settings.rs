@@ -2,7 +2,7 @@
 
 use weigh_model::protocol::{Guarantee, Invalid, Setting, SettingKind};
 use weigh_model::trial::Settings;
-use weigh_model::{Nanos, tls};
+use weigh_model::{Durability, Nanos, tls};
 
 use super::codec::PAYLOAD_BYTES_MAX;
 
@@ -129,6 +129,11 @@ pub(super) fn guarantee(settings: &Settings) -> Guarantee {
         Confirm::JetStream if is_consumed => Guarantee::AtLeastOnce,
         _ => Guarantee::AtMostOnce,
     }
+}
+
+/// A stream that is kept in memory is lost with the server, whatever it can do.
+pub(super) fn durability_limit(settings: &Settings) -> Option<Durability> {
+    (settings.text("storage") == "memory").then_some(Durability::Memory)
 }
 
 /// Settings of the reference server.

@@ -17,7 +17,7 @@ use super::{client, server};
 pub use session::ClientChoice;
 use session::{Session, Side};
 pub use tally::{Figures, Tally};
-pub use weigh_websocket::upgrade;
+pub use weigh_websocket::{Header, Opcode, close, frame, upgrade};
 
 /// Puts these clients inside WebSocket.
 pub fn wrap_dial(dial: Dial, choice: &ClientChoice, tally: &Arc<Tally>) -> Dial {
