@@ -90,6 +90,7 @@ mod tests {
             lanes: vec![Vec::new()],
             tls: [true, false],
             is_datagram: false,
+            opens: true,
             delivers: false,
         };
         targets.iter().map(of).collect()

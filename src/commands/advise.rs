@@ -168,7 +168,8 @@ impl Advise {
 
     fn wanted(&self, ready: &Ready) -> Vec<calibration::Wanted> {
         let delivers = ready.situation.traffic.subscribers > 0;
-        calibration::wanted(ready.offers.all.iter().map(|own| &own.choice), delivers)
+        let possible = ready.offers.all.iter().filter(|own| own.session.is_ok());
+        calibration::wanted(possible.map(|own| &own.choice), delivers)
     }
 
     /// Measures the costs of all options, and keeps them.

@@ -124,7 +124,8 @@ pub fn find(
         _ => sentence.replacen("takes fewer", "takes less", 1),
     };
     if is_jump {
-        sentence += " At this point one more keep-alive is needed between two messages.";
+        sentence +=
+            " There a kept connection begins to send one more keep-alive between two messages.";
     }
     let [a, b] = [a, b].map(str::to_owned);
     Some(BreakEven { a, b, criterion, axis, at, low, high, is_jump, sentence })

@@ -53,8 +53,8 @@ pub fn deciding(
     let probability = others.iter().map(|(_, other)| is_told(other)).fold(1.0, f64::min);
     let names: Vec<String> = options.iter().map(|(choice, _)| choice.name()).collect();
     let sentence = format!(
-        "One more minute ({} of each) would separate {} from the others of the \
-         set with a probability of {:.0} %.",
+        "One more minute ({} of each) would separate {} from the others that \
+         are marked, with a probability of {:.0} %.",
         match repetitions as u64 {
             1 => "1 repetition".to_owned(),
             number => format!("{number} repetitions"),

@@ -360,8 +360,14 @@ fn no_cells(choice: &Choice) -> String {
     format!("{} was never measured", choice.lane())
 }
 
-/// The command that would measure this option where it is asked about.
+/// What to type to measure this option where it is asked about. A load of few messages says nothing
+/// in a minute: its costs come from those of higher ones.
 pub fn run(choice: &Choice, situation: &Situation) -> String {
+    let rate = rounded(situation.rate_per_s());
+    let least_s = (MESSAGES_LEAST / rate.per_second).ceil();
+    if least_s > RUN_S_MAX {
+        return "add --calibrate".to_owned();
+    }
     let target = if choice.target == REFERENCE { &choice.protocol } else { &choice.target };
     let mut words = format!("weigh compare {target}");
     for (key, value) in &choice.settings {
@@ -380,16 +386,22 @@ pub fn run(choice: &Choice, situation: &Situation) -> String {
     if situation.traffic.subscribers > 0 {
         words += &format!(" --subscribers {}", situation.traffic.subscribers);
     }
-    let rate = rounded(situation.rate_per_s()).typed();
-    words += &format!(" -R {rate} -s {}", situation.traffic.size.typed());
+    words += &format!(" -R {} -s {}", rate.typed(), situation.traffic.size.typed());
     if choice.is_tls {
         words += " --tls on";
     }
     if target.contains("://") {
         words += " --observe port:PORT";
     }
-    format!("{words} -d 10s, then weigh advise --cells latest")
+    format!("{words} -d {}s, then add --cells latest", least_s.max(RUN_S_MIN))
 }
+
+/// Least number of messages of a run whose costs per message are worth a figure.
+const MESSAGES_LEAST: f64 = 100.0;
+
+/// Shortest and longest duration of such a run, in seconds.
+const RUN_S_MIN: f64 = 10.0;
+const RUN_S_MAX: f64 = 60.0;
 
 /// A rate to type, with four digits that count: two runs differ by more.
 pub fn rounded(per_second: f64) -> Rate {

@@ -232,7 +232,7 @@ fn cell(set: &[usize], seen: &[usize], (x, y): (f64, f64), (wide, high): (f64, f
 fn reasons(advice: &Advice) -> String {
     let of = |own: &OptionShown| {
         let why = own.why.as_deref()?;
-        let run = own.run.as_deref().map_or(String::new(), |run| format!(" Missing run: {run}"));
+        let run = own.run.as_deref().map_or(String::new(), |run| format!(" Type: {run}"));
         Some(format!("{}: {why}.{run}", own.name))
     };
     let all: Vec<String> = advice.options.iter().filter_map(of).collect();

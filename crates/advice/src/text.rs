@@ -20,7 +20,7 @@ pub fn advice(advice: &Advice, width: usize) -> String {
     let (behind, out): (Vec<_>, Vec<_>) =
         out.into_iter().partition(|(own, _)| own.standing == Standing::Behind);
     if !unknown.is_empty() {
-        text += "\nNot predicted, and the run that is missing:\n";
+        text += "\nNot predicted, and what to type for it:\n";
         let mut reasons: Vec<(&String, Vec<&str>, Option<&String>)> = Vec::new();
         for (own, why) in unknown {
             match reasons.iter_mut().find(|(known, ..)| *known == why) {
@@ -86,6 +86,10 @@ fn table(advice: &Advice, width: usize) -> String {
         return String::new();
     }
     let mut criteria: Vec<Criterion> = advice.situation.matters.clone();
+    // Who names a device and its battery asks about them.
+    if shown.iter().any(|own| own.days.is_some()) && !criteria.contains(&Criterion::Energy) {
+        criteria.push(Criterion::Energy);
+    }
     let is_known = |own: &Criterion| shown.iter().any(|option| option.figures.contains_key(own));
     criteria
         .extend(Criterion::ALL.into_iter().filter(|own| !advice.situation.matters.contains(own)));
@@ -101,7 +105,10 @@ fn table(advice: &Advice, width: usize) -> String {
         let is_asked = criteria.last().is_none_or(|own| matters.contains(own));
         if fits || is_asked {
             let text = if fits { text } else { columns(&rows, &ends, width) };
-            return text + "* cannot be distinguished from the best\n";
+            let has = |words: &str| shown.iter().any(|own| own.name.contains(words));
+            return text
+                + "* cannot be distinguished from the best\n"
+                + if has(", kept") || has(", one each") { WAYS } else { "" };
         }
         criteria.pop();
     }
@@ -121,7 +128,20 @@ fn rows(shown: &[&OptionShown], criteria: &[Criterion]) -> Vec<Vec<String>> {
         }));
         rows.push(row);
     }
+    if shown.iter().any(|own| own.days.is_some()) {
+        rows[0].push("one charge".to_owned());
+        for (row, option) in rows[1..].iter_mut().zip(shown) {
+            row.push(lasting(option.days.as_ref()));
+        }
+    }
     rows
+}
+
+/// `815-920 days`: how long a charge lasts.
+fn lasting(days: Option<&Shown>) -> String {
+    let Some(days) = days else { return "-".to_owned() };
+    let [low, high] = [days.low, days.high].map(|days| count(days as u64));
+    if low == high { format!("{low} days") } else { format!("{low}-{high} days") }
 }
 
 /// An interval in the unit of the criterion; one number where both ends read the same.
@@ -209,14 +229,7 @@ pub fn sizes(all: &[Sized], width: usize) -> String {
         row.push(servers(&own.ways));
         second.push(row);
         let days = |way: usize| {
-            let days = own.ways[way].as_ref().and_then(|(option, _)| option.days);
-            days.map_or_else(
-                || "-".to_owned(),
-                |own| {
-                    let [low, high] = [own.low, own.high].map(|days| count(days as u64));
-                    if low == high { format!("{low} days") } else { format!("{low}-{high} days") }
-                },
-            )
+            lasting(own.ways[way].as_ref().and_then(|(option, _)| option.days.as_ref()))
         };
         battery.push(vec![own.lane.clone(), days(0), days(1)]);
     }
@@ -269,6 +282,10 @@ fn thousands(value: f64) -> String {
         own => format!("{}M", three_digits(own / 1e6)),
     }
 }
+
+/// What the two ways of an option are.
+const WAYS: &str =
+    "kept: the connection stays open; one each: a connection is opened for each message\n";
 
 /// More columns do not fit into 80.
 const COLUMNS_MAX: usize = 3;

@@ -27,6 +27,8 @@ pub struct Wanted {
     pub tls: [bool; 2],
     /// Over datagrams nothing is opened.
     pub is_datagram: bool,
+    /// True if connections for one message each are needed.
+    pub opens: bool,
     /// True if deliveries to subscribers are needed.
     pub delivers: bool,
 }
@@ -60,12 +62,16 @@ pub fn wanted<'c>(choices: impl IntoIterator<Item = &'c Choice>, delivers: bool)
                     lanes: Vec::new(),
                     tls: [false; 2],
                     is_datagram: choice.is_datagram,
+                    opens: false,
                     delivers: delivers && choice.delivers,
                 });
                 all.last_mut().expect("it was added")
             }
         };
         place.tls[usize::from(choice.is_tls)] = true;
+        // What TLS costs is told from the rest only beside the same without it.
+        place.tls[0] |= !place.is_foreign();
+        place.opens |= !choice.is_kept && !choice.is_datagram;
         if !place.lanes.contains(&lane) {
             place.lanes.push(lane);
         }
@@ -128,7 +134,7 @@ fn cells(family: &Wanted, extent: Extent) -> Vec<String> {
             if let Some(many) = many(family, is_tls, extent).filter(|_| !is_tls || at == main) {
                 add("publish", &load(many, "1000/s", "64B"));
             }
-            if !family.is_datagram {
+            if family.opens {
                 add("session", &load(50, "100/s", "64B"));
                 add("session", &load(50, "400/s", "64B"));
             }
@@ -169,7 +175,7 @@ fn foreign_cells(family: &Wanted) -> Vec<String> {
                 add("publish", &load(20, "500/s", "1KiB"));
                 add("publish", &load(500, "500/s", "64B"));
             }
-            if !family.is_datagram {
+            if family.opens {
                 add("session", &load(20, "20/s", "64B"));
                 add("session", &load(20, "100/s", "64B"));
             }
@@ -403,6 +409,7 @@ mod tests {
                 .collect(),
             tls: [true, true],
             is_datagram: false,
+            opens: true,
             delivers: false,
         }
     }

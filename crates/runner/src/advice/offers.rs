@@ -96,13 +96,20 @@ impl Offers {
             for is_kept in kept {
                 let choice = choice(lane, catalogue, transport, (*is_kept, is_tls));
                 let size = situation.traffic.size.0;
-                let session = self.dry(&choice, size).map_err(|stop| stop.to_string());
+                let session = self.dry(&choice, size).map_err(|stop| impossible(&stop));
                 let open_trips = open_trips(lane.protocol, &choice);
                 self.all.push(Offer { choice, session, open_trips });
             }
         }
         Ok(())
     }
+}
+
+/// Why an option cannot be, in one line: there is nothing to type for it.
+fn impossible(stop: &Stop) -> String {
+    let text = stop.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("load.pattern: ").to_owned()
 }
 
 /// A URL says whether there is TLS; what else it may say, a dry trial does not show.
