@@ -9,7 +9,7 @@ use crate::rig::{Ended, Place, cells, figure, has};
 const IN_CI: [&str; 2] = ["mosquitto", "nats-mqtt"];
 
 /// Every broker of `targets/` that some package client fetches, and Mosquitto.
-const BROKERS: [&str; 10] = [
+const BROKERS: [&str; 9] = [
     "aedes",
     "artemis",
     "ejabberd",
@@ -19,7 +19,6 @@ const BROKERS: [&str; 10] = [
     "mosquitto",
     "nats-mqtt",
     "rabbitmq",
-    "rmqtt",
 ];
 
 #[test]

@@ -201,37 +201,6 @@ fn mosquitto_behind_aioquic_loses_nothing() {
     assert_eq!(counted["disconnects"], counted["connections"], "{counted}");
 }
 
-/// A broker that has QUIC of its own: what is sent arrives, as over TLS, and its counters agree.
-#[test]
-fn rmqtt_carries_messages_over_quic_and_tls() {
-    let place = Place::new("mqtt-quic-rmqtt");
-    let listed = place.weigh(&["targets"]).with(0).stdout;
-    let line = listed.lines().find(|line| line.split(' ').next() == Some("rmqtt"));
-    if line.expect("it is listed").contains("not installed") {
-        println!("SKIPPED: rmqtt is not installed: weigh targets install rmqtt --yes");
-        return;
-    }
-    for (qos, pattern, more) in [
-        ("1", "deliver", &IN_QUIC[..]),
-        ("2", "deliver", &IN_QUIC),
-        ("0", "deliver", &IN_QUIC),
-        ("1", "session", &IN_QUIC),
-        ("1", "deliver", &["--tls", "on"]),
-    ] {
-        let place = Place::new(&format!("mqtt-quic-rmqtt-{qos}-{pattern}"));
-        let words = ["rmqtt", "-q", qos, "--pattern", pattern, "-n", "200", "-c", "3"];
-        place.compare(&[&words[..], &["--window", "5"], more].concat()).with(0);
-        ledgers_are_whole(&place, 200);
-        for own in cells(&place.summary()) {
-            assert_eq!(own["durability"], if qos == "0" { "none" } else { "memory" }, "{own}");
-            let counted = |what: &str| figure(own, &format!("counter.{what}"));
-            assert_eq!(counted("received"), 200.0, "{own}");
-            assert_eq!(counted("dropped"), 0.0, "{own}");
-        }
-        place.nobody_is_left();
-    }
-}
-
 /// A server of aioquic before this port; and its CA.
 fn front(place: &Place, python: &str, port: u16, more: &[&str]) -> (Counting, String) {
     // The certificates of a server that is ended at once.
@@ -266,7 +235,7 @@ fn mosquitto_behind_aioquic_is_probed_as_over_tcp() {
         own.map(|own| (own["status"].clone(), own["value"].clone()))
     };
     assert_eq!(of(&inside, "quic"), Some(("yes".into(), "QUICv1 TLSv1_3 mqtt".into())));
-    let differ = ["queue_stalled", "websocket_on_port", "tls_on_port", "sys_topics"];
+    let differ = ["order_qos_0", "queue_stalled", "websocket_on_port", "tls_on_port", "sys_topics"];
     for own in &outside {
         let name = own["name"].as_str().expect("a name");
         if !differ.contains(&name) {

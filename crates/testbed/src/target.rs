@@ -387,12 +387,6 @@ impl Target {
         }
     }
 
-    /// True if its file names this value among those that it can do.
-    pub fn names(&self, profile: &Profile, protocol: &str, key: &str, value: &str) -> bool {
-        let values = self.spoken(profile, protocol).and_then(|speaks| speaks.can.get(key));
-        values.is_some_and(|values| values.iter().any(|known| known == value))
-    }
-
     /// Settings of a protocol that it needs in this profile, in place of the defaults.
     pub fn uses<'t>(
         &'t self,

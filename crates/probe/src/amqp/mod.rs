@@ -1,6 +1,7 @@
 //! Probes a broker of AMQP 0-9-1: what it announces in `connection.start` and `connection.tune`,
-//! and what its queues do when they are asked. What a confirmation means for the disk cannot be asked
-//! for. Queues have names that are used nowhere else; those that outlive a connection are deleted.
+//! and what its queues do when they are asked. What a confirmation means for the disk cannot be
+//! asked for. Queues have names that are used nowhere else; those that outlive a connection are
+//! deleted.
 
 mod session;
 

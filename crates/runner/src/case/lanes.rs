@@ -84,14 +84,6 @@ impl Against {
     ) -> Result<(), Invalid> {
         let Against::Managed(word) = self else { return Ok(()) };
         let Ok(choice) = catalogue.choose(word) else { return Ok(()) };
-        if key == quic::ON.key
-            && value == "true"
-            && !choice.target.names(choice.profile, protocol.name(), key, value)
-        {
-            let problem = format!("{word} is not started with QUIC");
-            let fix = "leave it out, or type the mqtt-quic:// URL of a server that has it";
-            return Err(Invalid::new(format!("{}.{key}", protocol.name()), problem, fix));
-        }
         choice.target.can(choice.profile, protocol.name(), key, value).map_err(|can| {
             let key = format!("{}.{key}", protocol.name());
             let problem = format!("{} cannot do {value}", choice.target.title);
@@ -487,6 +479,17 @@ impl Lane {
             _ => None,
         };
         url_layers::settle(protocol, url, &mut given)?;
+        if let Against::Managed(name) = &against
+            && given.get(quic::ON.key).is_some_and(|value| value == "true")
+        {
+            let problem = format!("{name} is not started with QUIC");
+            let fix = "leave it out, or type the mqtt-quic:// URL of a server that has it";
+            return Err(Invalid::new(
+                format!("{}.{}", protocol.name(), quic::ON.key),
+                problem,
+                fix,
+            ));
+        }
         let usual = match &against {
             Against::Pipeline(_) => Entry::of(protocol.name())?.settings(),
             _ => &[],
