@@ -16,7 +16,7 @@ use crate::planning::counts::counts;
 /// Flags of a run whose load a fleet generates.
 #[derive(Args)]
 pub struct FleetOptions {
-    /// Let the agents on this NATS server generate the load, such as nats://HOST:4222
+    /// Let the agents on this NATS server (the bus) generate the load, such as nats://HOST:4222
     ///
     /// Start an agent on each host with `weigh agent`. This host only starts or reaches the target,
     /// observes it, and records the run. A token for the bus comes from WEIGH_BUS_TOKEN.

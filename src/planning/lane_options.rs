@@ -401,4 +401,4 @@ The counters are $SYS of a broker or the status page of nginx.
 
   auto  after each trial; for a URL, only after losses
   on    after each trial; a server given by URL without counters is an error
-  off   never for a URL; for a server that weigh starts, only after losses";
+  off   only after losses, and never for a URL";

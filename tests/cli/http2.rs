@@ -232,7 +232,7 @@ fn servers_of_something_else_are_named() {
     for (url, says) in [
         ("grpc://127.0.0.1", "has no port\nhelp: type grpc://127.0.0.1:PORT"),
         ("grpc://127.0.0.1:1/Store", "the URL has the path /Store"),
-        ("http3://127.0.0.1:1", "unknown scheme \"http3\"\nhelp: type mqtt://, http://"),
+        ("http3://127.0.0.1:1", "unknown scheme \"http3\"\nhelp: did you mean h3://?"),
     ] {
         let ended = place.compare(&[url, "-n", "5"]).with(2);
         assert!(ended.stderr.contains(says), "{url}: {}", ended.stderr);

@@ -222,7 +222,7 @@ test('how a figure was computed is one click away', options, async () => {
 test('verdicts are for cases that differ in one thing, with their probabilities', options, async () => {
   const { page } = await open(1280);
   const verdicts = page.locator('#verdicts');
-  assert.match(await verdicts.textContent(), /\d+ comparisons, \d+ significant; [\d.]+ expected by chance alone\./);
+  assert.match(await verdicts.textContent(), /\d+ comparisons, \d+ significant; chance alone would make [\d.]+ significant\./);
   for (const title of ['Case against case', 'Along an axis']) {
     const details = verdicts.locator('details:not(.fold)', { hasText: title });
     await unfold(details);

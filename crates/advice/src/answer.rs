@@ -493,8 +493,8 @@ fn assumptions(inputs: &Inputs<'_>) -> Vec<String> {
     let idle = rough(network.idle_limit.as_secs_f64());
     let mut found = vec![
         "bytes of one device, both directions: IPv4, TCP with timestamps (52 B of headers a \
-         segment), no offloads; from the fewest to the most acknowledgements that TCP may send; topics \
-         and header fields of weigh's clients"
+         segment), no offloads; from the fewest to the most acknowledgements that TCP may send; \
+         topics and header fields of weigh's clients"
             .to_owned(),
         format!("a kept connection sends a keep-alive after {idle} of silence, and never breaks")
             .replace(

@@ -352,7 +352,7 @@ mod tests {
             (trial(980, 20, &figures(0.0, 1e6)), "2 % lost"),
             (trial(998, 2, &figures(0.0, 1e6)), "0.2 % lost"),
             (trial(1000, 0, &figures(0.163, 1e6)), "backlog 16 %"),
-            (trial(1000, 0, &figures(0.0, 7.32e7)), "response_time p(99) 73.2ms"),
+            (trial(1000, 0, &figures(0.0, 7.32e7)), "response_time p(99) 73.2 ms"),
             (trial(1000, 0, &figures(0.0, f64::INFINITY)), "response_time p(99) "),
         ] {
             let found = few(&trial).unwrap();

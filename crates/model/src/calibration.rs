@@ -52,8 +52,8 @@ impl Calibration {
             false => String::new(),
         };
         format!(
-            "baseline of this machine: at most {} by this generator to the built-in server \
-             ({load}, closed loop over {} connections, {} of the generator's CPU time per message; \
+            "baseline of this machine, to see when the generator is the limit: at most {} to the \
+             built-in server ({load}, closed loop over {} connections, {} of the generator's CPU time per message; \
              {by}measured {day}){disturbed}",
             rate(*per_s),
             count(u64::from(*connections)),

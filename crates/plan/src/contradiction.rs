@@ -157,7 +157,7 @@ impl Contradiction {
                     "a pause applies to closed loops, and the arrival {arrival} is an open \
                          loop"
                 ),
-                "leave one of them out".into(),
+                "leave load.think out, or load.rate for a closed loop".into(),
             ),
             Contradiction::HoldSends => (
                 "the pattern hold sends no messages".into(),
@@ -274,7 +274,7 @@ impl Contradiction {
             ),
             Contradiction::NobodyStalls => Wrong::new(
                 "only the pattern deliver has subscribers that could stop reading",
-                "type load.pattern = \"deliver\", or leave it out",
+                "type load.pattern = \"deliver\", or leave load.stall out",
             ),
             Contradiction::PeriodTooShort => Wrong::new(
                 "consumers would only send requests",

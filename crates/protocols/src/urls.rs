@@ -52,8 +52,11 @@ fn unknown(endpoint: &Endpoint) -> String {
     if let Some((_, why)) = NOT_SPOKEN.iter().find(|(scheme, _)| *scheme == endpoint.scheme) {
         return format!("{endpoint}: {why}");
     }
+    // The name of a protocol is mostly a scheme, too, and else says which is meant.
+    let named = PROTOCOLS.iter().find(|protocol| protocol.name() == endpoint.scheme);
+    let of_name = named.and_then(|protocol| protocol.schemes().first()).map(|own| own.name);
     let names = PROTOCOLS.iter().flat_map(|protocol| protocol.schemes()).map(|own| own.name);
-    if let Some(name) = nearest(&endpoint.scheme, names) {
+    if let Some(name) = of_name.or_else(|| nearest(&endpoint.scheme, names)) {
         return format!(
             "{endpoint}: unknown scheme {:?}: did you mean {name}://?",
             endpoint.scheme
@@ -112,9 +115,13 @@ mod tests {
         assert!(endpoint("tls+tcp://h").unwrap_err().contains("no port"));
         let text = endpoint("coaps+tcp://h").unwrap_err();
         assert!(text.contains("not supported: type a coaps:// URL"), "{text}");
-        for (slip, meant) in
-            [("htp", "http"), ("mqqt", "mqtt"), ("htps", "https"), ("kafak", "kafka")]
-        {
+        for (slip, meant) in [
+            ("htp", "http"),
+            ("mqqt", "mqtt"),
+            ("htps", "https"),
+            ("kafak", "kafka"),
+            ("http3", "h3"),
+        ] {
             let text = endpoint(&format!("{slip}://h:1")).unwrap_err();
             let expected = format!("unknown scheme {slip:?}: did you mean {meant}://?");
             assert!(text.ends_with(&expected), "{text}");

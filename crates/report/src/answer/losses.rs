@@ -61,10 +61,13 @@ fn none(cells: &[Cell]) -> String {
         0 => format!("No message was lost of {} sent", count(sent)),
         all if all == cells.len() => "Arrivals were not observed, so losses are unknown".to_owned(),
         some => {
-            let of = counted(some, "case");
+            let of = match cells.iter().find(|cell| cell.ledger.lost.is_none()) {
+                Some(cell) if some == 1 => cell.name.clone(),
+                _ => counted(some, "case"),
+            };
             let seen = counted(cells.len() - some, "case");
             format!(
-                "No message was lost of {} sent in {seen}; the losses of {of} are unknown",
+                "No message was lost of {} sent in {seen}; nothing shows what {of} lost",
                 count(sent)
             )
         }

@@ -121,10 +121,10 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
             let within = names.join(", ");
             if decided.is_empty() {
                 return Some(format!(
-                    "{title}: too close to call among cases with the same guarantee ({within})"
+                    "{title}: too close to call at each delivery guarantee: {within}"
                 ));
             }
-            parts.push(format!("Too close to call among cases with the same guarantee ({within})"));
+            parts.push(format!("Too close to call at each delivery guarantee: {within}"));
         }
     }
     Some(fitting(title, &parts))

@@ -40,7 +40,7 @@ fn answer(rows: &[Row]) -> String {
         return format!("B differs from A in {} of {all}. Most: {}.", changed.len(), change(most));
     }
     match rows {
-        [] => "The runs have no cell in common: nothing was compared.".to_owned(),
+        [] => "The runs have no case in common: nothing was compared.".to_owned(),
         _ => no_difference(rows),
     }
 }

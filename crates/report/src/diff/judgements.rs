@@ -31,7 +31,7 @@ pub(crate) fn check(condition: &Condition, known: &BTreeSet<&str>) -> Result<(),
             || "type weigh diff A B --all to see the metrics".to_owned(),
             |(_, name)| format!("did you mean {name}?"),
         );
-        return Err(format!("\"{condition}\": no cell of either run has {metric}; {fix}"));
+        return Err(format!("\"{condition}\": no case of either run has {metric}; {fix}"));
     }
     let is_equality = matches!(condition.operator, Operator::Equal | Operator::NotEqual);
     if is_equality && matches!(condition.limit, Limit::Change(_)) {
@@ -62,7 +62,7 @@ pub(crate) fn judge(condition: &Condition, pair: &Pair) -> Judgement {
 
 /// A cell that one run lacks cannot be compared.
 pub(crate) fn unmatched(condition: &Condition, cell: &Cell) -> Judgement {
-    let text = "only one of the runs has this cell".to_owned();
+    let text = "only one of the runs has this case".to_owned();
     let (condition, cell) = (condition.to_string(), cell.name.clone());
     Judgement { condition, cell, holds: Holds::CannotTell, text, is_measured: false }
 }

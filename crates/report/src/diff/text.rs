@@ -41,7 +41,7 @@ fn table(diff: &Diff, style: Style) -> String {
     let rows: Vec<[String; 7]> = diff.rows.iter().map(columns).collect();
     let mut whole = ruled(style);
     whole.set_content_arrangement(ContentArrangement::Disabled);
-    whole.set_header(["cell", "metric", "A", "B", "times A", "verdict", "ranks p"]);
+    whole.set_header(["case", "metric", "A", "B", "times A", "verdict", "ranks p"]);
     whole.add_rows(&rows);
     align(&mut whole, 2..=4);
     let one = drawn(whole, style);
@@ -56,7 +56,7 @@ fn table(diff: &Diff, style: Style) -> String {
 fn stacked(rows: Vec<[String; 7]>, style: Style) -> String {
     let mut table = ruled(style);
     table.set_width(style.width).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["cell, metric", "A", "B", "times A", "verdict"]);
+    table.set_header(["case, metric", "A", "B", "times A", "verdict"]);
     for [cell, metric, a, b, times, mut verdict, p] in rows {
         if !p.is_empty() {
             verdict += &format!("\nranks p {p}");

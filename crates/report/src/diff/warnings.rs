@@ -145,7 +145,7 @@ fn versions(a: &Summary, b: &Summary) -> Option<WarningRecord> {
 
 fn unfinished(name: &str, run: &Summary) -> Option<WarningRecord> {
     (run.run.outcome != "done").then(|| {
-        let text = format!("{name} is {}: some of its cells may be missing", run.run.outcome);
+        let text = format!("{name} is {}: some of its cases may be missing", run.run.outcome);
         warning("run-not-done", text, "resume it (weigh run --resume), or measure again")
     })
 }

@@ -68,7 +68,7 @@ fn legend(shown: &str) -> String {
             has("is generator lag"),
             "generator lag",
             "the generator sent late, so the true time may be shorter by up to this much. Shown if \
-             the lag is more than 5 % of the time, and more than half of the time's interval",
+             the lag is more than 5 % of the time and more than its \u{b1} value",
         ),
         (is_heading("in/s"), "in/s", "messages sent per second"),
         (is_heading("out/s"), "out/s", "messages delivered per second"),

@@ -12,7 +12,7 @@ use super::comparison::{Comparison, Multiplicity, Ratio, Shift, Verdict};
 use super::headlines::HEADLINES;
 use super::lateness::{is_withheld, lag_ns, without_lag};
 use super::pairs::{BACKGROUND, pairs};
-use super::{interference, lint};
+use super::{interference, lint, unmeasured};
 use crate::figures::time;
 
 /// The pairs of `cells` that differ in one factor in every headline metric that both have. Delivery
@@ -163,6 +163,10 @@ pub(crate) fn on_lag(
 
 /// Why the two must not form a ratio; `None` if they may.
 fn unlike(metric: &str, left: &Cell, right: &Cell, plan: &Plan) -> Option<String> {
+    if let Some(cell) = [left, right].into_iter().find(|cell| unmeasured::why(cell, plan).is_some())
+    {
+        return Some(format!("nothing was measured in {}", cell.name));
+    }
     if let Some(reason) = lint::pair::refusal(metric, left, right, plan) {
         return Some(reason);
     }

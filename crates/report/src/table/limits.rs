@@ -47,7 +47,7 @@ fn lane(text: &mut String, limit: &Limit, signs: &Signs, width: usize) {
             let _ = writeln!(text, "    {}", burst.sentence);
         }
         if let Some(ended) = &goal.ended_by {
-            let _ = writeln!(text, "    first limit: {}", ended.sentence);
+            let _ = writeln!(text, "    what limited it: {}", ended.sentence);
             if ended.is_ours {
                 let _ = writeln!(text, "    so the target may carry more");
             }
@@ -260,7 +260,7 @@ fn legend(rows: &[Row], signs: &Signs) -> String {
         (rows.iter().any(|row| row.met > 0), rows.iter().any(|row| row.missed > 0));
     let Signs { met, missed } = signs;
     let has_reason = rows.iter().any(|row| row.why.is_some());
-    let why = if has_reason { " (and the last reason)" } else { "" };
+    let why = if has_reason { "; the words behind it say why the last × did" } else { "" };
     match (has_met, has_missed) {
         (false, false) => String::new(),
         (true, false) => format!("    {met} a trial met the goal\n"),

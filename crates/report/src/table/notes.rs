@@ -118,7 +118,7 @@ fn losses(summary: &Summary, is_ascii: bool) -> Vec<String> {
         let ledger = &cell.ledger;
         if let (Some(delivered), Some(lost @ 1..)) = (ledger.delivered, ledger.lost) {
             lines.push(format!(
-                "{}: {} missing of {} sent ({} delivered in time): {}",
+                "{}: {} lost of {} sent ({} delivered in time): {}",
                 cell.name,
                 count(lost),
                 count(ledger.sent),

@@ -110,7 +110,11 @@ fn key_table(summary: &Summary, style: Style) -> String {
     });
     let bound = loss_bound(summary, style).map_or(String::new(), |(bound, sent)| {
         let of = count(sent);
-        let none = summary.cells.iter().filter(|cell| cell.ledger.lost == Some(0)).count();
+        let none = summary
+            .cells
+            .iter()
+            .filter(|cell| cell.ledger.lost == Some(0) && cell.ledger.sent > 0)
+            .count();
         let is_equal = summary.cells.iter().all(|cell| cell.ledger.sent == sent);
         let of = match (summary.cells.len(), none) {
             (0 | 1, _) => format!("{of} messages"),

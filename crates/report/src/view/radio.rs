@@ -12,7 +12,7 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
         let link = cell.scene.get("path.link").map_or("its link layer", String::as_str);
         Some(format!(
             "{}: on the air {} B/msg, {} B/session, with the radio's headers ({link}). The wire \
-             columns and the capture have 14 B of Ethernet per packet instead",
+             columns have 14 B of Ethernet per packet instead",
             cell.name,
             three_digits(message),
             three_digits(session)

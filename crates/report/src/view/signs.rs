@@ -25,8 +25,8 @@ pub(crate) const NO_LOSS: &str = "0 (≤ x)  none of n lost (≤ 3/n at 95 %): t
 
 /// A time of which a part is the generator's lateness.
 pub(crate) const LATE: &str = "l  part of this time is generator lag: the generator sent late. \
-                               Marked if the lag is more than 5 % of the time, and more than \
-                               half of the time's interval";
+                               Marked if the lag is more than 5 % of the time and more than \
+                               its \u{b1} value";
 
 /// The processor time of a server for a message.
 pub(crate) const TARGET_CPU: &str = "target µs/msg: CPU time of the target per message";

@@ -406,7 +406,7 @@ fn the_first_line_answers() {
     let few = first(&one(1), &one(2));
     assert!(few.starts_with("Whether B differs from A is unknown: fewer than"), "{few}");
     let apart = first(&a, &run(2, &[Planted { qos: 1, ..PLAIN }]));
-    assert_eq!(apart, "The runs have no cell in common: nothing was compared.");
+    assert_eq!(apart, "The runs have no case in common: nothing was compared.");
     assert!(first(&a, &a).ends_with(" See the warnings first: same-run."));
 }
 

@@ -175,7 +175,10 @@ impl ExternalCounters {
             Offers::Nothing(why) => {
                 let has_lost = outcome.ledger.lost.is_some_and(|lost| lost > 0);
                 if has_lost && !std::mem::replace(&mut server.has_said, true) {
-                    let text = format!("own counters of {key}, which could explain losses: {why}");
+                    let text = match *why == NONE {
+                        true => format!("{key} offers no counters that could explain losses"),
+                        false => format!("counters of {key}: {why}"),
+                    };
                     (asking.say)(&text);
                 }
                 said(why)

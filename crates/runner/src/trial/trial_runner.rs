@@ -255,8 +255,8 @@ impl TrialRunner<'_> {
         let again = baselines.mark(case, finished, &bench)?;
         let sent = finished.metrics.get("throughput_in_per_s").copied().unwrap_or_default();
         self.display.say(&match sent > again.per_s {
-            true => "a trial was faster than the baseline, also after measuring that again: this \
-                     load has more messages in flight than the baseline's, so nothing is wrong"
+            true => "a trial was faster than the baseline, even after the baseline was measured \
+                     again: normal here, because this load has more messages in flight"
                 .to_owned(),
             false => {
                 format!("a trial was faster than the baseline, measured again: {}", again.words())

@@ -46,7 +46,9 @@ pub fn failure(failure: Failure, lane: &Lane) -> Stop {
     // The server may wait for a greeting of another protocol.
     let why = match &failure {
         Failure::Session { reason, .. }
-            if reason.contains("within the time limit") || reason.contains(NO_BYTE) =>
+            if reason.contains("within the time limit")
+                || reason.contains(NO_BYTE)
+                || reason.starts_with(NO_ANSWER) =>
         {
             format!(": the server does not answer and may not speak {}", lane.protocol.name())
         }
@@ -56,6 +58,9 @@ pub fn failure(failure: Failure, lane: &Lane) -> Stop {
     let is_refusal = matches!(failure, Failure::Session { .. }) || fix == WITHOUT_TLS;
     if is_refusal { stop.refusing() } else { stop }
 }
+
+/// Begin of the reason if no message was answered.
+const NO_ANSWER: &str = "never answered";
 
 /// Help text if a connection ends before TLS is set up.
 const WITHOUT_TLS: &str = "; something listens there that may not speak TLS: leave TLS out \
@@ -100,7 +105,7 @@ pub fn check_answered(outcome: &Outcome, job: &Job) -> Result<(), Failure> {
             count(outcome.shards.bytes.1)
         ),
         "" => format!("took {} {spoken} messages and never answered", count(ledger.sent)),
-        _ => format!("never answered {spoken}: {reason}"),
+        _ => format!("{NO_ANSWER} in {spoken}: {reason}"),
     };
     Err(Failure::Session { address: job.address, reason })
 }
