@@ -53,8 +53,8 @@ impl Calibration {
         };
         format!(
             "baseline of this machine, to see when the generator is the limit: at most {} to the \
-             built-in server ({load}, closed loop over {} connections, {} of the generator's CPU time per message; \
-             {by}measured {day}){disturbed}",
+             built-in server ({load}, closed loop over {} connections, {} of the generator's CPU \
+             time per message; {by}measured {day}){disturbed}",
             rate(*per_s),
             count(u64::from(*connections)),
             time(generator_us * 1e3, false),

@@ -98,7 +98,8 @@ fn together(summary: &Summary, has_sign: bool) -> String {
 pub(crate) fn by_chance(of: &Multiplicity) -> String {
     let [compared, called] = [of.compared, of.called].map(|number| count(number.into()));
     format!(
-        "{compared} comparisons in all, {called} significant; chance alone would make {} significant.",
+        "{compared} comparisons in all, {called} significant; chance alone would make {} \
+         significant.",
         exact((of.expected_by_chance * 100.0).round() / 100.0),
     )
 }
