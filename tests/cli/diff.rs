@@ -45,7 +45,7 @@ fn two_runs_are_compared_by_every_name_that_they_have() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let markdown = place.weigh(&["diff", &a, &b, "--markdown"]).with(0).stdout;
-    assert!(markdown.contains("| cell"), "{markdown}");
+    assert!(markdown.contains("| case"), "{markdown}");
 }
 
 /// Forty times the bytes: whatever else the machine does, more bytes a second pass for a message

@@ -230,7 +230,7 @@ fn an_agent_for_one_run_that_is_ended_before_it_has_failed() {
 fn an_agent_registers_with_what_its_host_reaches() {
     let place = Place::new("fleet-registered");
     let Some((bus, agents)) = fleet(&place, 1) else { return };
-    agents[0].has_said("baseline of this machine: ");
+    agents[0].has_said("baseline of this machine, ");
     agents[0].has_said("registered as");
     let mut asking = Raw::connect(&bus, "SUB seen 1\r\nPUB $SRV.INFO.weigh seen 0\r\n\r\n");
     let (_, info) = asking.heard().expect("an answer");

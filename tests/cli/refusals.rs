@@ -26,7 +26,7 @@ fn what_is_wrong_is_named_with_what_to_type() {
         ("mqtt --arrival trace:none.txt", &["none.txt", "cannot be read"]),
         ("mqtt --arrival trace:short.txt", &["short.txt:2", "\"soon\""]),
         ("mqtt --arrival often", &["often"]),
-        ("mqtt --think 1s -R 10/s", &["--think", "leave one of them out"]),
+        ("mqtt --think 1s -R 10/s", &["--think", "leave --think out, or -R for a closed loop"]),
         ("mqtt --body lines:none.csv", &["none.csv", "cannot be read"]),
         ("mqtt --body nonsense", &["nonsense"]),
         ("mqtt -s 4B --body template:{seq}-is-long", &["more than the size of 4", "type -s"]),
