@@ -22,6 +22,7 @@ pub enum Speaker {
     /// CoAP, which does not listen on TCP.
     Coap,
     /// HTTP/3, which does not listen on TCP.
+    #[cfg_attr(not(feature = "quic"), expect(dead_code, reason = "found only inside QUIC"))]
     Http3,
     /// AMQP 1.0.
     Amqp1,
