@@ -155,40 +155,11 @@ fn a_redis_without_config_says_less() {
 #[cfg(feature = "quic")]
 #[test]
 fn a_server_of_http3_is_asked() {
-    use std::sync::Arc;
+    use crate::rig::inside_quic;
 
-    use crate::rig::serve_as;
-    use weigh_engine::layer::quic::{Congestion, Tuning, secure_host};
-    use weigh_engine::layer::tls::{
-        Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Versions,
-    };
-
-    let folder = std::env::temp_dir().join(format!("weigh-probe-h3-{}", std::process::id()));
-    let made = Certificates::make(&folder).unwrap();
-    let (certificate, key) = made.of(MadeFor::Server);
-    let choice = ServerChoice {
-        versions: Versions::Both,
-        identity: Identity { certificate, key },
-        clients: None,
-        alpn: vec![b"h3".to_vec()],
-        resumes: false,
-    };
-    let tuning = Tuning { congestion: Congestion::Cubic, datagram_bytes: 1_200 };
-    let server = serve_as("http3", &[("body_bytes_max", "12345")], |host| {
-        secure_host(host, &choice, &tuning, &Arc::default()).unwrap()
-    });
-    let address = server.address();
-    let mut inside = reach(&format!("h3://{address}/messages"), address, PATIENCE);
-    let client = ClientChoice {
-        versions: Versions::Both,
-        authority: Some(made.authority()),
-        identity: None,
-        name: "localhost".to_owned(),
-        alpn: Vec::new(),
-        resumes: false,
-        verifies: true,
-    };
-    inside.tls = Some(client.clone());
+    let limits = [("body_bytes_max", "12345")];
+    let (_server, mut inside, folder) =
+        inside_quic(("http3", &limits), "h3", "h3://ADDRESS/messages");
     let bounds = Bounds { payload_bytes: 100_000, ..SMALL };
     let found = asked(&inside, bounds).unwrap();
     found.is("body_bytes", Status::Less, 12_345).saw("body_bytes", "12346 did not: 413");
@@ -196,7 +167,7 @@ fn a_server_of_http3_is_asked() {
     found.is("concurrent_streams", Status::Yes, 64).is("method_get", Status::Refused, 405);
     found.stands("extended_connect", Status::No);
     says(&found, "quic", "QUICv1 TLSv1_3 h3");
-    inside.tls = Some(ClientChoice { name: "another.example".to_owned(), ..client });
+    inside.tls.iter_mut().for_each(|own| own.name = "another.example".to_owned());
     let error = asked(&inside, bounds).err().unwrap().to_string();
     assert!(error.contains("QUIC did not come about"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();

@@ -76,40 +76,10 @@ fn what_a_server_of_events_does_not_have_is_found_missing() {
 #[cfg(feature = "quic")]
 #[test]
 fn a_broker_of_mqtt_is_asked_on_a_stream_of_quic() {
-    use std::sync::Arc;
+    use crate::rig::{ask, inside_quic};
 
-    use crate::rig::{ask, serve_as};
-    use weigh_engine::layer::quic::{Congestion, Tuning, secure_host};
-    use weigh_engine::layer::tls::{
-        Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Versions,
-    };
-
-    let folder = std::env::temp_dir().join(format!("weigh-probe-mq-{}", std::process::id()));
-    let made = Certificates::make(&folder).unwrap();
-    let (certificate, key) = made.of(MadeFor::Server);
-    let choice = ServerChoice {
-        versions: Versions::Both,
-        identity: Identity { certificate, key },
-        clients: None,
-        alpn: vec![b"mqtt".to_vec()],
-        resumes: false,
-    };
-    let tuning = Tuning { congestion: Congestion::Cubic, datagram_bytes: 1_200 };
     let limits = [("broker_maximum_qos", "1"), ("overload", "drop-newest:50")];
-    let server = serve_as("mqtt", &limits, |host| {
-        secure_host(host, &choice, &tuning, &Arc::default()).unwrap()
-    });
-    let address = server.address();
-    let mut inside = reach(&format!("mqtt-quic://{address}"), address, PATIENCE);
-    inside.tls = Some(ClientChoice {
-        versions: Versions::Both,
-        authority: Some(made.authority()),
-        identity: None,
-        name: "localhost".to_owned(),
-        alpn: Vec::new(),
-        resumes: false,
-        verifies: true,
-    });
+    let (_server, inside, folder) = inside_quic(("mqtt", &limits), "mqtt", "mqtt-quic://ADDRESS");
     let bounds = Bounds { payload_bytes: 6 << 20, name_bytes: 4_096, ..SMALL };
     let found = asked(&inside, bounds).unwrap();
     let own = serve("mqtt", &limits);

@@ -65,6 +65,50 @@ pub fn serve_as(
     Serving::start(&host, SocketAddr::from(([127, 0, 0, 1], 0)), 1).unwrap()
 }
 
+/// A reference server inside QUIC, the access to it, and the folder of its certificates, which the
+/// test removes; `url` has `ADDRESS` for where it is.
+#[cfg(feature = "quic")]
+pub fn inside_quic(
+    (protocol, given): (&str, &[(&str, &str)]),
+    alpn: &str,
+    url: &str,
+) -> (Serving, Reach, std::path::PathBuf) {
+    use std::sync::Arc;
+
+    use weigh_engine::layer::quic::{Congestion, Tuning, secure_host};
+    use weigh_engine::layer::tls::{
+        Certificates, ClientChoice, Identity, MadeFor, ServerChoice, Versions,
+    };
+
+    let name = format!("weigh-probe-{alpn}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    let made = Certificates::make(&folder).unwrap();
+    let (certificate, key) = made.of(MadeFor::Server);
+    let choice = ServerChoice {
+        versions: Versions::Both,
+        identity: Identity { certificate, key },
+        clients: None,
+        alpn: vec![alpn.as_bytes().to_vec()],
+        resumes: false,
+    };
+    let tuning = Tuning { congestion: Congestion::Cubic, datagram_bytes: 1_200 };
+    let server = serve_as(protocol, given, |host| {
+        secure_host(host, &choice, &tuning, &Arc::default()).unwrap()
+    });
+    let address = server.address();
+    let mut inside = reach(&url.replace("ADDRESS", &address.to_string()), address, PATIENCE);
+    inside.tls = Some(ClientChoice {
+        versions: Versions::Both,
+        authority: Some(made.authority()),
+        identity: None,
+        name: "localhost".to_owned(),
+        alpn: Vec::new(),
+        resumes: false,
+        verifies: true,
+    });
+    (server, inside, folder)
+}
+
 /// Returns the access to `url`.
 pub fn reach(url: &str, address: SocketAddr, patience: Duration) -> Reach {
     Reach {

@@ -30,19 +30,7 @@ fn is_named(error: &Unusable, parts: &[&str]) {
 #[test]
 fn nobody_there() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr()).unwrap();
-    for scheme in [
-        "mqtt",
-        "http",
-        "h2c",
-        "grpc",
-        "amqp",
-        "amqp1",
-        "nats",
-        "kafka",
-        "redis",
-        "websocket",
-        "sse",
-    ] {
+    for scheme in SCHEMES {
         let error = told(scheme, free);
         assert!(matches!(error, Unusable::Unreachable(_)), "{error}");
         is_named(&error, &[&free.to_string(), "no process listens", "check host and port"]);
@@ -93,19 +81,7 @@ fn noise_is_no_panic() {
         let noise: Vec<u8> = (0..=255).rev().cycle().take(4096).collect();
         let _ = stream.write_all(&noise);
     });
-    for scheme in [
-        "mqtt",
-        "http",
-        "h2c",
-        "grpc",
-        "amqp",
-        "amqp1",
-        "nats",
-        "kafka",
-        "redis",
-        "websocket",
-        "sse",
-    ] {
+    for scheme in SCHEMES {
         let error = told(scheme, noise);
         assert!(matches!(error, Unusable::Stranger(_)), "{error}");
     }
@@ -195,3 +171,7 @@ fn who_trickles_a_handshake_holds_nobody() {
     (inside.patience, inside.end) = (Duration::from_secs(200), Instant::now() + PATIENCE);
     assert_eq!(inside.open().err(), Some(Trouble::OutOfTime));
 }
+
+/// Every protocol that is asked over TCP.
+const SCHEMES: [&str; 11] =
+    ["mqtt", "http", "h2c", "grpc", "amqp", "amqp1", "nats", "kafka", "redis", "websocket", "sse"];
