@@ -82,7 +82,7 @@ fn arranged_below(command: Command, above: &str) -> Command {
     let count = options.count() + 1;
     let mut all: Vec<Arg> = command.get_arguments().cloned().chain([help_option()]).collect();
     // Headings are in the order of their first option.
-    all.sort_by_key(|arg| arg.get_long().and_then(place_of));
+    all.sort_by_cached_key(|arg| arg.get_long().and_then(place_of));
     let all = all.into_iter().map(|arg| {
         let is_essential = arg.get_long().is_some_and(|long| essential.contains(&long));
         let is_option = !arg.is_positional();

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 /// `content`, compressed (RFC 1952), as text that can be in a script element and is a fifteenth
 /// shorter than base64. `script.js` unpacks it; browsers decompress it by themselves since 2023.
 pub(crate) fn packed(content: &[u8]) -> String {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     let written = packed.write_all(content);
     text(&written.and_then(|()| packed.finish()).expect("memory takes everything"))
 }
@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
         let mut number = u32::from_be_bytes(whole);
         let mut digits = ['#'; 5];
         for digit in digits.iter_mut().rev() {
-            *digit = character(number % 85);
+            *digit = CHARACTERS[number as usize % 85];
             number /= 85;
         }
         text.extend(&digits[..=group.len()]);
@@ -31,13 +31,21 @@ fn text(bytes: &[u8]) -> String {
     text
 }
 
-/// The characters from `#` to `z` without those that HTML or a script reads: `&`, `<` and `\`.
-fn character(digit: u32) -> char {
-    let code = u32::from(b'#') + digit;
-    let skipped = [b'&', b'<', b'\\']
-        .into_iter()
-        .fold(code, |code, special| if code >= u32::from(special) { code + 1 } else { code });
-    char::from_u32(skipped).expect("a character of ASCII")
+/// The characters of the digits: from `#` to `z` without those that HTML or a script reads, which
+/// are `&`, `<` and `\`.
+const CHARACTERS: [char; 85] = characters();
+
+const fn characters() -> [char; 85] {
+    let mut all = ['#'; 85];
+    let (mut digit, mut code) = (0, b'#');
+    while digit < all.len() {
+        if !matches!(code, b'&' | b'<' | b'\\') {
+            all[digit] = code as char;
+            digit += 1;
+        }
+        code += 1;
+    }
+    all
 }
 
 #[cfg(test)]
@@ -46,15 +54,15 @@ mod tests {
 
     #[test]
     fn digits_are_eighty_five_characters_that_html_does_not_read() {
-        let all: std::collections::BTreeSet<char> = (0..85).map(character).collect();
-        assert_eq!((all.len(), character(0), character(84)), (85, '#', 'z'));
+        let all: std::collections::BTreeSet<char> = CHARACTERS.into_iter().collect();
+        assert_eq!((all.len(), CHARACTERS[0], CHARACTERS[84]), (85, '#', 'z'));
         assert!(['&', '<', '\\', '"'].iter().all(|special| !all.contains(special)));
     }
 
     #[test]
     fn four_bytes_are_five_characters_and_the_last_group_is_shorter() {
         // 0x01020304 is 16,909,060: the digits 0, 27, 45, 30, 10 of base 85.
-        let digits: String = [0, 27, 45, 30, 10].map(character).iter().collect();
+        let digits: String = [0, 27, 45, 30, 10].map(|digit| CHARACTERS[digit]).iter().collect();
         assert_eq!(text(&[1, 2, 3, 4]), digits);
         for (bytes, characters) in [(0, 0), (1, 2), (2, 3), (3, 4), (5, 7), (8, 10)] {
             assert_eq!(text(&vec![255; bytes]).len(), characters, "{bytes}");
