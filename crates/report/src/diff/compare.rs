@@ -11,7 +11,7 @@ use super::document::{DIFF_SCHEMA, Diff, Holds, Judgement, Row, RunHead};
 use super::input::Side;
 use super::matching::Matched;
 use super::{judgements, rows, warnings};
-use crate::summary::{Answer, Summary};
+use crate::summary::{Answer, Cell, Summary};
 
 /// Options of a comparison.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,11 @@ impl Diff {
     pub fn of(a: &Side, b: &Side, asked: &Asked) -> Result<Diff, String> {
         let known = metric_names(a, b);
         asked.fail_if.iter().try_for_each(|condition| judgements::check(condition, &known))?;
-        let matched = Matched::of(&a.summary, &b.summary);
+        let mut matched = Matched::of(&a.summary, &b.summary);
+        let is_in =
+            |side: &Side, cell: &Cell| side.partial.iter().any(|own| own.point == cell.point);
+        matched.only_in_a.retain(|cell| !is_in(b, cell));
+        matched.only_in_b.retain(|cell| !is_in(a, cell));
         let mut rows: Vec<Row> = Vec::new();
         let mut judgements: Vec<Judgement> = Vec::new();
         for (cell_a, cell_b) in &matched.pairs {
@@ -49,10 +53,14 @@ impl Diff {
         for cell in matched.only_in_a.iter().chain(&matched.only_in_b) {
             judgements.extend(asked.fail_if.iter().map(|c| judgements::unmatched(c, cell)));
         }
+        let mut partial: Vec<&Cell> = a.partial.iter().collect();
+        partial.extend(b.partial.iter().filter(|cell| !is_in(a, cell)));
+        for cell in &partial {
+            judgements.extend(asked.fail_if.iter().map(|c| judgements::partial(c, cell)));
+        }
         rows.sort_by(|left, right| rows::badness(right).total_cmp(&rows::badness(left)));
         judgements.sort_by_key(|judgement| judgement.holds);
-        let names =
-            |cells: &[&crate::summary::Cell]| cells.iter().map(|c| c.name.clone()).collect();
+        let names = |cells: &[&Cell]| cells.iter().map(|c| c.name.clone()).collect();
         Ok(Diff {
             schema: DIFF_SCHEMA,
             a: head(&a.summary),
@@ -60,6 +68,7 @@ impl Diff {
             warnings: warnings::all(&a.summary, &b.summary, &matched),
             only_in_a: names(&matched.only_in_a),
             only_in_b: names(&matched.only_in_b),
+            not_in_every_run: names(&partial),
             rows,
             judgements,
             unjudged,

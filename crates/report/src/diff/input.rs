@@ -22,6 +22,8 @@ pub struct Side {
     /// By name of the cell: the share of sent messages that each repetition lost. Absent if
     /// arrivals are not observed, and for a run with only a summary.
     pub loss_ratios: BTreeMap<String, Vec<f64>>,
+    /// Cells that only some of its runs have, where it is made of several.
+    pub partial: Vec<Cell>,
     /// The file it was read from.
     pub path: PathBuf,
     /// Lines of the journal that could not be read, and were skipped.
@@ -108,19 +110,20 @@ impl Side {
             let ratios: Option<Vec<f64>> = of_cell.map(|trial| trial.figure(LOSS_RATIO)).collect();
             loss_ratios.extend(ratios.map(|ratios| (cell.name.clone(), ratios)));
         }
-        Ok(Side { summary, loss_ratios, path: PathBuf::new(), bad_lines: Vec::new() })
+        let (path, bad_lines, partial) = (PathBuf::new(), Vec::new(), Vec::new());
+        Ok(Side { summary, loss_ratios, partial, path, bad_lines })
     }
 
     /// Combines several runs into one side. The value of a metric is then the mean of each run, so
-    /// that drift between runs is in the intervals. Only cells that all runs have are kept; a
+    /// that drift between runs is in the intervals. Cells that not all runs have are set apart; a
     /// result that is invalid in one of them stays invalid.
     ///
     /// # Panics
     /// If there is no run.
     pub fn of_runs(runs: Vec<Side>) -> Side {
         let mut all = runs[0].clone();
-        let others: Vec<&Side> = runs.iter().skip(1).collect();
-        all.summary.cells.retain(|cell| others.iter().all(|run| run.cell(cell).is_some()));
+        all.partial = partial(&runs);
+        all.summary.cells.retain(|cell| runs.iter().all(|run| run.cell(cell).is_some()));
         all.loss_ratios.clear();
         for cell in &mut all.summary.cells {
             let of_runs: Vec<&Cell> = runs.iter().filter_map(|run| run.cell(cell)).collect();
@@ -153,8 +156,21 @@ impl Side {
         check_schema(path, schema)?;
         let summary = Summary::from_json(text.as_bytes()).map_err(wrong)?;
         let loss_ratios = BTreeMap::new();
-        Ok(Side { summary, loss_ratios, path: path.to_owned(), bad_lines: Vec::new() })
+        let (path, bad_lines, partial) = (path.to_owned(), Vec::new(), Vec::new());
+        Ok(Side { summary, loss_ratios, partial, path, bad_lines })
     }
+}
+
+/// Cells that some of the runs have and others lack, each once.
+fn partial(runs: &[Side]) -> Vec<Cell> {
+    let mut found: Vec<Cell> = Vec::new();
+    for cell in runs.iter().flat_map(|run| &run.summary.cells) {
+        let is_new = found.iter().all(|known| known.point != cell.point);
+        if is_new && runs.iter().any(|run| run.cell(cell).is_none()) {
+            found.push(cell.clone());
+        }
+    }
+    found
 }
 
 /// One cell of several runs, with one value per run.
@@ -164,7 +180,11 @@ fn joined(of_runs: &[&Cell]) -> Cell {
     for name in cell.metrics.keys() {
         let mean = |cell: &&Cell| {
             let metric = cell.metrics.get(name)?;
-            Some(metric.value.unwrap_or(f64::INFINITY))
+            // Of a repetition without a single message the run's mean says nothing.
+            let is_time =
+                name.split_once('.').is_some_and(|(own, _)| cell.samples.contains_key(own));
+            let is_whole = !is_time || metric.n == cell.repetitions;
+            is_whole.then(|| metric.value.unwrap_or(f64::INFINITY))
         };
         let means: Option<Vec<f64>> = of_runs.iter().map(mean).collect();
         metrics.extend(means.map(|means| (name.clone(), Metric::new(name, &means))));

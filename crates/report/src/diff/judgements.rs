@@ -62,8 +62,16 @@ pub(crate) fn judge(condition: &Condition, pair: &Pair) -> Judgement {
 
 /// A cell that one run lacks cannot be compared.
 pub(crate) fn unmatched(condition: &Condition, cell: &Cell) -> Judgement {
-    let text = "only one of the runs has this case".to_owned();
-    let (condition, cell) = (condition.to_string(), cell.name.clone());
+    undecided(condition, cell, "only one of the runs has this case")
+}
+
+/// A cell that some runs of a side lack is not compared.
+pub(crate) fn partial(condition: &Condition, cell: &Cell) -> Judgement {
+    undecided(condition, cell, "not every run of its side has this case")
+}
+
+fn undecided(condition: &Condition, cell: &Cell, why: &str) -> Judgement {
+    let (condition, cell, text) = (condition.to_string(), cell.name.clone(), why.to_owned());
     Judgement { condition, cell, holds: Holds::CannotTell, text, is_measured: false }
 }
 

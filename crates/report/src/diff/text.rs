@@ -161,10 +161,15 @@ fn legend(diff: &Diff) -> Vec<String> {
 }
 
 fn only(diff: &Diff) -> Vec<String> {
-    let line = |name: &str, cells: &[String]| {
-        (!cells.is_empty()).then(|| format!("only in {name}: {}", cells.join("; ")))
+    let line = |words: &str, cells: &[String]| {
+        (!cells.is_empty()).then(|| format!("{words}: {}", cells.join("; ")))
     };
-    [line("A", &diff.only_in_a), line("B", &diff.only_in_b)].into_iter().flatten().collect()
+    let all = [
+        line("only in A", &diff.only_in_a),
+        line("only in B", &diff.only_in_b),
+        line("not in every run, so not compared", &diff.not_in_every_run),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 fn warnings(diff: &Diff) -> Vec<String> {
