@@ -3,7 +3,7 @@
 
 use weigh_model::{Arrival, Load, Nanos, portable_fields};
 
-use crate::schedule::{Schedule, Span};
+use crate::schedule::{self, Schedule, Span};
 
 /// From the begin of the measurement to the end of the schedule, on the trial's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +22,15 @@ impl Window {
 
     /// The window of a load, counted from the moment the load starts. `None` where answers set the
     /// pace, or all is due at once: there the window ends with the last completion. A number of
-    /// messages ends with the last due time and the mean gap, which follows it.
+    /// messages, or a trace that is sent to its end, ends with the last due time and the mean gap,
+    /// which follows it.
     pub fn offered(load: &Load, trace: &[Nanos], seed: u64) -> Option<Window> {
         if load.arrival.is_closed() || load.arrival == Arrival::Burst {
             return None;
         }
-        if let Some(duration) = load.duration {
+        let own = schedule::own_duration(&load.arrival, trace);
+        let is_trace = matches!(load.arrival, Arrival::Trace(_));
+        if let Some(duration) = load.duration.filter(|asked| !is_trace || Some(*asked) != own) {
             return Some(Window { begin: load.warmup, end: load.warmup + duration });
         }
         let ends = matches!(load.arrival, Arrival::Steps(_) | Arrival::Trace(_));
@@ -40,7 +43,15 @@ impl Window {
         };
         let all = streams.into_iter().filter_map(Schedule::measured).reduce(Span::join)?;
         let span = (all.last - all.first).as_secs_f64();
-        let gap = Nanos::from_secs_f64(span / (all.messages.max(2) - 1) as f64);
+        // Messages of a trace may be due together: the next ones would be due after the mean gap
+        // between such moments.
+        let mut moments: Vec<Nanos> = trace.iter().copied().filter(|at| *at <= all.last).collect();
+        moments.dedup();
+        let moments = if is_trace { moments.len() as u64 } else { all.messages };
+        if is_trace && moments < 2 {
+            return None;
+        }
+        let gap = Nanos::from_secs_f64(span / (moments.max(2) - 1) as f64);
         Some(Window { begin: all.first, end: all.last + gap })
     }
 }
