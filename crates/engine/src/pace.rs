@@ -4,6 +4,7 @@ use weigh_model::binding::GENERATOR_FULL_PERCENT;
 use weigh_model::binding::{Bound, Pace};
 use weigh_model::event::TrialFinished;
 use weigh_model::{Arrival, Load, Pattern, Warning};
+use weigh_stats::histogram::Histogram;
 
 /// Returns the pace of a trial, and how full everything was.
 pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
@@ -24,6 +25,7 @@ pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
         in_flight: in_flight.and_then(|own| u32::try_from(own).ok()),
         is_window_asked: load.window.is_some() && load.window.map(u64::from) == in_flight,
         service_ns: metric("service_time_ns.mean"),
+        fastest_ns: fastest_ns(finished),
         held_up,
         answers_per_wakeup: metric("answers_per_wakeup"),
         generator_percent: metric("generator_cpu_percent.max"),
@@ -31,6 +33,11 @@ pub fn of(finished: &TrialFinished, load: &Load) -> Pace {
         path_asked: ways.into_iter().flatten().reduce(f64::max),
         is_behind: finished.warnings.iter().any(|warning| warning.code == "backlog"),
     }
+}
+
+fn fastest_ns(finished: &TrialFinished) -> Option<f64> {
+    let recorded = Histogram::from_base64(finished.histograms.get("service_time_ns")?).ok()?;
+    recorded.min().map(|ns| ns as f64)
 }
 
 /// Records what set the pace, in place of an earlier diagnosis: more may be known now. A burst

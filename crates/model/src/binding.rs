@@ -22,6 +22,8 @@ pub struct Pace {
     pub is_window_asked: bool,
     /// Mean time from sent to confirmed, nanoseconds.
     pub service_ns: Option<f64>,
+    /// Fastest answer, from sent to confirmed, nanoseconds.
+    pub fastest_ns: Option<f64>,
     /// Share of the messages that became due while the window was full; 1 in a closed loop without
     /// pauses.
     pub held_up: Option<f64>,
@@ -87,6 +89,16 @@ impl Pace {
             && taken.is_none_or(|taken| taken >= TAKEN_MIN * slots)
     }
 
+    /// The fastest answer, if at its speed the slots would be enough for the rate: what takes longer
+    /// is waiting at the target, which more slots make longer.
+    fn queued(&self) -> Option<f64> {
+        let slots = f64::from(self.connections) * f64::from(self.in_flight.unwrap_or(1));
+        let is_enough = |fastest: &f64| {
+            self.offered_per_s.is_some_and(|offered| slots / fastest * 1e9 >= offered)
+        };
+        self.fastest_ns.filter(is_enough)
+    }
+
     /// True if enough answers share a wake-up of the generator to make it cheap.
     fn is_amortised(&self) -> bool {
         self.answers_per_wakeup.is_none_or(is_amortised)
@@ -142,6 +154,11 @@ impl Pace {
         let (offered, achieved) = (self.offered_per_s.unwrap_or(0.0), self.achieved_per_s);
         let slower = format!("lower the rate to what it carries (-R {})", at_most(achieved));
         match (bound, times.filter(|times| *times > 1.0)) {
+            (Bound::Slots, Some(_)) if self.queued().is_some() => format!(
+                "{slower}: the fastest answer took {}, so messages wait at the target, and more \
+                 connections would make them wait longer",
+                span(self.queued().unwrap_or_default())
+            ),
             (Bound::Slots, Some(times)) => {
                 let least = (f64::from(self.connections) * times).ceil();
                 let window = f64::from(self.in_flight.unwrap_or(1)) * times;
@@ -265,6 +282,26 @@ mod tests {
         }
         let asked = Pace { is_window_asked: true, ..two_connections() };
         assert!(asked.words(&Bound::Slots).2.ends_with("a window of 3 (--window 3)"));
+    }
+
+    /// 800/s asked of 64 connections to a queue of 500/s, whose fastest answer took 2 ms.
+    #[test]
+    fn more_connections_are_no_advice_for_a_target_that_queues() {
+        let queued = Pace {
+            offered_per_s: Some(800.0),
+            achieved_per_s: 500.0,
+            connections: 64,
+            service_ns: Some(128e6),
+            fastest_ns: Some(2e6),
+            target_percent: None,
+            ..two_connections()
+        };
+        assert_eq!(queued.bound(), Some(Bound::Slots));
+        let advice = queued.words(&Bound::Slots).2;
+        assert!(advice.starts_with("lower the rate to what it carries (-R 500/s): the fastest"));
+        assert!(!advice.contains("at least"), "{advice}");
+        let far = Pace { fastest_ns: Some(100e6), ..queued };
+        assert!(far.words(&Bound::Slots).2.contains("use at least 103 connections"));
     }
 
     #[test]
