@@ -2,7 +2,7 @@
 
 use weigh_limit::{Axis, AxisKind};
 use weigh_model::units::{Bytes, parse_rate, parse_size};
-use weigh_model::{Arrival, Pattern, Rate};
+use weigh_model::{Arrival, Nanos, Pattern, Rate};
 
 use crate::planning::options::LoadOptions;
 use weigh_runner::exit::Stop;
@@ -114,6 +114,8 @@ pub fn with_axis(options: &LoadOptions, axis: &Axis) -> Result<LoadOptions, Stop
         AxisKind::Connections => words.connections = Some(min as u32),
         AxisKind::Burst => {
             words.messages = Some(min as u64);
+            // A warm-up at the burst's rate would fill the queue that the burst is to find empty.
+            words.warmup.get_or_insert(Nanos(0));
             if words.rate.is_none() {
                 words.arrival.get_or_insert(Arrival::Burst);
             }

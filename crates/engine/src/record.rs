@@ -7,14 +7,13 @@ use weigh_model::ledger::Cause;
 use weigh_model::metrics::QUANTILES;
 use weigh_model::protocol::Guarantee;
 use weigh_model::server::{RECEIVE_QUEUE_FULL, SUBSCRIBER_DISCONNECTED, ServerReport};
-use weigh_model::{Durability, Pattern, Protocol, Trial, Warning};
+use weigh_model::{Durability, Load, Pattern, Protocol, Trial, Warning};
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile;
 
 pub use crate::accounts::{attribute_queue_drops, attribute_server_drops};
 use crate::lag_share;
-use crate::outcome::Outcome;
-use crate::outcome::lost_of;
+use crate::outcome::{Outcome, infinite};
 use crate::pace;
 use crate::trace::Piece;
 
@@ -140,8 +139,12 @@ pub fn put_together(
     metrics.extend(counters.map(|(name, value)| (format!("counter.{name}"), *value)));
     let (mut samples, mut histograms) = (BTreeMap::new(), BTreeMap::new());
     let mut quantile_warnings = Vec::new();
-    for (name, times) in outcome.shards.recorder.times() {
-        add_times(&mut metrics, &mut quantile_warnings, (name, times), &outcome, load.copies());
+    let none = Histogram::new();
+    let times = outcome.shards.recorder.times();
+    let without_any = without_any(&times, &outcome, load, observed.confirms);
+    for (name, times) in times.into_iter().chain(without_any.into_iter().map(|name| (name, &none)))
+    {
+        add_times(&mut metrics, &mut quantile_warnings, (name, times), &outcome, load);
         samples.insert(name.to_owned(), times.count());
         histograms.insert(name.to_owned(), times.to_base64());
     }
@@ -285,16 +288,33 @@ fn add_connection_memory(
 const CONNECTIONS_MIN: u64 = 100;
 
 /// Adds how long subscribers read nothing, and the memory of the target before that.
-fn add_stall(
-    metrics: &mut BTreeMap<String, f64>,
-    observed: &Observations,
-    load: &weigh_model::Load,
-) {
+fn add_stall(metrics: &mut BTreeMap<String, f64>, observed: &Observations, load: &Load) {
     let Some(lasts) = load.stall else { return };
     metrics.insert("subscriber_stall_s".to_owned(), lasts.as_secs_f64());
     if let Some((before, _)) = observed.target_bytes {
         metrics.insert("target_memory_bytes.before".to_owned(), before as f64);
     }
+}
+
+/// Times that a trial should have and of which no message has one: all of them are infinite.
+fn without_any(
+    times: &[(&'static str, &Histogram)],
+    outcome: &Outcome,
+    load: &Load,
+    confirms: bool,
+) -> Vec<&'static str> {
+    let owed = [
+        ("response_time_ns", confirms),
+        ("service_time_ns", confirms),
+        ("delivery_time_ns", load.delivers()),
+        ("one_way_time_ns", load.delivers()),
+    ];
+    let is_missing = |name: &str| times.iter().all(|(own, _)| *own != name);
+    let is_infinite = |(name, is_owed): &(&str, bool)| {
+        *is_owed && is_missing(name) && infinite(name, outcome, load) > 0
+    };
+    let owed = owed.into_iter().filter(|_| load.pattern != Pattern::Hold);
+    owed.filter(is_infinite).map(|(name, _)| name).collect()
 }
 
 /// Adds the quantiles of a recorded time. Lost messages are infinite delay; quantiles for which
@@ -304,19 +324,23 @@ fn add_times(
     warnings: &mut Vec<Warning>,
     (name, times): (&'static str, &Histogram),
     outcome: &Outcome,
-    copies: u64,
+    load: &Load,
 ) {
     let is_headline = matches!(name, "response_time_ns" | "delivery_time_ns");
-    let lost = if is_headline { lost_of(name, outcome, copies) } else { 0 };
+    let lost = infinite(name, outcome, load);
     let mut put = |part: &str, value: Option<f64>| {
         if let Some(value) = value {
             metrics.insert(format!("{name}.{part}"), value);
         }
     };
-    // Lost messages are infinite delay, and so are the mean and the maximum with them.
-    let finite = |value: f64| if lost == 0 { value } else { f64::INFINITY };
-    put("mean", times.mean().map(finite));
-    put("max", times.max().map(|max| finite(max as f64)));
+    // Lost messages are infinite delay, and so are the mean and the maximum with them. Those of
+    // service times describe what was served: Little's law and cost models use them.
+    let whole = |value: Option<f64>| match is_headline && lost > 0 {
+        true => Some(f64::INFINITY),
+        false => value,
+    };
+    put("mean", whole(times.mean()));
+    put("max", whole(times.max().map(|max| max as f64)));
     for (part, quantile) in QUANTILES {
         let samples = times.count() + lost;
         if (samples as f64) < 1.0 / (1.0 - quantile) {
@@ -331,7 +355,9 @@ fn add_times(
             None => {
                 // The journal writes it as null: infinite, and known to be.
                 put(part, Some(f64::INFINITY));
-                warnings.push(Warning::QuantileInLoss(name, part));
+                if is_headline {
+                    warnings.push(Warning::QuantileInLoss(name, part));
+                }
             }
         }
     }

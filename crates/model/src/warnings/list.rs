@@ -117,9 +117,13 @@ warnings! {
         "read the ledger and the times of one clock; for the rest start a new run"
         "guide/fleet.md";
     QuantileInLoss(time: &'static str, quantile: &'static str) "quantile-in-loss" Warning
-        ["{}: {} and above are infinite, because that many messages were lost", time, quantile]
+        [
+            "{}: {} and above are infinite, because that many messages were lost or never sent",
+            time,
+            quantile
+        ]
         "percentiles of delivered messages alone would be too optimistic"
-        "read the column lost first, then the times"
+        "read lost and not sent in the ledger first, then the times"
         "methodology.md#1-the-times-of-a-message";
     Granted(what: String, asked: u64, granted: u64) "granted-less" Warning
         ["{}: {} asked, {} granted by the server", what, count(*asked), count(*granted)]

@@ -1,6 +1,6 @@
 //! Groups the trials of a run by their point of the matrix and summarises each group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use weigh_model::Warning;
@@ -16,6 +16,7 @@ use super::course::Courses;
 use super::energy::Energies;
 use super::lateness::LATEST_HOST;
 use super::metric::Metric;
+use super::quantiles::infinite;
 use super::{lateness, lint};
 
 /// One cell for every point among `trials`, in the order of the plan: trials run in another order.
@@ -120,28 +121,23 @@ fn metrics(trials: &[&TrialFinished], energies: &Energies<'_>) -> BTreeMap<Strin
 }
 
 /// Number of values of the metric `name` in the repetition with the fewest: those of its recorded
-/// time, and the lost messages, which are infinite.
+/// time, and the messages that are infinite in it.
 fn samples_min(trials: &[&TrialFinished], name: &str) -> Option<u64> {
     let (time, _) = name.rsplit_once('.')?;
     let having = trials.iter().filter(|trial| trial.metrics.contains_key(name));
-    let samples =
-        |trial: &&TrialFinished| Some(trial.samples.get(time)? + trial.ledger.lost.unwrap_or(0));
+    let samples = |trial: &&TrialFinished| Some(trial.samples.get(time)? + infinite(trial, time));
     having.filter_map(samples).min()
 }
 
-/// Number of values of each recorded time in the repetition with the fewest, including lost
-/// messages if they are infinite.
+/// Number of values of each recorded time in the repetition with the fewest, including the messages
+/// that are infinite in it. A repetition may have none, such as one with nothing but error answers.
 fn samples(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {
-    let mut least: BTreeMap<String, u64> = BTreeMap::new();
-    for (trial, (name, own)) in
-        trials.iter().flat_map(|trial| trial.samples.iter().map(move |own| (trial, own)))
-    {
-        let is_headline = matches!(name.as_str(), "response_time_ns" | "delivery_time_ns");
-        let lost = trial.ledger.lost.filter(|_| is_headline).unwrap_or(0);
-        let known = least.entry(name.clone()).or_insert(u64::MAX);
-        *known = (*known).min(own + lost);
-    }
-    least
+    let names: BTreeSet<&String> = trials.iter().flat_map(|trial| trial.samples.keys()).collect();
+    let values = |trial: &&TrialFinished, name: &str| {
+        trial.samples.get(name).copied().unwrap_or(0) + infinite(trial, name)
+    };
+    let least = |name: &String| trials.iter().map(|trial| values(trial, name)).min().unwrap_or(0);
+    names.into_iter().map(|name| (name.clone(), least(name))).collect()
 }
 
 fn granted(trials: &[&TrialFinished]) -> BTreeMap<String, u64> {

@@ -3,6 +3,7 @@
 
 use weigh_model::Condition;
 use weigh_model::condition::{LOSS_RATIO, LOST, quantile_of, quantile_word, resolve};
+use weigh_model::ledger::NotSentCause;
 use weigh_stats::quantile::values_needed;
 
 use super::cell::Cell;
@@ -31,6 +32,13 @@ pub(crate) fn seen(cell: &Cell, metric: &str) -> Result<Seen, String> {
     }
     if let Some(why) = too_few(cell, &metric) {
         return Err(why);
+    }
+    if let Some(own) = cell.metrics.get(&metric)
+        && own.n < cell.repetitions
+    {
+        let without = u64::from(cell.repetitions - own.n);
+        let all = count(u64::from(cell.repetitions));
+        return Err(format!("{} of {all} repetitions have no value of it", count(without)));
     }
     match Reading::of(cell, &metric) {
         Reading::Known(_) if !cell.valid => Err("the result is invalid".to_owned()),
@@ -88,7 +96,10 @@ pub(crate) fn judge(condition: &Condition, cell: &Cell) -> (Answer, Judged) {
     };
     let ends = [value, value - lag].map(|value| condition.holds(value));
     let answer = match ends {
-        [Some(true), Some(true)] => Answer::Holds,
+        [Some(true), Some(true)] => match with_unsent(condition, cell, &seen.metric) {
+            Some(why) => return (Answer::Undecided, Judged { reason: Some(why), ..judged }),
+            None => Answer::Holds,
+        },
         [Some(false), Some(false)] => Answer::Failed,
         _ => {
             let why = seen.withheld.unwrap_or_else(|| lag_words(&seen.metric, lag));
@@ -96,6 +107,31 @@ pub(crate) fn judge(condition: &Condition, cell: &Cell) -> (Answer, Judged) {
         }
     };
     (answer, judged)
+}
+
+/// Why a limit of losses is not shown to be kept: it would be exceeded if the messages that were due
+/// and never sent because of the target were lost.
+fn with_unsent(condition: &Condition, cell: &Cell, metric: &str) -> Option<String> {
+    let (ledger, unsent) = (&cell.ledger, cell.ledger.held_back());
+    let lost = (ledger.lost? + unsent) as f64;
+    let value = match metric {
+        LOST => lost,
+        LOSS_RATIO => lost / (ledger.sent + unsent) as f64,
+        _ => return None,
+    };
+    let is_open = unsent > 0 && condition.holds(value) != Some(true);
+    is_open.then(|| {
+        let causes = ledger
+            .not_sent_causes
+            .iter()
+            .filter(|(cause, count)| **cause != NotSentCause::Interrupted && **count > 0);
+        let causes: Vec<String> = causes.map(|(cause, _)| cause.words()).collect();
+        format!(
+            "{} messages were due and never sent ({}), so nothing shows whether they would arrive",
+            count(unsent),
+            causes.join(", ")
+        )
+    })
 }
 
 /// The part of a figure that may be the generator's.

@@ -35,7 +35,7 @@ pub(crate) fn add_to_all(events: &mut [Event], conditions: &[Condition]) {
 fn of_trial(trial: &TrialFinished, metric: &str, q: f64) -> Option<f64> {
     let (time, _) = metric.split_once('.')?;
     let recorded = Histogram::from_base64(trial.histograms.get(time)?).ok()?;
-    let lost = lost_of(trial, time);
+    let lost = infinite(trial, time);
     if ((recorded.count() + lost) as f64) < 1.0 / (1.0 - q) {
         return None;
     }
@@ -43,22 +43,26 @@ fn of_trial(trial: &TrialFinished, metric: &str, q: f64) -> Option<f64> {
     Some(value.map_or(f64::INFINITY, |value| value as f64))
 }
 
-/// Lost messages that are not in the recorded time: they are infinite. An infinite kept quantile
-/// shows that there were some; their number is in the ledger.
-fn lost_of(trial: &TrialFinished, time: &str) -> u64 {
+/// Messages that are infinite in a recorded time: those that were lost, and in times from the due
+/// time also those that were never sent because of the target. An infinite kept quantile shows that
+/// there were some; their number is in the ledger.
+pub(super) fn infinite(trial: &TrialFinished, time: &str) -> u64 {
     let ledger = &trial.ledger;
     let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
-    let has_deliveries = trial.samples.get("delivery_time_ns").is_some_and(|count| *count > 0);
-    match time {
-        "delivery_time_ns" => ledger.lost.unwrap_or(0),
-        "response_time_ns" if has_deliveries => {
-            // The ledger counts pairs of message and subscriber, response times count messages.
-            let answered = trial.samples.get(time).copied().unwrap_or(0).max(1);
-            let copies = (ledger.acknowledged as f64 / answered as f64).round().max(1.0);
-            let unanswered = ledger.sent.saturating_sub(ledger.acknowledged + errors);
-            (unanswered as f64 / copies) as u64
+    let (lost, unsent) = (ledger.lost.unwrap_or(0), ledger.held_back());
+    // The ledger counts pairs of message and subscriber, response times count messages.
+    let (unanswered, copies) = match trial.samples.contains_key("delivery_time_ns") {
+        true => {
+            let copies = (ledger.scheduled / ledger.messages.max(1)).max(1);
+            (ledger.sent.saturating_sub(ledger.acknowledged + errors) / copies, copies)
         }
-        "response_time_ns" => ledger.lost.unwrap_or(0).saturating_sub(errors),
+        false => (lost.saturating_sub(errors), 1),
+    };
+    match time {
+        "delivery_time_ns" => lost + unsent,
+        "one_way_time_ns" => lost,
+        "response_time_ns" => unanswered + unsent / copies,
+        "service_time_ns" => unanswered,
         _ => 0,
     }
 }

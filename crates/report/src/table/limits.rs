@@ -87,7 +87,7 @@ pub fn ladders(summary: &Summary, style: Style) -> String {
         let _ = writeln!(
             text,
             "  {:>10} {:>10} {:>10} {:>10} {:>8} {:>8}",
-            "offered/s", "in/s", "out/s", "p99", "errors", "CPU"
+            "offered/s", "in/s", "out/s", "mean p99", "errors", "CPU"
         );
         for hold in &ladder.holds {
             let per_s = |rate: Option<f64>| rate.map_or("-".to_owned(), exact);

@@ -9,11 +9,10 @@ use weigh_model::Condition;
 use weigh_model::condition::{Limit, resolve};
 use weigh_model::event::{Interval, TrialFinished};
 use weigh_model::ledger::NotSentCause;
-use weigh_model::protocol::Guarantee;
 use weigh_model::warnings::{Severity, WarningRecord};
 use weigh_model::{Load, Nanos, Pattern};
 
-use crate::search::axis_load;
+use crate::search::backlog::{Usual, backlog_ratio, unsent_ratio};
 use crate::search::length::messages_needed;
 
 /// A finished trial.
@@ -28,6 +27,8 @@ pub struct Over<'o> {
     pub intervals: &'o [Interval],
     /// Its total duration.
     pub elapsed: Nanos,
+    /// The usual time of a message, from this and earlier trials of the search.
+    pub usual: Usual,
 }
 
 impl Over<'_> {
@@ -53,19 +54,19 @@ impl Over<'_> {
             let held = self.finished.metrics.get("connections_held").copied().unwrap_or(0.0) as u64;
             return (held.min(asked), asked.saturating_sub(held));
         }
-        let refused: u64 = [NotSentCause::WindowFull, NotSentCause::ConnectionClosed]
-            .iter()
-            .filter_map(|cause| ledger.not_sent_causes.get(cause))
-            .sum();
-        let lost = ledger.lost.unwrap_or(0) + ledger.late + refused;
+        let lost = ledger.lost.unwrap_or(0) + ledger.late + ledger.held_back();
         (ledger.delivered.unwrap_or(0), lost)
+    }
+
+    fn backlog_ratio(&self) -> f64 {
+        backlog_ratio(self.load, self.finished, self.intervals, self.usual)
     }
 
     /// The figures in the goals.
     fn figures(&self, goals: &[Goal]) -> BTreeMap<String, f64> {
         let names = goals.iter().flat_map(|goal| &goal.conditions).map(|own| own.metric.as_str());
         let figure = |name: &str| match name {
-            BACKLOG_RATIO => Some(backlog_ratio(self.load, self.finished, self.intervals)),
+            BACKLOG_RATIO => Some(self.backlog_ratio()),
             _ => self.finished.figure(name),
         };
         names.filter_map(|name| Some((name.to_owned(), figure(name)?))).collect()
@@ -145,7 +146,7 @@ impl Over<'_> {
             with != without
         };
         if condition.metric == BACKLOG_RATIO {
-            let piled_up = backlog_ratio(self.load, self.finished, self.intervals);
+            let piled_up = self.backlog_ratio();
             let held_up = metric("held_up_ratio").unwrap_or(0.0);
             let unsent = unsent_ratio(self.load, self.finished, self.intervals);
             // Without a connection nothing can be sent in time.
@@ -178,90 +179,11 @@ impl Over<'_> {
     }
 }
 
-/// Messages queued when the last message was due, as a share of those due: a target that only
-/// queues loses nothing in a short trial and still does not keep up. An allowance is subtracted for
-/// messages that are always in flight: one per connection, or 0.2 % of those due, whichever is
-/// more, since pauses of 2 ms in a second are normal.
-///
-/// Exact if the trial records what arrived within its window. Older records use the intervals of
-/// the series: confirmations (with subscribers: deliveries) from the start of the window to its
-/// end, against messages due in that time less the lost ones. Without confirmations and
-/// subscribers, sent messages: a target that does not read shows when the sockets are full. Late
-/// confirmations of the warm-up count, because a target that keeps up has equally many in flight at
-/// both ends of the window.
-pub fn backlog_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
-    let is_answered =
-        finished.guarantee != Guarantee::AtMostOnce || finished.ledger.acknowledged > 0;
-    let done = |interval: &Interval| match (load.delivers(), is_answered) {
-        (true, _) => interval.delivered,
-        (false, true) => interval.acknowledged,
-        (false, false) => interval.sent,
-    };
-    let lost = finished.ledger.lost.unwrap_or(0) as f64;
-    let under_way = (u64::from(load.connections) * load.copies()) as f64;
-    let allowance = |due: f64, cover: f64| lost * cover + under_way.max(due * UNDER_WAY);
-    let due = finished.ledger.scheduled as f64;
-    match counted(finished).filter(|_| axis_load::can_pile_up(load) && due > 0.0) {
-        Some(out) => ((due - out - allowance(due, 1.0)) / due).max(0.0),
-        None => missing_ratio(load, finished, intervals, done, allowance),
-    }
-}
-
-/// Messages delivered or confirmed within the window, if the trial records what came after it.
-fn counted(finished: &TrialFinished) -> Option<f64> {
-    let metric = |name: &str| finished.metrics.get(name).copied();
-    let rate = metric("throughput_out_per_s").filter(|_| metric("drained_after_s").is_some());
-    Some(rate? * metric("window_s")?)
-}
-
-/// Share of the due messages that were not sent when the last one was due.
-fn unsent_ratio(load: &Load, finished: &TrialFinished, intervals: &[Interval]) -> f64 {
-    let sent = |interval: &Interval| interval.sent * load.copies();
-    missing_ratio(load, finished, intervals, sent, |_, _| 0.0)
-}
-
-/// Share of the messages due within the window that is missing from `done` at its end, less
-/// allowances for messages in flight and for the part of the window that the intervals do not
-/// cover.
-fn missing_ratio(
-    load: &Load,
-    finished: &TrialFinished,
-    intervals: &[Interval],
-    done: impl Fn(&Interval) -> u64,
-    allowance: impl Fn(f64, f64) -> f64,
-) -> f64 {
-    if !axis_load::can_pile_up(load) {
-        return 0.0;
-    }
-    let (Some(duration), measured) = (load.duration, intervals.iter().filter(|own| !own.warmup))
-    else {
-        return 0.0;
-    };
-    let measured: Vec<&Interval> = measured.collect();
-    let Some(first) = measured.first() else { return 0.0 };
-    let start = first.at_ns.saturating_sub(first.length_ns.unwrap_or(0));
-    let end = start + duration.0 + duration.0 / EDGE;
-    let within: Vec<&Interval> =
-        measured.into_iter().take_while(|interval| interval.at_ns <= end).collect();
-    let Some(last) = within.last() else { return 0.0 };
-    let cover = ((last.at_ns - start) as f64 / duration.0 as f64).min(1.0);
-    let out: u64 = within.iter().map(|interval| done(interval)).sum();
-    let due = finished.ledger.scheduled as f64 * cover;
-    let missing = due - out as f64 - allowance(due, cover);
-    if due > 0.0 { (missing / due).max(0.0) } else { 0.0 }
-}
-
 /// A trial of this length is long enough.
 const LONG_ENOUGH: Nanos = Nanos::from_secs(30);
 
-/// An interval ends within the window if it exceeds it by less than this part.
-const EDGE: u64 = 50;
-
-/// Share of the due messages that may be in flight at the end.
-const UNDER_WAY: f64 = 0.002;
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::{Value, json};
     use weigh_limit::Purpose;
@@ -269,7 +191,7 @@ mod tests {
     use weigh_model::ledger::Ledger;
 
     /// 3,000/s over 8 connections, for a second.
-    fn load() -> Load {
+    pub(in crate::search) fn load() -> Load {
         Load {
             duration: Some(Nanos::from_secs(1)),
             warmup: Nanos::from_millis(500),
@@ -278,7 +200,7 @@ mod tests {
     }
 
     /// A trial in which 3,000 were due and none was lost, except for the fields of `changed`.
-    fn finished(changed: Value) -> TrialFinished {
+    pub(in crate::search) fn finished(changed: Value) -> TrialFinished {
         let mut trial = json!({
             "trial": "1", "point": {}, "repetition": 0, "seed": 1, "guarantee": "at least once",
             "target": "test", "metrics": {}, "samples": { "response_time_ns": 3000 },
@@ -296,7 +218,7 @@ mod tests {
     }
 
     /// Ten intervals of 100 ms after half a second of warm-up, with this number of answers each.
-    fn intervals(answers: u64) -> Vec<Interval> {
+    pub(in crate::search) fn intervals(answers: u64) -> Vec<Interval> {
         let interval = |number: u64| Interval {
             at_ns: (number + 1) * 100_000_000,
             length_ns: Some(100_000_000),
@@ -306,58 +228,6 @@ mod tests {
         };
         // Answers after the window's end do not count.
         (0..20).map(interval).collect()
-    }
-
-    #[test]
-    fn what_piles_up_is_a_share_of_what_was_due() {
-        let ratio = |answers| backlog_ratio(&load(), &finished(json!({})), &intervals(answers));
-        assert_eq!(ratio(300), 0.0);
-        assert_eq!(ratio(310), 0.0, "the warm-up's backlog is worked off");
-        // 8 messages may be under way, one on each connection; 0.2 % would be 6.
-        assert_eq!(ratio(299), (10.0 - 8.0) / 3000.0);
-        assert_eq!(ratio(270), (300.0 - 8.0) / 3000.0);
-        let burst = Load { messages: Some(3000), duration: None, ..load() };
-        assert_eq!(backlog_ratio(&burst, &finished(json!({})), &intervals(0)), 0.0);
-    }
-
-    /// A trial that counted arrivals within its window is judged by them, independent of its
-    /// intervals.
-    #[test]
-    fn what_piled_up_is_counted_where_the_trial_counts_it() {
-        let ratio = |out: f64| {
-            let metrics = json!({
-                "throughput_out_per_s": out, "window_s": 1.0, "drained_after_s": 0.4,
-            });
-            backlog_ratio(&load(), &finished(json!({ "metrics": metrics })), &intervals(300))
-        };
-        assert_eq!(ratio(2995.0), 0.0);
-        assert_eq!(ratio(1500.0), (1500.0 - 8.0) / 3000.0);
-    }
-
-    /// There are no confirmations at QoS 0: a message is done when it arrived at subscribers.
-    #[test]
-    fn a_transfer_to_subscribers_is_done_when_it_arrived() {
-        let mut arrived = intervals(0);
-        arrived.iter_mut().for_each(|interval| interval.delivered = 300);
-        let ratio = |load: &Load| backlog_ratio(load, &finished(json!({})), &arrived);
-        let heard = Load { pattern: Pattern::Transfer, subscribers: 1, ..load() };
-        assert_eq!(ratio(&heard), 0.0);
-        assert!(ratio(&Load { subscribers: 0, ..heard }) > 0.9);
-    }
-
-    /// Without confirmations (QoS 0) and subscribers, sent messages are done, and what the
-    /// sockets did not take has piled up.
-    #[test]
-    fn a_publish_that_nobody_confirms_is_done_when_it_is_handed_over() {
-        let mut sent = intervals(0);
-        sent.iter_mut().for_each(|interval| interval.sent = 300);
-        let ratio = |guarantee: &str, sent: &[Interval]| {
-            backlog_ratio(&load(), &finished(json!({ "guarantee": guarantee })), sent)
-        };
-        assert_eq!(ratio("at most once", &sent), 0.0);
-        assert!(ratio("at least once", &sent) > 0.9, "there a confirmation is owed");
-        sent.iter_mut().for_each(|interval| interval.sent = 100);
-        assert!(ratio("at most once", &sent) > 0.6);
     }
 
     fn end(trial: &TrialFinished, goal: &str) -> TrialEnd {
@@ -380,8 +250,9 @@ mod tests {
         let purpose = Purpose::Search;
         let request = TrialRequest { load: 3000.0, duration, goal: 0, purpose, restart: false };
         let load = load();
+        let (elapsed, usual) = (duration, Usual::default());
         let over =
-            Over { request: &request, load: &load, finished: trial, intervals, elapsed: duration };
+            Over { request: &request, load: &load, finished: trial, intervals, elapsed, usual };
         of(&over, &goals)
     }
 

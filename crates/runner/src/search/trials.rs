@@ -18,6 +18,7 @@ use crate::interrupts::Interrupts;
 use crate::run::experiment::Experiment;
 use crate::run::history::RunHistory;
 use crate::search::axis_load;
+use crate::search::backlog::Usual;
 use crate::search::result::Over;
 use crate::search::second_generator;
 use crate::targets::external_counters::Await;
@@ -138,6 +139,8 @@ struct Lane<'l> {
     told: u64,
     /// True if a test with a second generator is due.
     asks_second_generator: bool,
+    /// The usual time of a message in the trials of this session.
+    usual: Usual,
 }
 
 /// The searches in the journal, each in its last state.
@@ -174,7 +177,8 @@ fn lane<'l>(case: &'l Case, events: &[Event]) -> Result<Lane<'l>, Stop> {
     let is_asked =
         |event: &Event| matches!(event, Event::SecondGenerator(asked) if asked.lane == case.point);
     let asks_second_generator = second && !events.iter().any(is_asked);
-    Ok(Lane { case, search, selector, tried, told: count, asks_second_generator })
+    let usual = Usual::default();
+    Ok(Lane { case, search, selector, tried, told: count, asks_second_generator, usual })
 }
 
 /// Number of trials of each load with a recorded result. A trial in progress is repeated with the
@@ -260,14 +264,17 @@ impl SearchSession<'_> {
             self.scales.weigh((&case, at), trial, &mut self.targets, false, self.chronicle);
         self.scales.display.trial_done();
         let elapsed = Nanos(began.elapsed().as_nanos() as u64);
-        let goals = &lane.search.goals;
+        let goals = lane.search.goals.clone();
+        let goals = goals.as_slice();
         let mut observed = serde_json::Value::Null;
         let result = match weighed {
             Ok(mut followed) => {
                 let asked = goals.iter().flat_map(|goal| &goal.conditions);
                 quantiles::add(&mut followed.finished, asked);
                 let TrialOutcome { intervals, finished, .. } = &followed;
-                let over = Over { request, load: &case.load, finished, intervals, elapsed };
+                lane.usual = lane.usual.seen(&case.load, finished);
+                let usual = lane.usual;
+                let over = Over { request, load: &case.load, finished, intervals, elapsed, usual };
                 let (result, is_invalid) = (over.result(goals), over.lag_warning(goals).is_some());
                 let is_cut_short = finished.is_cut_short();
                 observed = written(&followed.observed)?;
