@@ -31,8 +31,10 @@ const BUILT_IN: [(&str, &str); 21] = [
 ];
 
 /// Results of `weigh probe`: the files that targets name as `abilities`.
-const ABILITIES: [(&str, &str); 1] =
-    [("abilities/mosquitto.toml", include_str!("../../../targets/abilities/mosquitto.toml"))];
+const ABILITIES: [(&str, &str); 2] = [
+    ("abilities/mosquitto.toml", include_str!("../../../targets/abilities/mosquitto.toml")),
+    ("abilities/rmqtt.toml", include_str!("../../../targets/abilities/rmqtt.toml")),
+];
 
 /// Other folders that `--data` may hold.
 const OTHERS: [&str; 3] = ["devices", "radios", "studies"];
