@@ -280,6 +280,9 @@ fn rmqtt_drops_what_its_profile_says() {
     if !has_rmqtt(&Place::new("mqtt-quic-rmqtt-limits")) {
         return;
     }
+    let shared = ["rmqtt", "-q", "1", "-n", "5", "--topology", "shared"];
+    let said = ["rmqtt 0.24.0 lacks shared_subscriptions"];
+    Place::new("mqtt-quic-rmqtt-lacks").compare(&shared).with(2).saying(&said);
     let load = ["-q", "1", "-n", "3000", "-R", "3000/s", "--stalled-subscriber=3s"];
     for (target, is_limited) in [("rmqtt", true), ("rmqtt@wide", false)] {
         let place = Place::new(&format!("mqtt-quic-{target}"));
