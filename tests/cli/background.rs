@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-use crate::rig::{Place, cells, figure, of_kind, signal, until, wait, warnings};
+use crate::rig::{Place, cells, figure, has, of_kind, signal, until, wait, warnings};
 
 /// A small load of requests, above what is said of its background.
 fn plan(place: &Place, protocol: &str, background: &str, repetitions: u32) {
@@ -194,6 +194,12 @@ fn an_impossible_background_is_refused_at_its_place() {
     place.write("plan.toml", &format!("path = \"internet\"\n{text}"));
     let said = ["a background cannot use an emulated path", "leave path"];
     place.weigh(&["run", "plan.toml"]).with(2).saying(&said);
+    if has("mosquitto") {
+        let quic = "protocol = \"mqtt\"\ntarget = \"mosquitto\"\nmqtt.quic = true";
+        plan(&place, "tcp", quic, 1);
+        let said = ["background.mqtt.quic", "mosquitto is not started with QUIC"];
+        place.weigh(&["run", "plan.toml"]).with(2).saying(&said);
+    }
     assert!(place.runs().is_empty());
 }
 

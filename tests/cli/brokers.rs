@@ -9,7 +9,7 @@ use crate::rig::{Ended, Place, cells, figure, has};
 const IN_CI: [&str; 2] = ["mosquitto", "nats-mqtt"];
 
 /// Every broker of `targets/` that some package client fetches, and Mosquitto.
-const BROKERS: [&str; 9] = [
+const BROKERS: [&str; 10] = [
     "aedes",
     "artemis",
     "ejabberd",
@@ -19,6 +19,7 @@ const BROKERS: [&str; 9] = [
     "mosquitto",
     "nats-mqtt",
     "rabbitmq",
+    "rmqtt",
 ];
 
 #[test]

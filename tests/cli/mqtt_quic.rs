@@ -201,6 +201,114 @@ fn mosquitto_behind_aioquic_loses_nothing() {
     assert_eq!(counted["disconnects"], counted["connections"], "{counted}");
 }
 
+/// Whether the one broker with QUIC of its own is installed; a package client compiles it.
+fn has_rmqtt(place: &Place) -> bool {
+    let listed = place.weigh(&["targets"]).with(0).stdout;
+    let line = listed.lines().find(|line| line.split(' ').next() == Some("rmqtt"));
+    let is_missing = line.expect("it is listed").contains("not installed");
+    if is_missing {
+        println!("SKIPPED: rmqtt is not installed: weigh targets install rmqtt --yes");
+    }
+    !is_missing
+}
+
+/// What the broker counted: received, forwarded, acknowledged and dropped.
+fn counted(cell: &Value) -> [f64; 4] {
+    ["received", "forwarded", "acknowledged", "dropped"]
+        .map(|name| figure(cell, &format!("counter.{name}")))
+}
+
+/// What is sent arrives, as over TLS and TCP, and the broker counts as the ledger does.
+#[test]
+fn rmqtt_carries_messages_over_quic_tls_and_tcp() {
+    if !has_rmqtt(&Place::new("mqtt-quic-rmqtt")) {
+        return;
+    }
+    let mutual = [&IN_QUIC[..], &["--set", "mqtt.tls_mutual=true"]].concat();
+    let version_5 = [&IN_QUIC[..], &["--set", "mqtt.version=5"]].concat();
+    for (at, (qos, pattern, more)) in [
+        ("0", "deliver", &IN_QUIC[..]),
+        ("1", "deliver", &IN_QUIC),
+        ("2", "deliver", &IN_QUIC),
+        ("1", "session", &IN_QUIC),
+        ("1", "deliver", &mutual),
+        ("2", "deliver", &version_5),
+        ("1", "deliver", &["--tls", "on"]),
+        ("2", "deliver", &[]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let place = Place::new(&format!("mqtt-quic-rmqtt-{at}"));
+        let words = ["rmqtt", "-q", qos, "--pattern", pattern, "-n", "200", "-c", "3"];
+        place.compare(&[&words[..], &["--window", "5"], more].concat()).with(0);
+        ledgers_are_whole(&place, 200);
+        let summary = place.summary();
+        let own = &cells(&summary)[0];
+        let forwarded = if pattern == "session" { 0.0 } else { 200.0 };
+        let acknowledged = if qos == "0" { 0.0 } else { forwarded };
+        assert_eq!(counted(own), [200.0, forwarded, acknowledged, 0.0], "{own}");
+        assert_eq!(own["durability"], if qos == "0" { "none" } else { "memory" }, "{own}");
+        place.nobody_is_left();
+    }
+}
+
+/// Lost packets cost time and no message.
+#[test]
+fn rmqtt_loses_nothing_on_a_path_that_loses_packets() {
+    let test = "mqtt_quic::rmqtt_loses_nothing_on_a_path_that_loses_packets";
+    if !has_hosts(test) || !has_rmqtt(&Place::new("mqtt-quic-rmqtt-installed")) {
+        return;
+    }
+    for (qos, acknowledged) in [("0", 0.0), ("1", 200.0), ("2", 200.0)] {
+        let place = Place::new(&format!("mqtt-quic-rmqtt-path-{qos}"));
+        let words = ["rmqtt", "-q", qos, "-n", "200", "-R", "100/s", "-c", "3"];
+        let path = ["--path", "delay=10ms,loss=3%"];
+        place.compare(&[&words[..], &path, &IN_QUIC].concat()).with(0);
+        ledgers_are_whole(&place, 200);
+        let summary = place.summary();
+        let own = &cells(&summary)[0];
+        assert_eq!(counted(own), [200.0, 200.0, acknowledged, 0.0], "{own}");
+        place.nobody_is_left();
+    }
+}
+
+/// Its limits are those of the profile: beyond the queue it drops messages and counts them, and
+/// beyond its window it ends the session of a client that cannot know it.
+#[test]
+fn rmqtt_drops_what_its_profile_says() {
+    if !has_rmqtt(&Place::new("mqtt-quic-rmqtt-limits")) {
+        return;
+    }
+    let shared = ["rmqtt", "-q", "1", "-n", "5", "--topology", "shared"];
+    let said = ["rmqtt 0.24.0 lacks shared_subscriptions"];
+    Place::new("mqtt-quic-rmqtt-lacks").compare(&shared).with(2).saying(&said);
+    let load = ["-q", "1", "-n", "3000", "-R", "3000/s", "--stalled-subscriber=3s"];
+    for (target, is_limited) in [("rmqtt", true), ("rmqtt@wide", false)] {
+        let place = Place::new(&format!("mqtt-quic-{target}"));
+        place.compare(&[&[target][..], &load].concat()).with(0);
+        let summary = place.summary();
+        let own = &cells(&summary)[0];
+        let ledger = &own["ledger"];
+        // 16 were in flight and 1,000 waited.
+        let lost = if is_limited { 3000 - 1016 } else { 0 };
+        assert_eq!(ledger["acked_not_delivered"], lost, "{ledger}");
+        assert_eq!(counted(own)[3], f64::from(lost), "{own}");
+        if is_limited {
+            assert_eq!(ledger["causes"]["server_dropped"], lost, "{ledger}");
+        }
+        place.nobody_is_left();
+        let place = Place::new(&format!("mqtt-quic-window-{target}"));
+        let window = ["-q", "2", "-n", "200", "--window", "40"];
+        place.compare(&[&[target][..], &window, &IN_QUIC].concat()).with(0);
+        let summary = place.summary();
+        let ledger = &cells(&summary)[0]["ledger"];
+        let closed = ledger["causes"].get("connection_closed").and_then(Value::as_u64);
+        assert_eq!(closed.is_some_and(|closed| closed > 0), is_limited, "{ledger}");
+        place.nobody_is_left();
+    }
+}
+
 /// A server of aioquic before this port; and its CA.
 fn front(place: &Place, python: &str, port: u16, more: &[&str]) -> (Counting, String) {
     // The certificates of a server that is ended at once.

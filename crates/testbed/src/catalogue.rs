@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::target::{Profile, Target, TargetError};
 
 /// The files of `targets/`, one line each.
-const BUILT_IN: [(&str, &str); 20] = [
+const BUILT_IN: [(&str, &str); 21] = [
     ("targets/aedes.toml", include_str!("../../../targets/aedes.toml")),
     ("targets/artemis.toml", include_str!("../../../targets/artemis.toml")),
     ("targets/artemis-amqp1.toml", include_str!("../../../targets/artemis-amqp1.toml")),
@@ -27,11 +27,14 @@ const BUILT_IN: [(&str, &str); 20] = [
     ("targets/rabbitmq-amqp1.toml", include_str!("../../../targets/rabbitmq-amqp1.toml")),
     ("targets/rabbitmq.toml", include_str!("../../../targets/rabbitmq.toml")),
     ("targets/redis-server.toml", include_str!("../../../targets/redis-server.toml")),
+    ("targets/rmqtt.toml", include_str!("../../../targets/rmqtt.toml")),
 ];
 
 /// Results of `weigh probe`: the files that targets name as `abilities`.
-const ABILITIES: [(&str, &str); 1] =
-    [("abilities/mosquitto.toml", include_str!("../../../targets/abilities/mosquitto.toml"))];
+const ABILITIES: [(&str, &str); 2] = [
+    ("abilities/mosquitto.toml", include_str!("../../../targets/abilities/mosquitto.toml")),
+    ("abilities/rmqtt.toml", include_str!("../../../targets/abilities/rmqtt.toml")),
+];
 
 /// Other folders that `--data` may hold.
 const OTHERS: [&str; 3] = ["devices", "radios", "studies"];

@@ -387,6 +387,12 @@ impl Target {
         }
     }
 
+    /// True if its file names this value among those that it can do.
+    pub fn names(&self, profile: &Profile, protocol: &str, key: &str, value: &str) -> bool {
+        let values = self.spoken(profile, protocol).and_then(|speaks| speaks.can.get(key));
+        values.is_some_and(|values| values.iter().any(|known| known == value))
+    }
+
     /// Settings of a protocol that it needs in this profile, in place of the defaults.
     pub fn uses<'t>(
         &'t self,
@@ -548,6 +554,15 @@ text = "listen {port}"
         assert_eq!(target.scheme(None), Some("tcp"));
         assert_eq!(target.scheme(Some("mqtt")), None);
         assert_eq!(target.ready.within.to_string(), Nanos::from_secs(1).to_string());
+    }
+
+    #[test]
+    fn what_is_not_listed_is_not_named() {
+        let listed = SMALL.replacen("\"tcp\" }", "\"tcp\", can = { quic = [\"true\"] } }", 1);
+        for (text, is_listed) in [(SMALL, false), (&*listed, true)] {
+            let target = Target::parse("small.toml", text).unwrap();
+            assert_eq!(target.names(&target.profiles[0], "tcp", "quic", "true"), is_listed);
+        }
     }
 
     #[test]

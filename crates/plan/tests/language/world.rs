@@ -19,7 +19,7 @@ impl World for TestWorld {
             PIPELINE => Some("mqtt http1 grpc"),
             "mosquitto" | "mosquitto@no-limits" | "mqtt://127.0.0.1:1883" => Some("mqtt"),
             "hivemq" | "rabbitmq" | "artemis" | "ejabberd" | "nats-mqtt" | "mochi" | "moquette"
-            | "aedes" => Some("mqtt"),
+            | "aedes" | "rmqtt" => Some("mqtt"),
             "nginx" | "http://127.0.0.1:80" => Some("http1"),
             "libcoap" => Some("coap"),
             "nats-server@memory" => Some("nats"),

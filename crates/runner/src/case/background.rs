@@ -62,6 +62,7 @@ impl BackgroundCase {
             .filter_map(|(key, value)| Some((key.clone(), setting_text(value)?)))
             .collect();
         let mut lane = Lane::new(protocol, against, given).map_err(of_background)?;
+        lane.check_can(catalogue).map_err(of_background)?;
         grpc::compile(&mut lane).map_err(of_background)?;
         let case = BackgroundCase { asked: asked.clone(), lane };
         case.check().map_err(of_background)?;

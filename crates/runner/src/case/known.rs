@@ -190,11 +190,7 @@ impl World for Known<'_> {
     fn check(&self, case: &Case) -> Result<(), Invalid> {
         self.build.check_target(&case.target)?;
         let lane = lane(case, self.catalogue, &Secrets::default())?;
-        let protocol = lane.protocol;
-        for setting in protocol.settings() {
-            let value = lane.settings.text(setting.key);
-            lane.against.check_can(self.catalogue, protocol, setting.key, value)?;
-        }
+        lane.check_can(self.catalogue)?;
         let trial = trial(case, &lane);
         check_stall(&lane, &case.load)?;
         path_of(&case.words)?;

@@ -84,6 +84,14 @@ impl Against {
     ) -> Result<(), Invalid> {
         let Against::Managed(word) = self else { return Ok(()) };
         let Ok(choice) = catalogue.choose(word) else { return Ok(()) };
+        if key == quic::ON.key
+            && value == "true"
+            && !choice.target.names(choice.profile, protocol.name(), key, value)
+        {
+            let problem = format!("{word} is not started with QUIC");
+            let fix = "leave it out, or type the mqtt-quic:// URL of a server that has it";
+            return Err(Invalid::new(format!("{}.{key}", protocol.name()), problem, fix));
+        }
         choice.target.can(choice.profile, protocol.name(), key, value).map_err(|can| {
             let key = format!("{}.{key}", protocol.name());
             let problem = format!("{} cannot do {value}", choice.target.title);
@@ -479,17 +487,6 @@ impl Lane {
             _ => None,
         };
         url_layers::settle(protocol, url, &mut given)?;
-        if let Against::Managed(name) = &against
-            && given.get(quic::ON.key).is_some_and(|value| value == "true")
-        {
-            let problem = format!("{name} is not started with QUIC");
-            let fix = "leave it out, or type the mqtt-quic:// URL of a server that has it";
-            return Err(Invalid::new(
-                format!("{}.{}", protocol.name(), quic::ON.key),
-                problem,
-                fix,
-            ));
-        }
         let usual = match &against {
             Against::Pipeline(_) => Entry::of(protocol.name())?.settings(),
             _ => &[],
@@ -509,6 +506,16 @@ impl Lane {
             }
         }
         Ok(Lane { protocol, against, given, settings, durability: None })
+    }
+
+    /// Checks that the target supports all settings, by its file.
+    ///
+    /// # Errors
+    /// The first key that it does not support, and the values that it does.
+    pub fn check_can(&self, catalogue: &Catalogue) -> Result<(), Invalid> {
+        self.protocol.settings().iter().map(|setting| setting.key).try_for_each(|key| {
+            self.against.check_can(catalogue, self.protocol, key, self.settings.text(key))
+        })
     }
 
     /// True if its target stores readings, and accepts nothing else.
