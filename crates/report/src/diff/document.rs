@@ -30,7 +30,7 @@ pub struct Diff {
     pub only_in_b: Vec<String>,
     /// Cells that some runs of a side of several runs lack: they are not compared. Absent if there
     /// are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_in_every_run: Vec<String>,
     /// Metric by metric of the cells that both runs have, the worst first.
     pub rows: Vec<Row>,

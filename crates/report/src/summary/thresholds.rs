@@ -268,9 +268,19 @@ mod tests {
         assert_eq!(some.undecided[0].cell, "without");
         let worse = judged("response_time p(95) < 5ms", &[slow(), cell("without", &[], Some(0))]);
         assert_eq!(worse.answer(), Answer::Failed, "one that fails counts more");
-        let lost = cell("lossy", &[1e6, f64::INFINITY, 1e6], Some(5));
+        let lost = cell("lossy", &[1e6, f64::INFINITY, 1e6, 1e6, 1e6], Some(5));
         let lost = judged("response_time p(95) < 5ms", &[lost]);
         assert_eq!(lost.failed[0].reason.as_deref(), Some("in the lost share"));
+        let missing = judged("response_time p(95) < 5ms", &[cell("four", &[1e6; 4], Some(0))]);
+        let why = missing.undecided[0].reason.as_deref();
+        assert_eq!(why, Some("1 of 5 repetitions have no value of it"));
+        let mut unsent = cell("unsent", &[1e6; 5], Some(1));
+        unsent.ledger.not_sent_causes.insert(NotSentCause::ConnectionClosed, 500);
+        for (limit, answer) in [("loss < 50 %", Answer::Holds), ("loss < 1 %", Answer::Undecided)] {
+            let found = judged(limit, &[unsent.clone()]);
+            assert_eq!(found.answer(), answer, "{limit}: 501 of 1,500 may be lost");
+        }
+        assert_eq!(judged("loss == 0", &[unsent]).answer(), Answer::Failed, "one is lost");
         let nobody = judged("delivery_time p(95) < 5ms", &[fast()]);
         assert_eq!(nobody.answer(), Answer::Undecided);
         for (condition, cells) in
