@@ -28,7 +28,10 @@ fn it_is_a_key_of_protocols_inside_quic_and_part_of_the_point() {
     let refused = |words: &[&str], told: &[&str]| {
         Place::new("segmentation-refused").compare(words).with(2).saying(told);
     };
-    refused(&["http3", "--set", "http3.segmentation=on"], &["segmentation", "`kernel`"]);
+    refused(
+        &["http3", "--set", "http3.segmentation=on"],
+        &["segmentation", "type one of off, kernel"],
+    );
     refused(&["http2", "--set", "http2.segmentation=kernel"], &["segmentation"]);
     place.nobody_is_left();
 }

@@ -249,7 +249,7 @@ fn everything_arrives_once_inside_tls() {
 
     let is_built = |case: &&mut Case| match case.transport() {
         Transport::Stream => true,
-        Transport::Datagram => cfg!(feature = "dtls"),
+        Transport::Datagram | Transport::DatagramRuns => cfg!(feature = "dtls"),
         Transport::Streams => cfg!(feature = "quic"),
     };
     let has_tls = |case: &&mut Case| case.setup.protocol.has_setting("tls");

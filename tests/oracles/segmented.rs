@@ -2,6 +2,7 @@
 //! and what it carries is what was handed over.
 
 use std::net::SocketAddr;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use weigh_engine::io::epoll::EpollIo;
 use weigh_engine::io::{Io, IoEvent, Token};
 use weigh_model::Nanos;
 use weigh_model::connection::Outbox;
-use weigh_testbed::hosts::{Host, HostSpec, NamespaceRights, Offloads, Scene, SceneSpec};
+use weigh_testbed::hosts::{HostSpec, NamespaceRights, Offloads, Scene, SceneSpec};
 
 /// Sizes of the datagrams of a round: runs, single ones, and a last one that is shorter.
 const ROUND: [usize; 12] =
@@ -54,27 +55,34 @@ fn super_packets_count_as_the_packets_that_a_wire_would_carry() {
     assert_eq!(account.warnings(), []);
 }
 
-/// What the generator's wire carried while rounds of datagrams went to the target and back.
+/// What the client's wire carried while rounds of datagrams went to the server and back.
 fn echoed(scene: &Scene, cuts: bool) -> Account {
     let (client, server) = (scene.host("client").unwrap(), scene.host("server").unwrap());
-    let mut answering = io_on(server, cuts);
-    let on = server
-        .inside(|| Ok(answering.listen_datagrams((server.address(), 0).into()).unwrap()))
-        .unwrap();
+    let (listens, listening) = channel();
+    let (door, on) = (server.door(), SocketAddr::from((server.address(), 0)));
+    let answering = thread::spawn(move || {
+        door.enter().unwrap();
+        let mut io = io_that(cuts);
+        listens.send(io.listen_datagrams(on).unwrap()).unwrap();
+        answer(&mut io);
+    });
+    let on = listening.recv().unwrap();
     let settings = Settings { filter: Filter::port(on.port()), ..Settings::default() };
     let capture = client.inside(|| Ok(Capture::start(Options::new("weigh0", settings)))).unwrap();
     let capture = capture.unwrap();
-    thread::scope(|threads| {
-        threads.spawn(|| answer(&mut answering));
-        ask(client, on, cuts);
+    let door = client.door();
+    let asking = thread::spawn(move || {
+        door.enter().unwrap();
+        ask(&mut io_that(cuts), on);
     });
+    asking.join().unwrap();
+    answering.join().unwrap();
     capture.stop().unwrap()
 }
 
 /// Sends round after round, each when the last one has come back whole.
-fn ask(client: &Host, on: SocketAddr, cuts: bool) {
-    let mut io = io_on(client, cuts);
-    let token = client.inside(|| Ok(io.connect_datagrams(on, None).unwrap())).unwrap();
+fn ask(io: &mut EpollIo, on: SocketAddr) {
+    let token = io.connect_datagrams(on, None).unwrap();
     for _ in 0..ROUNDS {
         let mut out = Outbox::default();
         for (at, size) in ROUND.iter().enumerate() {
@@ -82,7 +90,7 @@ fn ask(client: &Host, on: SocketAddr, cuts: bool) {
             out.frame();
         }
         assert_eq!(io.send(token, out.frames(), 0), Ok(out.len()));
-        let back = next(&mut io, ROUND.len());
+        let back = next(io, ROUND.len());
         assert!(back.iter().all(|(from, _)| *from == token));
         let sent: Vec<&[u8]> = out.frames().after(0).collect();
         assert!(back.iter().map(|(_, datagram)| &datagram[..]).eq(sent));
@@ -101,6 +109,7 @@ fn answer(io: &mut EpollIo) {
         }
         assert_eq!(io.send(round[0].0, out.frames(), 0), Ok(out.len()));
     }
+    assert_eq!(io.uncut(), 0, "cut by the kernel, or never asked to");
 }
 
 /// The next datagrams, and from where.
@@ -117,8 +126,9 @@ fn next(io: &mut EpollIo, count: usize) -> Vec<(Token, Vec<u8>)> {
     seen
 }
 
-fn io_on(host: &Host, cuts: bool) -> EpollIo {
-    let mut io = host.inside(|| Ok(EpollIo::new(Instant::now()).unwrap())).unwrap();
+/// Sockets of the calling thread's host.
+fn io_that(cuts: bool) -> EpollIo {
+    let mut io = EpollIo::new(Instant::now()).unwrap();
     if cuts {
         io.let_kernel_cut();
     }
