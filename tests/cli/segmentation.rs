@@ -146,3 +146,47 @@ fn the_wire_carries_datagrams_and_no_runs() {
     let change = (packets_cut / packets - 1.0).abs();
     assert!(change < 0.1, "{packets} and {packets_cut} packets");
 }
+
+/// Datagrams above the MTU are cut into fragments by IP, so the kernel refuses runs of them.
+#[test]
+fn what_the_kernel_refuses_to_cut_arrives_and_is_a_warning() {
+    if !has_hosts("what_the_kernel_refuses_to_cut_arrives_and_is_a_warning") {
+        return;
+    }
+    for (bytes, is_refused) in [("1472", false), ("1473", true), ("8000", true)] {
+        let place = Place::new(&format!("segmentation-{bytes}"));
+        let set = format!("http3.datagram_bytes={bytes}");
+        let load = ["--set", &set, "-s", "100kB", "-n", "20", "-c", "2", "--wire"];
+        place.compare(&[&HTTP3[..], &load].concat()).with(0);
+        ledgers_are_whole(&place, 20);
+        let summary = place.summary();
+        let found = warnings(&cells(&summary)[0]);
+        assert_eq!(found.contains(&"segmentation-refused"), is_refused, "{bytes}: {found:?}");
+        place.nobody_is_left();
+    }
+}
+
+/// With offloads on a capture sees runs, and the result says so.
+#[test]
+fn runs_as_captured_are_a_warning() {
+    if !has_hosts("runs_as_captured_are_a_warning") {
+        return;
+    }
+    let place = Place::new("segmentation-captured");
+    let load = ["-s", "100kB", "-n", "10", "-c", "1", "--wire", "--offload", "both", "-Q"];
+    place.compare(&[&HTTP3[..], &load].concat()).with(0);
+    ledgers_are_whole(&place, 10);
+    let summary = place.summary();
+    let of = |state: &str| {
+        let found = cells(&summary).iter().find(|cell| cell["point"]["offload"] == state);
+        found.unwrap_or_else(|| panic!("no {state} in {summary}"))
+    };
+    let (off, on) = (of("off"), of("on"));
+    assert!(warnings(on).contains(&"wire") && !warnings(off).contains(&"wire"), "{summary}");
+    let packets = |cell: &Value| figure(cell, "wire.sent.packets");
+    // 10 bodies of 100,000 bytes in datagrams of 1,200.
+    assert!(packets(off) >= 833.0 && packets(off) > 3.0 * packets(on), "{summary}");
+    for cell in [off, on] {
+        assert_eq!(figure(cell, "wire.sent.layers.payload_bytes"), 1_000_000.0, "{cell}");
+    }
+}
