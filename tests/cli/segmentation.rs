@@ -135,7 +135,8 @@ fn the_wire_carries_datagrams_and_no_runs() {
             assert_eq!(metric(&format!("wire.{way}.packets")), seen.len() as f64, "{choice}");
             assert_eq!(metric(&format!("wire.{way}.bytes")), bytes, "{choice} {way}");
         }
-        let cell = &cells(&place.summary())[0];
+        let summary = place.summary();
+        let cell = &cells(&summary)[0];
         assert!(!warnings(cell).contains(&"wire"), "{cell}");
         assert_eq!(metric("wire.dropped_packets"), 0.0);
         payloads.push((metric("wire.sent.layers.payload_bytes"), metric("wire.sent.packets")));
