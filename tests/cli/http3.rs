@@ -164,7 +164,7 @@ fn aioquic_is_served() {
 }
 
 /// aioquic as a server, with the certificates of a reference server that is ended at once.
-fn aioquic(python: String, place: &Place) -> (Counting, String, String) {
+pub fn aioquic(python: String, place: &Place) -> (Counting, String, String) {
     Server::start(place, &["http3", "--certificates", "made"]).end("TERM");
     place.write("server.py", SERVER);
     let made = place.folder().join("made");

@@ -84,6 +84,8 @@ mod rig;
 mod rundown;
 mod runs;
 mod sealed;
+#[cfg(feature = "quic")]
+mod segmentation;
 mod serving;
 mod slow_paths;
 mod slurm;

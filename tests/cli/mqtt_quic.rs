@@ -55,6 +55,7 @@ fn what_quic_does_not_have_is_refused() {
     refused(&with(&["--set", "mqtt.tls_resume=true"]), "are not resumed");
     refused(&with(&["--set", "mqtt.datagram_bytes=1000"]), "1200");
     refused(&["--set", "mqtt.congestion=bbr"], "there is no QUIC");
+    refused(&["--set", "mqtt.segmentation=kernel"], "there is no QUIC");
     let url = ["mqtt-quic://localhost", "-n", "5", "--set", "mqtt.quic=false"];
     place.compare(&url).with(2).saying(&["uses QUIC"]);
     place.compare(&["mqtt+quic://localhost"]).with(2).saying(&["type a mqtt-quic:// URL"]);
@@ -310,7 +311,7 @@ fn rmqtt_drops_what_its_profile_says() {
 }
 
 /// A server of aioquic before this port; and its CA.
-fn front(place: &Place, python: &str, port: u16, more: &[&str]) -> (Counting, String) {
+pub fn front(place: &Place, python: &str, port: u16, more: &[&str]) -> (Counting, String) {
     // The certificates of a server that is ended at once.
     let words = [&["mqtt", "--certificates", "made"][..], &IN_QUIC].concat();
     Server::start(place, &words).end("TERM");

@@ -76,7 +76,9 @@ impl BadClients {
             for talk in &mut self.talks {
                 let connected = match self.transport {
                     Transport::Stream => io.connect(self.to, None),
-                    Transport::Datagram | Transport::Streams => io.connect_datagrams(self.to, None),
+                    Transport::Datagram | Transport::DatagramRuns | Transport::Streams => {
+                        io.connect_datagrams(self.to, None)
+                    }
                 };
                 talk.token = Some(connected.unwrap());
             }
@@ -172,7 +174,10 @@ impl Talk {
                 drop(self.carry.drain(..taken.min(self.carry.len())));
             }
             // The honest half has understood that something is wrong: it says nothing more.
-            (Err(_), _) | (Ok(_), Transport::Datagram | Transport::Streams) => self.carry.clear(),
+            (Err(_), _)
+            | (Ok(_), Transport::Datagram | Transport::DatagramRuns | Transport::Streams) => {
+                self.carry.clear()
+            }
         }
         self.pass(transport);
         self.note_ready(is_ready);
@@ -210,7 +215,7 @@ impl Talk {
         self.said.1 += out.len() as u64;
         let pieces: Vec<Vec<u8>> = match transport {
             Transport::Stream => vec![out.bytes().to_vec()],
-            Transport::Datagram | Transport::Streams => {
+            Transport::Datagram | Transport::DatagramRuns | Transport::Streams => {
                 out.frames().after(0).map(<[u8]>::to_vec).collect()
             }
         };
@@ -247,7 +252,7 @@ impl Talk {
                     let length = if self.drips { 1 } else { front.len() };
                     io.write(token, &front[..length]).map(|taken| (taken, taken < length))
                 }
-                Transport::Datagram | Transport::Streams => {
+                Transport::Datagram | Transport::DatagramRuns | Transport::Streams => {
                     let ends = [front.len() as u32];
                     let frames = Frames { bytes: front, ends: &ends };
                     io.send(token, frames, 0).map(|taken| (taken, taken < front.len()))

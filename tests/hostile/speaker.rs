@@ -86,8 +86,11 @@ pub const MANNERS: &[Manner] = &[
 ];
 
 #[cfg(feature = "quic")]
-const TUNING: quic::Tuning =
-    quic::Tuning { congestion: quic::Congestion::Cubic, datagram_bytes: 1_200 };
+const TUNING: quic::Tuning = quic::Tuning {
+    congestion: quic::Congestion::Cubic,
+    datagram_bytes: 1_200,
+    is_cut_by_kernel: false,
+};
 
 #[cfg(feature = "quic")]
 fn alpn() -> Vec<Vec<u8>> {

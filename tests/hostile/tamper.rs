@@ -163,10 +163,14 @@ impl Flood {
     pub fn next(&mut self, transport: Transport) -> Option<Vec<u8>> {
         let whole = match transport {
             Transport::Stream => PIECE_BYTES,
-            Transport::Datagram | Transport::Streams if self.pattern.len() < DATAGRAM_BYTES_MIN => {
+            Transport::Datagram | Transport::DatagramRuns | Transport::Streams
+                if self.pattern.len() < DATAGRAM_BYTES_MIN =>
+            {
                 DATAGRAM_BYTES
             }
-            Transport::Datagram | Transport::Streams => self.pattern.len(),
+            Transport::Datagram | Transport::DatagramRuns | Transport::Streams => {
+                self.pattern.len()
+            }
         };
         let length = self.left.min(whole);
         self.left -= length;

@@ -249,7 +249,7 @@ fn everything_arrives_once_inside_tls() {
 
     let is_built = |case: &&mut Case| match case.transport() {
         Transport::Stream => true,
-        Transport::Datagram => cfg!(feature = "dtls"),
+        Transport::Datagram | Transport::DatagramRuns => cfg!(feature = "dtls"),
         Transport::Streams => cfg!(feature = "quic"),
     };
     let has_tls = |case: &&mut Case| case.setup.protocol.has_setting("tls");
@@ -264,6 +264,24 @@ fn everything_arrives_once_inside_tls() {
 fn everything_arrives_once_on_sockets() {
     for case in cases().iter_mut().filter(|case| case.pattern() != Pattern::Hold) {
         case.check_whole(&case.setup.on_sockets());
+    }
+}
+
+/// Whoever cuts and joins the datagrams of QUIC, over a network that loses some of them and over
+/// none.
+#[test]
+fn everything_arrives_once_where_the_kernel_cuts_datagrams() {
+    let is_meant = |case: &Case| case.transport() == Transport::Streams;
+    for case in cases().iter_mut().filter(|case| is_meant(case)) {
+        let kernel = quic::SEGMENTATION.key.to_owned();
+        case.setup.settings.push((kernel, quic::KERNEL.to_owned()));
+        if case.pattern() != Pattern::Hold {
+            case.check_whole(&case.setup.on_sockets());
+        }
+        // The simulated network has no kernel.
+        case.setup.load.timeout = Nanos::from_secs(30);
+        case.setup.link.impairments = Impairments { lost_ppm: 50_000, ..Impairments::default() };
+        case.check_arrived(&case.setup.on_virtual_time());
     }
 }
 

@@ -31,6 +31,7 @@ mod scripted;
 mod sealed;
 #[cfg(feature = "tls")]
 mod secured;
+mod segmented;
 mod service_rate;
 mod sizes;
 mod small;

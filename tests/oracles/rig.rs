@@ -159,7 +159,7 @@ impl Setup {
         if let Some(secured) = self.layer() {
             #[cfg(feature = "quic")]
             if self.is_in_quic() {
-                return secured.host_in_quic(host);
+                return secured.host_in_quic(host, &settings);
             }
             return secured.host(host, self.protocol.properties().upgrades_to_tls);
         }
@@ -184,7 +184,7 @@ impl Setup {
     ) -> weigh_model::protocol::Dial {
         #[cfg(feature = "quic")]
         if self.is_in_quic() {
-            return layer.dial_in_quic(dial);
+            return layer.dial_in_quic(dial, &self.table());
         }
         layer.dial(dial, self.protocol.properties().upgrades_to_tls)
     }
@@ -395,6 +395,9 @@ impl Setup {
         let thread = thread::spawn(move || {
             let on = settle();
             let mut io = EpollIo::new(epoch).unwrap();
+            if host.transport == Transport::DatagramRuns {
+                io.let_kernel_cut();
+            }
             listens.send(listen(&mut io, host.transport, on)).unwrap();
             let mut server = Scripted::new(name, (host.make)(0), policy);
             while stopped.try_recv().is_err() {
@@ -435,7 +438,9 @@ impl Seen {
 fn listen(io: &mut dyn Io, transport: Transport, on: SocketAddr) -> SocketAddr {
     match transport {
         Transport::Stream => io.listen(on, 1024).unwrap(),
-        Transport::Datagram | Transport::Streams => io.listen_datagrams(on).unwrap(),
+        Transport::Datagram | Transport::DatagramRuns | Transport::Streams => {
+            io.listen_datagrams(on).unwrap()
+        }
     }
 }
 

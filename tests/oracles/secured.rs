@@ -73,16 +73,16 @@ impl Secured {
 
     /// The clients of a trial inside QUIC.
     #[cfg(feature = "quic")]
-    pub fn dial_in_quic(&self, dial: Dial) -> Dial {
+    pub fn dial_in_quic(&self, dial: Dial, settings: &weigh_model::trial::Settings) -> Dial {
         let choice = ClientChoice { alpn: alpn(), ..self.client.clone() };
-        quic::secure_dial(dial, &choice, &TUNING, &self.tally).unwrap()
+        quic::secure_dial(dial, &choice, &tuning(settings), &self.tally).unwrap()
     }
 
     /// Their server.
     #[cfg(feature = "quic")]
-    pub fn host_in_quic(&self, host: Host) -> Host {
+    pub fn host_in_quic(&self, host: Host, settings: &weigh_model::trial::Settings) -> Host {
         let choice = ServerChoice { alpn: alpn(), ..self.server.clone() };
-        quic::secure_host(host, &choice, &TUNING, &Arc::default()).unwrap()
+        quic::secure_host(host, &choice, &tuning(settings), &Arc::default()).unwrap()
     }
 }
 
@@ -99,8 +99,13 @@ fn alpn() -> Vec<Vec<u8>> {
 }
 
 #[cfg(feature = "quic")]
-const TUNING: quic::Tuning =
-    quic::Tuning { congestion: quic::Congestion::Cubic, datagram_bytes: 1_200 };
+fn tuning(settings: &weigh_model::trial::Settings) -> quic::Tuning {
+    quic::Tuning {
+        congestion: quic::Congestion::Cubic,
+        datagram_bytes: 1_200,
+        is_cut_by_kernel: weigh_model::quic::is_cut_by_kernel(settings),
+    }
+}
 
 /// In pieces of any size, over a slow link with little room: records are cut everywhere, and
 /// neither end may run ahead.

@@ -71,6 +71,8 @@ pub struct Accounts {
     pub sent_again: u64,
     /// Datagrams that the kernel dropped at full receive queues of the generator.
     pub queue_drops: u64,
+    /// Sockets at which the kernel refused to cut runs of datagrams.
+    pub uncut_sockets: u64,
     /// Bytes of memory that identities took when the books were closed, wherever that was.
     pub identity_bytes: u64,
     /// New divisions of messages among the consumers of a group.
@@ -133,6 +135,7 @@ impl Accounts {
     pub fn merge(&mut self, other: Accounts) {
         self.sent_again += other.sent_again;
         self.queue_drops += other.queue_drops;
+        self.uncut_sockets += other.uncut_sockets;
         self.identity_bytes += other.identity_bytes;
         self.regroupings.add(other.regroupings);
         self.producers.extend(other.producers);
@@ -290,6 +293,7 @@ portable_fields!(Accounts {
     not_sent,
     sent_again,
     queue_drops,
+    uncut_sockets,
     identity_bytes,
     regroupings
 });

@@ -12,6 +12,7 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use weigh_model::Nanos;
+use weigh_model::protocol::Transport;
 
 use crate::io::epoll::EpollIo;
 use crate::io::wake_fd::WakeFd;
@@ -259,8 +260,12 @@ impl Start {
                 Err(errno) => return Err(format!("no descriptor table for a shard: {errno}")),
             }
         }
-        EpollIo::with_wake_fd(self.epoch, self.wake_fd.clone())
-            .map_err(|fault| format!("no epoll for a shard: {fault}"))
+        let mut io = EpollIo::with_wake_fd(self.epoch, self.wake_fd.clone())
+            .map_err(|fault| format!("no epoll for a shard: {fault}"))?;
+        if self.job.dial.transport == Transport::DatagramRuns {
+            io.let_kernel_cut();
+        }
+        Ok(io)
     }
 
     fn drive(
@@ -318,6 +323,7 @@ impl Start {
         let window_cpu = window_cpu.unwrap_or(cpu);
         let mut outcome = shard.outcome();
         outcome.accounts.queue_drops = io.dropped();
+        outcome.accounts.uncut_sockets = io.uncut();
         ShardOutcome { cpu, window_cpu, ended, bytes: io.bytes(), ..outcome }
     }
 }

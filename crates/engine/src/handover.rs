@@ -8,7 +8,7 @@ use crate::job::{Failure, ShardInterval};
 use crate::outcome::{ShardOutcome, SignsOfLife};
 
 /// Number of the form that this version writes and reads. It rises with every change of a field.
-pub const FORM: u16 = 6;
+pub const FORM: u16 = 7;
 
 impl ShardOutcome {
     /// The outcome as bytes for another process of the same version.

@@ -127,6 +127,9 @@ pub fn put_together(
     if observed.shared_cores {
         warnings.push(Warning::SharedCores);
     }
+    let of_server = observed.server.as_ref().map_or(0, |server| server.uncut_sockets);
+    let uncut = outcome.shards.accounts.uncut_sockets + of_server;
+    warnings.extend((uncut > 0).then_some(Warning::Uncut(uncut)));
     let mut metrics = outcome.metrics(load);
     add_usage(&mut metrics, observed.usage.as_ref(), &outcome, load.copies());
     warnings.extend(disturbance(&outcome, &observed));

@@ -261,6 +261,9 @@ impl Start {
         let wake_fd = self.wake_fds[usize::from(shard)].clone();
         let mut io = EpollIo::with_wake_fd(self.epoch, wake_fd)
             .map_err(|fault| ServeError::Shard { shard, reason: fault.to_string() })?;
+        if self.transport == Transport::DatagramRuns {
+            io.let_kernel_cut();
+        }
         let listening = match (self.transport, self.wake_fds.len()) {
             (Transport::Stream, 1) => io.listen(self.on, BACKLOG),
             (Transport::Stream, _) => io.listen_shared(self.on, BACKLOG),
@@ -315,6 +318,7 @@ impl Loop {
         report.accept_pauses = self.io.accept_pauses();
         (report.bytes_written, report.bytes_read) = self.io.bytes();
         report.note_dropped(self.io.dropped());
+        report.server.uncut_sockets = self.io.uncut();
         report
     }
 }

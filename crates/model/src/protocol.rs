@@ -329,6 +329,9 @@ pub enum Transport {
     /// Datagrams, each of which arrives whole, or never, or twice, or out of order: UDP. Output is
     /// cut into frames ([`crate::connection::Outbox::frame`]).
     Datagram,
+    /// Datagrams likewise; the kernel cuts runs of them that leave together, and joins them when
+    /// they come in. Connections and servers see each datagram as without.
+    DatagramRuns,
     /// Many streams of one encrypted connection over datagrams: QUIC. Input and output are pieces
     /// of streams ([`crate::streams`]). Only a layer carries it, and datagrams carry the layer.
     Streams,

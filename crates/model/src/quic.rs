@@ -33,6 +33,23 @@ pub const DATAGRAM_BYTES: Setting = Setting {
           carry it.",
 };
 
+/// Who cuts what is sent into datagrams, and joins those that come in.
+pub const SEGMENTATION: Setting = Setting {
+    key: "segmentation",
+    kind: SettingKind::Choice(&["off", KERNEL]),
+    default: "off",
+    doc: "Segmentation of QUIC, of the client and of the reference server: with kernel, runs of \
+          datagrams leave and come in with one call, and the kernel cuts and joins them.",
+};
+
+/// The value of [`SEGMENTATION`] with which the kernel cuts and joins.
+pub const KERNEL: &str = "kernel";
+
+/// True if the kernel is to cut and join datagrams under these settings.
+pub fn is_cut_by_kernel(settings: &Settings) -> bool {
+    settings.text(SEGMENTATION.key) == KERNEL
+}
+
 /// True if the protocol is over streams of QUIC, and nothing else.
 pub fn is_always(protocol: &dyn Protocol) -> bool {
     protocol.has_setting(CONGESTION.key) && !protocol.has_setting(ON.key)
@@ -55,7 +72,7 @@ pub fn settle(
     let says = |key: &str| given.get(key).is_some_and(|value| value == "true");
     let place = |key: &str| format!("{}.{key}", protocol.name());
     if !is_always(protocol) && !says(ON.key) {
-        let mut own = [CONGESTION.key, DATAGRAM_BYTES.key].into_iter();
+        let mut own = [CONGESTION.key, DATAGRAM_BYTES.key, SEGMENTATION.key].into_iter();
         return match own.find(|key| given.contains_key(*key)) {
             Some(key) => {
                 let fix = format!("leave it out, or add --set {}=true", place(ON.key));

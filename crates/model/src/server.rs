@@ -202,6 +202,9 @@ pub struct ServerReport {
     pub queued: u64,
     /// Bytes of memory held for messages in queues now.
     pub queued_bytes: u64,
+    /// Sockets at which the kernel refuses to cut runs of datagrams, as it was asked to.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncut_sockets: u64,
     /// What was stored; absent without a store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreCounts>,
@@ -255,13 +258,14 @@ impl ServerReport {
         self.disconnects += other.disconnects;
         self.queued += other.queued;
         self.queued_bytes += other.queued_bytes;
+        self.uncut_sockets += other.uncut_sockets;
         if let Some(other) = other.store {
             self.store = Some(self.store.unwrap_or_default().with(other, |own, other| own + other));
         }
     }
 
-    /// Returns what was counted after `before`, an earlier report of the same server. Queues are as
-    /// they are now.
+    /// Returns what was counted after `before`, an earlier report of the same server. Queues and
+    /// sockets are as they are now.
     pub fn since(&self, before: &ServerReport) -> ServerReport {
         let dropped = self.dropped.iter().map(|(cause, count)| {
             let earlier = before.dropped.get(cause).copied().unwrap_or(0);
@@ -280,11 +284,16 @@ impl ServerReport {
             disconnects: self.disconnects.saturating_sub(before.disconnects),
             queued: self.queued,
             queued_bytes: self.queued_bytes,
+            uncut_sockets: self.uncut_sockets,
             store: self
                 .store
                 .map(|own| own.with(before.store.unwrap_or_default(), u64::saturating_sub)),
         }
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]

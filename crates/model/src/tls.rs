@@ -38,7 +38,7 @@ pub const fn over_datagrams<const N: usize>(own: &[Setting]) -> [Setting; N] {
 }
 
 /// Number of keys over streams of QUIC.
-pub const STREAM_KEYS: usize = 10;
+pub const STREAM_KEYS: usize = 11;
 
 /// Returns a protocol's own keys and those of QUIC, which is never without TLS 1.3; `alpn` is the
 /// protocol's name in ALPN (RFC 7301). Sessions are not resumed. `N` is `own.len() + STREAM_KEYS`.
@@ -129,6 +129,7 @@ const fn stream_keys(alpn: &'static str) -> [Setting; STREAM_KEYS] {
         },
         quic::CONGESTION,
         quic::DATAGRAM_BYTES,
+        quic::SEGMENTATION,
         flag(
             "tls_mutual",
             "false",

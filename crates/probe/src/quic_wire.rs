@@ -20,7 +20,11 @@ pub(crate) fn secured(
         Trouble::Inapplicable("QUIC needs choices for its certificates".to_owned())
     })?;
     let choice = ClientChoice { alpn: vec![alpn.to_vec()], ..choice };
-    let tuning = Tuning { congestion: Congestion::Cubic, datagram_bytes: DATAGRAM_BYTES };
+    let tuning = Tuning {
+        congestion: Congestion::Cubic,
+        datagram_bytes: DATAGRAM_BYTES,
+        is_cut_by_kernel: false,
+    };
     secure_dial(dial, &choice, &tuning, tally)
         .map_err(|error| Trouble::Foreign(format!("QUIC did not come about: {error}")))
 }

@@ -322,7 +322,8 @@ fn paths_and_large_bodies_are_answered_as_by_the_other_versions() {
 #[test]
 fn its_keys_are_those_of_quic() {
     let keys: Vec<&str> = Http3.settings().iter().map(|setting| setting.key).collect();
-    for key in [quic::CONGESTION.key, quic::DATAGRAM_BYTES.key, "tls", "tls_alpn"] {
+    let of_quic = [quic::CONGESTION.key, quic::DATAGRAM_BYTES.key, quic::SEGMENTATION.key];
+    for key in of_quic.into_iter().chain(["tls", "tls_alpn"]) {
         assert!(keys.contains(&key), "{key}");
     }
     assert!(!keys.contains(&"tls_resume"));

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use super::result::Counting;
 use crate::account::connection::{Connection, Transport};
+use crate::account::joined;
 use crate::account::layers::Layers;
 use crate::account::result::{Account, Interface};
 use crate::account::tracked::{Share, Tracked};
@@ -96,7 +97,10 @@ impl Accounting {
             Carried::Udp { source, destination, bytes } => {
                 if self.settings.filter.admits(source, destination) {
                     self.note(packet);
-                    self.datagram([source, destination], bytes, &share);
+                    let datagram_bytes = u64::from(packet.segment_bytes);
+                    for (bytes, share) in joined::datagrams(bytes, &share, datagram_bytes) {
+                        self.datagram([source, destination], bytes, &share);
+                    }
                 }
             }
             Carried::Fragment => {
@@ -137,6 +141,7 @@ impl Accounting {
         Share {
             at_ns: packet.at_ns,
             packets,
+            packets_captured: 1,
             bytes_captured: u64::from(packet.length),
             headers: Layers {
                 link: u64::from(found.link_bytes) * packets,

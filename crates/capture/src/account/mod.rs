@@ -4,6 +4,7 @@ pub mod accounting;
 pub mod attribute;
 pub mod connection;
 mod content;
+mod joined;
 pub mod layers;
 pub mod metrics;
 mod naming;

@@ -77,6 +77,8 @@ pub struct Share {
     pub at_ns: u64,
     /// Packets on the wire that it stands for.
     pub packets: u64,
+    /// 1, or 0 if another share of the same packet counts it.
+    pub packets_captured: u64,
     pub bytes_captured: u64,
     /// Headers of all these packets.
     pub headers: Layers,
@@ -460,7 +462,7 @@ impl Share {
     fn traffic(&self) -> Traffic {
         Traffic {
             packets: self.packets,
-            packets_captured: 1,
+            packets_captured: self.packets_captured,
             bytes_captured: self.bytes_captured,
             layers: self.headers,
             ..Traffic::default()

@@ -8,6 +8,7 @@ mod hard;
 mod openssl;
 mod plain;
 mod ring;
+mod segments;
 mod session;
 mod tls;
 mod trap;

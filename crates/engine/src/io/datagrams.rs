@@ -9,6 +9,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use weigh_model::connection::Frames;
 
 use super::IoFault;
+use super::segmentation::{self, Control, DATAGRAMS_MAX};
 use super::socket::fault;
 
 /// A socket that is connected to one peer, so that only its datagrams come in.
@@ -76,6 +77,10 @@ pub(super) struct Batch {
     bytes: Box<[u8]>,
     names: [libc::sockaddr_storage; BATCH],
     lengths: [u32; BATCH],
+    /// Room for the sizes of datagrams that the kernel joined, if it may join.
+    controls: Option<Box<[Control; BATCH]>>,
+    /// Those sizes; 0 for a single datagram.
+    joined_bytes: [usize; BATCH],
 }
 
 impl Batch {
@@ -85,11 +90,16 @@ impl Batch {
         let names =
             unsafe { MaybeUninit::<[libc::sockaddr_storage; BATCH]>::zeroed().assume_init() };
         let bytes = vec![0; BATCH * DATAGRAM_BYTES].into_boxed_slice();
-        Batch { bytes, names, lengths: [0; BATCH] }
+        Batch { bytes, names, lengths: [0; BATCH], controls: None, joined_bytes: [0; BATCH] }
     }
 
-    /// Receives what waits at a socket, up to [`BATCH`] datagrams, and returns how many: fewer mean
-    /// that no more wait.
+    /// Prepares for sockets at which the kernel joins datagrams.
+    pub(super) fn take_joined(&mut self) {
+        self.controls.get_or_insert_with(|| Box::new([Control::EMPTY; BATCH]));
+    }
+
+    /// Receives what waits at a socket, up to [`BATCH`] datagrams or runs of them that the kernel
+    /// joined, and returns how many: fewer mean that no more wait.
     pub(super) fn receive(&mut self, socket: &OwnedFd) -> Result<usize, Errno> {
         let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         for (vector, room) in vectors.iter_mut().zip(self.bytes.chunks_exact_mut(DATAGRAM_BYTES)) {
@@ -103,9 +113,14 @@ impl Batch {
             message.msg_hdr.msg_name = (&raw mut *name).cast();
             message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
         }
+        let controls = self.controls.iter_mut().flat_map(|controls| controls.iter_mut());
+        for (message, control) in messages.iter_mut().zip(controls) {
+            control.ask(&mut message.msg_hdr);
+        }
         #[expect(unsafe_code, reason = "rustix has no wrapper for recvmmsg")]
-        // SAFETY: each of the BATCH messages points to one vector and one name, each vector to
-        // DATAGRAM_BYTES of `bytes`; all of them outlive the call, and the kernel keeps no pointer.
+        // SAFETY: each of the BATCH messages points to one vector and one name, and perhaps to a
+        // buffer for control messages, each vector to DATAGRAM_BYTES of `bytes`; all of them
+        // outlive the call, and the kernel keeps no pointer.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_fd().as_raw_fd(),
@@ -116,65 +131,91 @@ impl Batch {
             )
         };
         let received = usize::try_from(received).map_err(|_| last_errno())?;
-        for (length, message) in self.lengths.iter_mut().zip(&messages[..received]) {
-            *length = message.msg_len;
+        for (index, message) in messages[..received].iter().enumerate() {
+            self.lengths[index] = message.msg_len;
+            #[expect(unsafe_code, reason = "the kernel has just filled the control buffers")]
+            // SAFETY: `controls` is alive, and the kernel set how much of it is filled.
+            let size = unsafe { segmentation::joined_bytes(&message.msg_hdr) };
+            self.joined_bytes[index] = size;
         }
         Ok(received)
     }
 
-    /// One of the datagrams that were received, and who sent it.
-    pub(super) fn datagram(&self, index: usize) -> (Option<SocketAddr>, &[u8]) {
+    /// Who sent what was received with this index.
+    pub(super) fn sender(&self, index: usize) -> Option<SocketAddr> {
+        address_of(&self.names[index])
+    }
+
+    /// The datagrams that were received with this index: one, or all that the kernel joined.
+    pub(super) fn datagrams(&self, index: usize) -> impl Iterator<Item = &[u8]> {
         let start = index * DATAGRAM_BYTES;
         let bytes = &self.bytes[start..start + self.lengths[index] as usize];
-        (address_of(&self.names[index]), bytes)
+        segmentation::datagrams(bytes, self.joined_bytes[index])
     }
 }
 
-/// Sends the frames behind the first `taken` bytes, to `to` or to the peer of a connected socket,
-/// and returns how many bytes are taken then.
+/// What a call to send did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// Bytes of the frames that are taken.
+    pub(super) taken: usize,
+    /// True if the kernel refused to cut a run, whose datagrams left one by one.
+    pub(super) is_refused: bool,
+}
+
+/// Sends the frames behind the first `taken` bytes, to `to` or to the peer of a connected socket.
+/// With `cuts` the kernel cuts runs of them; it never loses one that it refuses to cut.
 pub(super) fn send(
     socket: &OwnedFd,
     frames: Frames<'_>,
     taken: usize,
     to: Option<SocketAddr>,
-) -> Result<usize, Errno> {
-    let mut taken = taken;
+    cuts: bool,
+) -> Result<Sent, Errno> {
+    let (mut taken, mut is_refused) = (taken, false);
     let mut name = to.map(storage_of);
     loop {
+        let datagrams_max = if cuts && !is_refused { DATAGRAMS_MAX } else { 1 };
         let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        let (mut controls, mut messages) = ([Control::EMPTY; BATCH], [EMPTY; BATCH]);
         let mut count = 0;
-        for (vector, frame) in vectors.iter_mut().zip(frames.after(taken)) {
-            *vector =
-                libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+        for run in segmentation::runs(frames, taken, datagrams_max).take(BATCH) {
+            let (vector, message) = (&mut vectors[count], &mut messages[count].msg_hdr);
+            let base = run.bytes.as_ptr().cast_mut().cast();
+            *vector = libc::iovec { iov_base: base, iov_len: run.bytes.len() };
+            message.msg_iov = vector;
+            message.msg_iovlen = 1;
+            if let Some((name, length)) = &mut name {
+                message.msg_name = (&raw mut *name).cast();
+                message.msg_namelen = *length;
+            }
+            if run.is_cut() {
+                controls[count].cut(message, run.datagram_bytes);
+            }
             count += 1;
         }
         if count == 0 {
-            return Ok(taken);
-        }
-        let mut messages = [EMPTY; BATCH];
-        for (message, vector) in messages.iter_mut().zip(&mut vectors) {
-            message.msg_hdr.msg_iov = vector;
-            message.msg_hdr.msg_iovlen = 1;
-            if let Some((name, length)) = &mut name {
-                message.msg_hdr.msg_name = (&raw mut *name).cast();
-                message.msg_hdr.msg_namelen = *length;
-            }
+            return Ok(Sent { taken, is_refused });
         }
         #[expect(unsafe_code, reason = "rustix has no wrapper for sendmmsg")]
-        // SAFETY: the first `count` messages point to one vector each, which points to a frame;
-        // sendmmsg(2) only reads frames and name, all outlive the call, and no pointer is kept.
+        // SAFETY: the first `count` messages point to one vector each, which points to a run, and
+        // perhaps to a control message; sendmmsg(2) only reads these and the name, all outlive the
+        // call, and no pointer is kept.
         let sent = unsafe {
             libc::sendmmsg(
                 socket.as_fd().as_raw_fd(),
                 messages.as_mut_ptr(),
-                count,
+                count as libc::c_uint,
                 (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
             )
         };
+        let is_cut = messages[0].msg_hdr.msg_controllen > 0;
         match usize::try_from(sent).map_err(|_| last_errno()) {
             Ok(sent) => taken += vectors[..sent].iter().map(|vector| vector.iov_len).sum::<usize>(),
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Ok(taken),
+            Err(Errno::AGAIN) => return Ok(Sent { taken, is_refused }),
+            // The error is that of the first run: nothing of it has left.
+            Err(errno) if is_cut && segmentation::is_refusal(errno) => is_refused = true,
             Err(errno) => return Err(errno),
         }
     }
@@ -233,7 +274,7 @@ fn storage_of(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) 
     }
 }
 
-/// Datagrams that one call moves.
+/// Datagrams, or runs of them, that one call moves.
 pub(super) const BATCH: usize = 16;
 
 /// The largest datagram: UDP's length field has 16 bits.

@@ -5,6 +5,7 @@
 mod datagrams;
 pub mod descriptors;
 pub mod epoll;
+mod segmentation;
 pub mod sim;
 mod socket;
 mod two_step_wait;
@@ -142,7 +143,8 @@ pub trait Io {
     /// The error of the socket; no further event of it is reported.
     fn send(&mut self, to: Token, frames: Frames<'_>, taken: usize) -> Result<usize, IoFault>;
 
-    /// Datagrams dropped so far because the receive queue of one of these sockets was full.
+    /// Datagrams dropped so far because the receive queue of one of these sockets was full; those
+    /// that the kernel had joined count once.
     fn dropped(&self) -> u64;
 
     /// Reads nothing more from a socket until [`Io::release`], so that its peer has to wait.

@@ -166,7 +166,7 @@ impl Lines {
                         let rest = &buffers.staged[buffers.sent..];
                         io.write(token, rest).map(|taken| buffers.sent + taken)
                     }
-                    Transport::Datagram | Transport::Streams => {
+                    Transport::Datagram | Transport::DatagramRuns | Transport::Streams => {
                         end_frame(&buffers.staged, &mut buffers.ends);
                         let frames = Frames { bytes: &buffers.staged, ends: &buffers.ends };
                         io.send(token, frames, buffers.sent)

@@ -25,7 +25,9 @@ impl SimulatedServing {
     pub fn start(host: &Host, on: SocketAddr, mut io: SimIo) -> Result<SimulatedServing, IoFault> {
         let address = match host.transport {
             Transport::Stream => io.listen(on, super::BACKLOG)?,
-            Transport::Datagram | Transport::Streams => io.listen_datagrams(on)?,
+            Transport::Datagram | Transport::DatagramRuns | Transport::Streams => {
+                io.listen_datagrams(on)?
+            }
         };
         let shard = ServerShard::new((host.make)(0), host.transport, vec![io.waker()]);
         Ok(SimulatedServing { shard, io, address })

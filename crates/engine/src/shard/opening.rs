@@ -91,7 +91,7 @@ impl Shard {
         match made_on(host, || match self.rules.transport {
             Transport::Stream => io.connect(self.job.address, source),
             // Streams are a layer's, which speaks in datagrams.
-            Transport::Datagram | Transport::Streams => {
+            Transport::Datagram | Transport::DatagramRuns | Transport::Streams => {
                 io.connect_datagrams(self.job.address, source)
             }
         }) {

@@ -343,6 +343,17 @@ warnings! {
         "another server may have answered"
         "give the authority of the server (--cacert FILE) instead of --insecure"
         "guide/tls.md";
+    Uncut(sockets: u64) "segmentation-refused" Warning
+        [
+            "the kernel refused to cut datagrams at {} socket{}: they left one by one",
+            count(*sockets),
+            if *sockets == 1 { "" } else { "s" }
+        ]
+        "processor time is that of segmentation = \"off\" at these sockets; messages and bytes are \
+         not affected"
+        "set datagram_bytes to what fits the MTU (28 B less over IPv4), or leave out segmentation; \
+         an interface without checksums needs Linux 6.11"
+        "guide/quic.md#segmentation-by-the-kernel";
     PathForbidden(why: String, fix: String) "path-forbidden" Warning
         ["measured over loopback, without path and capture: {}; {}", why, fix]
         "figures do not include the path that the plan asks for"

@@ -91,7 +91,8 @@ pub fn inside_quic(
         alpn: vec![alpn.as_bytes().to_vec()],
         resumes: false,
     };
-    let tuning = Tuning { congestion: Congestion::Cubic, datagram_bytes: 1_200 };
+    let tuning =
+        Tuning { congestion: Congestion::Cubic, datagram_bytes: 1_200, is_cut_by_kernel: false };
     let server = serve_as(protocol, given, |host| {
         secure_host(host, &choice, &tuning, &Arc::default()).unwrap()
     });

@@ -98,6 +98,7 @@ const OWN: &[Setting] = &[
     quic::ON,
     quic::CONGESTION,
     quic::DATAGRAM_BYTES,
+    quic::SEGMENTATION,
 ];
 
 /// The keys of MQTT, and those of TLS.

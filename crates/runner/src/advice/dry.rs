@@ -180,7 +180,9 @@ fn writes(
     let mut server = HeardIo::new(world.party(), false, &log);
     match host.transport {
         Transport::Stream => server.listen(address, 16),
-        Transport::Datagram | Transport::Streams => server.listen_datagrams(address),
+        Transport::Datagram | Transport::DatagramRuns | Transport::Streams => {
+            server.listen_datagrams(address)
+        }
     }
     .map_err(|fault| Stop::usage(format!("a dry trial cannot listen: {fault:?}")))?;
     let shard = ServerShard::new((host.make)(0), host.transport, vec![server.waker()]);

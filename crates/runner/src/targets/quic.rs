@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weigh_engine::layer::quic::{Congestion, Tuning, secure_dial, secure_host};
 use weigh_engine::layer::tls::{ClientChoice, ServerChoice, Tally};
 use weigh_model::protocol::{Dial, Host};
-use weigh_model::quic::{CONGESTION, DATAGRAM_BYTES};
+use weigh_model::quic::{CONGESTION, DATAGRAM_BYTES, is_cut_by_kernel};
 use weigh_model::trial::Settings;
 
 use crate::exit::Stop;
@@ -41,5 +41,5 @@ fn tuning(settings: &Settings) -> Tuning {
         _ => Congestion::Cubic,
     };
     let datagram_bytes = u16::try_from(settings.integer(DATAGRAM_BYTES.key)).unwrap_or(u16::MAX);
-    Tuning { congestion, datagram_bytes }
+    Tuning { congestion, datagram_bytes, is_cut_by_kernel: is_cut_by_kernel(settings) }
 }

@@ -7,12 +7,24 @@ use weigh_model::Nanos;
 use weigh_model::connection::Frames;
 
 use super::peers::Peers;
-use super::slot::{AGAIN, BLOCKED, CONNECTING, DATAGRAM, FAILED, HELD, PEER, SERVES, Slot};
+use super::slot::{AGAIN, BLOCKED, CONNECTING, CUT, DATAGRAM, FAILED, HELD, PEER, SERVES, Slot};
 use super::{CLOSED, EpollIo, FILLS_PER_TURN, clock};
-use crate::io::datagrams::{self, BATCH};
+use crate::io::datagrams::{self, BATCH, Sent};
 use crate::io::{IoEvent, IoFault, Token, socket};
 
 impl EpollIo {
+    /// Lets the kernel cut runs of datagrams that leave together, and join those that come in, at
+    /// all sockets for datagrams that are made from here on. Events and calls stay as without.
+    pub fn let_kernel_cut(&mut self) {
+        self.peers.get_or_insert_with(Peers::new).let_kernel_cut();
+    }
+
+    /// Number of sockets at which the kernel refused to cut, so far: their datagrams leave one by
+    /// one.
+    pub fn uncut(&self) -> u64 {
+        self.peers.as_ref().map_or(0, |peers| peers.uncut)
+    }
+
     /// Receives datagrams of any peer on a port that other `Io`s of this user may share.
     ///
     /// # Errors
@@ -27,8 +39,8 @@ impl EpollIo {
         shared: bool,
     ) -> Result<SocketAddr, IoFault> {
         let (socket, address) = datagrams::open(on, shared)?;
-        self.peers.get_or_insert_with(Peers::new);
-        self.insert(socket, DATAGRAM | SERVES)?;
+        let state = self.peers.get_or_insert_with(Peers::new).prepare(&socket);
+        self.insert(socket, DATAGRAM | SERVES | state)?;
         Ok(address)
     }
 
@@ -37,9 +49,10 @@ impl EpollIo {
         to: SocketAddr,
         from: Option<IpAddr>,
     ) -> Result<Token, IoFault> {
-        self.peers.get_or_insert_with(Peers::new);
+        let socket = datagrams::dial(to, from)?;
+        let state = self.peers.get_or_insert_with(Peers::new).prepare(&socket);
         // Its first event reports that it takes bytes, and so that it is connected.
-        self.insert(datagrams::dial(to, from)?, CONNECTING | DATAGRAM)
+        self.insert(socket, CONNECTING | DATAGRAM | state)
     }
 
     pub(super) fn send_frames(
@@ -53,7 +66,13 @@ impl EpollIo {
         let (through, address) = peers.way_to(to, now);
         let slot = self.slots.get(through.0 as usize).ok_or(CLOSED)?;
         let socket = slot.socket.as_ref().ok_or(CLOSED)?;
-        let sent = datagrams::send(socket, frames, taken, address).map_err(socket::fault)?;
+        let cuts = slot.state & CUT != 0;
+        let Sent { taken: sent, is_refused } =
+            datagrams::send(socket, frames, taken, address, cuts).map_err(socket::fault)?;
+        if is_refused {
+            peers.uncut += 1;
+            self.slots[through.0 as usize].state &= !CUT;
+        }
         self.bytes_written += (sent - taken) as u64;
         if sent < frames.bytes.len() {
             self.slots[to.0 as usize].state |= BLOCKED;

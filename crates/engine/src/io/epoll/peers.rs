@@ -8,8 +8,9 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use weigh_model::Nanos;
 
+use super::slot::CUT;
 use crate::io::datagrams::Batch;
-use crate::io::{IoEvent, Token};
+use crate::io::{IoEvent, Token, segmentation};
 
 /// State of datagram sockets in addition to their slots.
 pub(super) struct Peers {
@@ -20,6 +21,10 @@ pub(super) struct Peers {
     next_look: Nanos,
     /// Datagrams that the kernel dropped at sockets that are closed.
     pub(super) dropped: u64,
+    /// True if the kernel cuts and joins the datagrams of new sockets.
+    cuts: bool,
+    /// Sockets at which it refused that.
+    pub(super) uncut: u64,
 }
 
 /// Peer of a server socket.
@@ -38,7 +43,27 @@ impl Peers {
             by_address: HashMap::new(),
             next_look: Nanos(0),
             dropped: 0,
+            cuts: false,
+            uncut: 0,
         })
+    }
+
+    /// Lets the kernel cut and join the datagrams of sockets made from here on.
+    pub(super) fn let_kernel_cut(&mut self) {
+        self.cuts = true;
+        self.batch.take_joined();
+    }
+
+    /// Prepares a new socket; returns what is to be added to its state.
+    pub(super) fn prepare(&mut self, socket: &OwnedFd) -> u16 {
+        if !self.cuts {
+            return 0;
+        }
+        if segmentation::switch_on(socket) {
+            return CUT;
+        }
+        self.uncut += 1;
+        0
     }
 
     /// The socket through which a token is reached at `now`, and its address where that is needed.
@@ -54,8 +79,8 @@ impl Peers {
         self.batch.receive(socket)
     }
 
-    /// Reports one of the datagrams that were received at the socket of a client, and returns its
-    /// size.
+    /// Reports the datagrams that were received with this index at the socket of a client, and
+    /// returns their size.
     pub(super) fn report(
         &self,
         index: usize,
@@ -63,9 +88,7 @@ impl Peers {
         now: Nanos,
         on_event: &mut dyn FnMut(Nanos, IoEvent<'_>),
     ) -> usize {
-        let (_, bytes) = self.batch.datagram(index);
-        on_event(now, IoEvent::Received(socket, bytes));
-        bytes.len()
+        report_all(self.batch.datagrams(index), socket, now, on_event)
     }
 
     /// Reports what arrived at the socket of a server; a new peer gets a token from `new_token`.
@@ -77,7 +100,7 @@ impl Peers {
         new_token: &mut dyn FnMut() -> Token,
         on_event: &mut dyn FnMut(Nanos, IoEvent<'_>),
     ) -> usize {
-        let (Some(address), bytes) = self.batch.datagram(index) else { return 0 };
+        let Some(address) = self.batch.sender(index) else { return 0 };
         let from = *self.by_address.entry((socket, address)).or_insert_with(|| {
             let connection = new_token();
             on_event(now, IoEvent::Accepted { connection });
@@ -85,8 +108,7 @@ impl Peers {
         });
         let peer = Peer { socket, address, moved: now };
         self.by_token.entry(from).or_insert(peer).moved = now;
-        on_event(now, IoEvent::Received(from, bytes));
-        bytes.len()
+        report_all(self.batch.datagrams(index), from, now, on_event)
     }
 
     /// The peers of a server socket.
@@ -116,6 +138,20 @@ impl Peers {
             self.by_address.remove(&(peer.socket, peer.address));
         }
     }
+}
+
+fn report_all<'d>(
+    datagrams: impl Iterator<Item = &'d [u8]>,
+    from: Token,
+    now: Nanos,
+    on_event: &mut dyn FnMut(Nanos, IoEvent<'_>),
+) -> usize {
+    datagrams
+        .map(|datagram| {
+            on_event(now, IoEvent::Received(from, datagram));
+            datagram.len()
+        })
+        .sum()
 }
 
 /// Time that a peer may be silent before it counts as gone; an exchange of CoAP may take 247 s (RFC

@@ -49,3 +49,5 @@ pub(super) const DATAGRAM: u16 = 1024;
 pub(super) const SERVES: u16 = 2048;
 /// A peer of such a socket; it has none of its own.
 pub(super) const PEER: u16 = 4096;
+/// The kernel cuts what it sends into datagrams.
+pub(super) const CUT: u16 = 8192;

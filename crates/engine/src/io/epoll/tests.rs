@@ -387,3 +387,72 @@ fn room_at_a_server_socket_is_reported_to_its_own_peers_that_wait() {
     assert_eq!(writable(first, EventFlags::OUT), []);
     assert_eq!(writable(other, EventFlags::IN | EventFlags::OUT), [peers[2]]);
 }
+
+/// The datagrams of `bytes` with these sizes go to a server and back; all events of both.
+fn echoed(sizes: &[usize], sender_cuts: bool, server_cuts: bool) -> (Vec<Seen>, Vec<Seen>) {
+    let (mut server, mut client) = (io(), io());
+    if server_cuts {
+        server.let_kernel_cut();
+    }
+    if sender_cuts {
+        client.let_kernel_cut();
+    }
+    let on = server.listen_datagrams(any()).unwrap();
+    let token = client.connect_datagrams(on, None).unwrap();
+    turns(&mut client, |seen| seen.len() == 1);
+    let mut out = weigh_model::connection::Outbox::default();
+    for (at, size) in sizes.iter().enumerate() {
+        out.put(&vec![at as u8; *size]);
+        out.frame();
+    }
+    let length = out.len();
+    assert_eq!(client.send(token, out.frames(), 0), Ok(length));
+    let there = turns(&mut server, |seen| seen.len() == sizes.len() + 1);
+    let Seen::Accepted(peer) = there[0] else { panic!("{there:?}") };
+    assert_eq!(server.send(peer, out.frames(), 0), Ok(length));
+    let back = turns(&mut client, |seen| seen.len() == sizes.len());
+    assert_eq!((client.uncut(), server.uncut()), (0, 0));
+    let moved = (length as u64, length as u64);
+    assert_eq!([client.bytes(), server.bytes()], [moved; 2]);
+    (there, back)
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(40))]
+    /// Whoever cuts and joins: the same datagrams in the same order.
+    #[test]
+    fn the_loop_does_not_see_who_cuts_datagrams(
+        sizes in proptest::collection::vec(
+            proptest::prop_oneof![3 => proptest::strategy::Just(1_200_usize), 1 => 1_usize..1_400],
+            1..60,
+        ),
+    ) {
+        let expected = echoed(&sizes, false, false);
+        for (sender_cuts, server_cuts) in [(true, true), (true, false), (false, true)] {
+            proptest::prop_assert_eq!(&echoed(&sizes, sender_cuts, server_cuts), &expected);
+        }
+    }
+}
+
+/// A socket whose runs are refused is not asked again, and is counted once.
+#[test]
+fn a_socket_that_may_not_cut_is_counted_once() {
+    let (mut server, mut client) = (io(), io());
+    let on = server.listen_datagrams(any()).unwrap();
+    client.let_kernel_cut();
+    let token = client.connect_datagrams(on, None).unwrap();
+    turns(&mut client, |seen| seen.len() == 1);
+    let socket = client.slots[token.0 as usize].socket.as_ref().unwrap();
+    crate::io::segmentation::tests::without_checksums(socket);
+    for round in 1..=3 {
+        send(&mut client, token, "one,two,six,4");
+        let seen = turns(&mut server, |seen| seen.len() >= 4 + usize::from(round == 1));
+        let texts = ["one", "two", "six", "4"].map(|text| text.as_bytes().to_vec());
+        let got = seen.into_iter().filter_map(|seen| match seen {
+            Seen::Received(_, bytes) => Some(bytes),
+            _ => None,
+        });
+        assert_eq!(got.collect::<Vec<_>>(), texts);
+        assert_eq!(client.uncut(), 1);
+    }
+}

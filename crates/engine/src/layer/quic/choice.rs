@@ -8,6 +8,7 @@ use quinn_proto::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicSe
 use quinn_proto::{
     ClientConfig, Endpoint, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt,
 };
+use weigh_model::protocol::Transport;
 
 use super::session::{PEER, Session};
 use crate::layer::datagrams::{Begin, Clock};
@@ -31,6 +32,15 @@ pub struct Tuning {
     pub congestion: Congestion,
     /// Largest datagram that it sends, in bytes: 1,200 to 65,000.
     pub datagram_bytes: u16,
+    /// True if the kernel cuts runs of datagrams, and joins those that come in.
+    pub is_cut_by_kernel: bool,
+}
+
+impl Tuning {
+    /// Carrier of the layer's datagrams.
+    pub(super) fn transport(&self) -> Transport {
+        if self.is_cut_by_kernel { Transport::DatagramRuns } else { Transport::Datagram }
+    }
 }
 
 /// Streams that the protocol inside uses.

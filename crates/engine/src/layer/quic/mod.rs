@@ -5,8 +5,9 @@
 //! The library gets the trial's time with every call. Its timers (loss, pacing, acknowledgements,
 //! idle time) are wake-ups of the connection, and so is sending: what the protocol inside says in
 //! one turn of the loop leaves together at its end, in as few datagrams as it fits into. There is
-//! neither 0-RTT nor migration nor discovery of the path's MTU, and datagrams are not segmented by
-//! the kernel (docs/decisions, page on QUIC).
+//! neither 0-RTT nor migration nor discovery of the path's MTU (docs/decisions, page on QUIC). The
+//! library makes each datagram by itself; whether the kernel cuts and joins runs of them is a
+//! choice for the sockets ([`Tuning::is_cut_by_kernel`]).
 
 mod choice;
 mod credit;
@@ -43,7 +44,8 @@ pub fn secure_dial(
         Transport::Stream => (one_stream::wrap_dial(dial), Streams::One),
         _ => (dial, Streams::Many),
     };
-    Ok(client::secured(dial, choice::client(choice, streams, tuning, tally)?))
+    let secured = client::secured(dial, choice::client(choice, streams, tuning, tally)?);
+    Ok(Dial { transport: tuning.transport(), ..secured })
 }
 
 /// Puts this server inside QUIC, one of a protocol for TCP onto one stream of each connection. Its
@@ -61,5 +63,6 @@ pub fn secure_host(
         Transport::Stream => (one_stream::wrap_host(host), Streams::One),
         _ => (host, Streams::Many),
     };
-    Ok(server::secured(host, choice::server(choice, streams, tuning, tally)?))
+    let secured = server::secured(host, choice::server(choice, streams, tuning, tally)?);
+    Ok(Host { transport: tuning.transport(), ..secured })
 }

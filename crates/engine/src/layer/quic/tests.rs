@@ -51,7 +51,8 @@ struct Made {
     made: Certificates,
 }
 
-const TUNING: Tuning = Tuning { congestion: Congestion::Cubic, datagram_bytes: 1_200 };
+const TUNING: Tuning =
+    Tuning { congestion: Congestion::Cubic, datagram_bytes: 1_200, is_cut_by_kernel: false };
 
 impl Made {
     fn new(name: &str) -> Made {
@@ -242,7 +243,7 @@ fn streams_arrive_whole_in_both_directions() {
     let made = Made::new("whole");
     for congestion in [Congestion::Cubic, Congestion::Reno, Congestion::Bbr] {
         for datagram_bytes in [1_200, 1_452, 9_000] {
-            let tuning = Tuning { congestion, datagram_bytes };
+            let tuning = Tuning { congestion, datagram_bytes, ..TUNING };
             let mut pair = Pair::new(&made.client(), &made.server(), &tuning);
             let mut largest = 0;
             pair.run(pair.now + Nanos::from_millis(500), &mut |_| 1);
