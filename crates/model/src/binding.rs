@@ -89,8 +89,8 @@ impl Pace {
             && taken.is_none_or(|taken| taken >= TAKEN_MIN * slots)
     }
 
-    /// The fastest answer, if at its speed the slots would be enough for the rate: what takes longer
-    /// is waiting at the target, which more slots make longer.
+    /// The fastest answer, nanoseconds, if at its speed the slots would be enough for the rate: the
+    /// rest of a longer time is waiting at the target, which more slots make longer.
     fn queued(&self) -> Option<f64> {
         let slots = f64::from(self.connections) * f64::from(self.in_flight.unwrap_or(1));
         let is_enough = |fastest: &f64| {

@@ -176,8 +176,8 @@ impl Ledger {
     }
 
     /// Messages that were due and never sent because of the target: until the end it had not
-    /// answered what was in flight, or no connection to it was left. Whoever waits for them waits
-    /// for ever, so times from the due time count them as infinite.
+    /// answered what was in flight, or no connection to it was left. They are never answered, so
+    /// times from the due time count them as infinite.
     pub fn held_back(&self) -> u64 {
         let held = [NotSentCause::WindowFull, NotSentCause::ConnectionClosed];
         held.iter().filter_map(|cause| self.not_sent_causes.get(cause)).sum()

@@ -38,7 +38,7 @@ pub(crate) fn seen(cell: &Cell, metric: &str) -> Result<Seen, String> {
     {
         let without = u64::from(cell.repetitions - own.n);
         let all = count(u64::from(cell.repetitions));
-        return Err(format!("{} of {all} repetitions have no value of it", count(without)));
+        return Err(format!("{} of {all} repetitions without a value", count(without)));
     }
     match Reading::of(cell, &metric) {
         Reading::Known(_) if !cell.valid => Err("the result is invalid".to_owned()),
@@ -109,8 +109,8 @@ pub(crate) fn judge(condition: &Condition, cell: &Cell) -> (Answer, Judged) {
     (answer, judged)
 }
 
-/// Why a limit of losses is not shown to be kept: it would be exceeded if the messages that were due
-/// and never sent because of the target were lost.
+/// Why a limit of losses is not shown to be kept: it would be exceeded if the messages that were
+/// due and never sent because of the target were lost.
 fn with_unsent(condition: &Condition, cell: &Cell, metric: &str) -> Option<String> {
     let (ledger, unsent) = (&cell.ledger, cell.ledger.held_back());
     let lost = (ledger.lost? + unsent) as f64;

@@ -191,7 +191,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use serde_json::json;
-    use weigh_model::ledger::Ledger;
+    use weigh_model::ledger::{Ledger, NotSentCause};
     use weigh_model::warnings::{Severity, WarningRecord};
     use weigh_model::{Guarantee, Warning};
 
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(lost.failed[0].reason.as_deref(), Some("in the lost share"));
         let missing = judged("response_time p(95) < 5ms", &[cell("four", &[1e6; 4], Some(0))]);
         let why = missing.undecided[0].reason.as_deref();
-        assert_eq!(why, Some("1 of 5 repetitions have no value of it"));
+        assert_eq!(why, Some("1 of 5 repetitions without a value"));
         let mut unsent = cell("unsent", &[1e6; 5], Some(1));
         unsent.ledger.not_sent_causes.insert(NotSentCause::ConnectionClosed, 500);
         for (limit, answer) in [("loss < 50 %", Answer::Holds), ("loss < 1 %", Answer::Undecided)] {

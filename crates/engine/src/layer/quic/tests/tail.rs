@@ -11,7 +11,7 @@ const DELAY: Nanos = Nanos::from_millis(50);
 /// The round trip in milliseconds.
 const ROUND_TRIP: f64 = 100.0;
 
-/// Exchanges of which one loses the answer: it takes more than one in a few hundred cases.
+/// Tries of which one loses the answer: all but one in a hundred do.
 const TRIES: usize = 20;
 
 /// Samples of the round trip that the handshake gives a client.
@@ -71,9 +71,8 @@ fn a_lost_last_packet_costs_the_probe_timeout_and_a_round_trip() {
         for lost in [0..1, 1..2] {
             // The library leaves out packet numbers at random (RFC 9000, section 21.4), and who
             // misses one acknowledges at once: then it is that datagram which is lost.
-            let mut tries = (0..TRIES).map(|_| {
-                exchange(&mut after(&made, exchanges), exchanges, lost.clone())
-            });
+            let mut tries =
+                (0..TRIES).map(|_| exchange(&mut after(&made, exchanges), exchanges, lost.clone()));
             let took = tries.find(|took| *took > ROUND_TRIP);
             let took = took.expect("the answer is lost in one of the tries");
             let due = timeout + 2.0 * ROUND_TRIP;
