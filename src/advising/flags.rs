@@ -29,7 +29,7 @@ pub struct SituationFlags {
     #[arg(long, value_name = "N", value_parser = counts(0..=u64::MAX))]
     subscribers: Option<u64>,
     /// Network between devices and server: 3g, gigabit, internet, loopback, lte, lte-m, nb-iot,
-    /// satellite or wifi
+    /// satellite, wifi, a .toml file, or numbers such as delay=30ms,loss=5%
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// Only with TLS, only without, or both: on, off, either

@@ -10,8 +10,9 @@ use weigh_advice::figures::energy_basis;
 use weigh_advice::link::Link;
 use weigh_advice::situation::Situation;
 use weigh_energy::Model;
-use weigh_model::path::preset;
+use weigh_model::protocol::Invalid;
 use weigh_runner::advice::{Offers, observed};
+use weigh_runner::case::paths::{path_keys, path_of};
 use weigh_runner::energy;
 use weigh_runner::exit::{Exit, Stop};
 use weigh_runner::runner::Runner;
@@ -47,7 +48,17 @@ impl Ready {
     ) -> Result<Ready, Stop> {
         let link = match &situation.network.path {
             None => Link::local(),
-            Some(name) => Link::of(&preset(name).map_err(Stop::usage)?),
+            Some(typed) => {
+                let path = path_keys(typed).and_then(|keys| path_of(&keys));
+                let place = |own: Invalid| Invalid { place: "network.path".to_owned(), ..own };
+                let path = path.map_err(|invalid| Stop::from(place(invalid)))?;
+                if path.as_ref().is_some_and(|own| !own.steps.is_empty()) {
+                    let problem = "it changes over time, and an answer is for one path";
+                    let fix = "give a path without steps, and each of its states its own answer";
+                    return Err(place(Invalid::new("path", problem, fix)).into());
+                }
+                path.as_ref().map_or_else(Link::local, Link::of)
+            }
         };
         let energy = model(&situation, data)?;
         let folder = temporary_folder("weigh-advice-").map_err(|error| {

@@ -52,6 +52,19 @@ fn a_situation_has_an_answer_without_a_run() {
     place.nobody_is_left();
 }
 
+/// A path in numbers is as good as a preset, also in the plan of the check.
+#[test]
+fn a_path_may_be_numbers() {
+    let place = Place::new("advise-numbers");
+    let path = ["--path", "lte,delay=30ms,loss=2%", "--matters", "bytes", "--check", "--dry"];
+    let ended = run(&place, &[&["advise", "mqtt", "http"][..], &path, &FLAGS].concat()).with(0);
+    for line in ["path = \"lte\"", "\"path.delay\" = \"30ms\"", "\"path.loss\" = \"2%\""] {
+        assert!(ended.stdout.contains(line), "{line} is not in\n{}", ended.stdout);
+    }
+    place.write("check.toml", &ended.stdout);
+    place.weigh(&["run", "check.toml", "--dry"]).with(0);
+}
+
 #[test]
 fn the_answer_fits_80_columns() {
     let place = Place::new("advise-narrow");

@@ -308,3 +308,23 @@ fn junit_and_annotations_say_what_came_of_each_condition() {
         assert!(said.contains(part), "{part}: {said}");
     }
 }
+
+/// A server that is gone after 60 of 300 messages is no pass, whatever those 60 were like.
+#[test]
+fn a_server_that_dies_is_no_pass() {
+    let place = Place::new("gates-dies");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://127.0.0.1:{}/", listener.local_addr().expect("its address").port());
+    std::thread::spawn(move || {
+        let delay = AtomicU64::new(0);
+        for stream in listener.incoming().flatten().take(60) {
+            serve(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", true, &delay);
+        }
+    });
+    let load = ["compare", &url, "-c", "2", "-R", "150/s", "-d", "2s", "--warmup", "0s", "-Q"];
+    let gates = ["--reps", "1", "--json", "--fail-if", "p50 > 900ms", "--fail-if", "loss > 99 %"];
+    let ended = place.weigh(&[&load[..], &gates].concat()).with(99);
+    let cell = &ended.json()["cells"][0];
+    assert!(cell["ledger"]["delivered"].as_u64().is_some_and(|own| own <= 60), "{cell}");
+    assert!(cell["metrics"]["response_time_ns.p50"]["value"].is_null(), "{cell}");
+}

@@ -171,6 +171,8 @@ fn aiocoap(place: &Place, python: &str) -> (Process, String) {
     for _ in 0..3 {
         let port = free_udp_port().to_string();
         let mut command = place.program(python, &["-W", "ignore", "server.py", &port]);
+        // By default it also listens for TCP, on ports that connections of other tests may have.
+        command.env("AIOCOAP_SERVER_TRANSPORT", "oscore:udp6");
         let mut server = Process(command.spawn().expect("it starts"));
         let mut is_over = false;
         until("the server is ready, or has ended", || {

@@ -146,6 +146,51 @@ fn what_still_waited_at_the_time_limit_has_that_cause() {
     }
 }
 
+/// Messages that were never sent or never arrived are infinite, and the quantiles below them are
+/// those of all messages: of 3,000 a second for a second, number i leaves at (i + 1) ms and was due
+/// at i / 3 ms; those that leave within the time limit of the last one are two thirds.
+#[test]
+fn quantiles_are_those_of_all_messages_that_were_due() {
+    for setup in ways() {
+        let mut setup = overloaded(setup, 1000.0, 3.0, Nanos::from_secs(1));
+        setup.load.timeout = Nanos::from_secs(1);
+        let seen = setup.scripted_on_virtual_time(server(1_000_000));
+        let name = named(&setup, 3.0);
+        let finished = record(&setup, seen, |_| {});
+        for time in headlines(&setup) {
+            let quantile = |part: &str| finished.metrics[&format!("{time}.{part}")];
+            println!("{name}: {time} p50 {} p90 {}", quantile("p50"), quantile("p90"));
+            assert_near(&format!("{name}: {time}.p50"), quantile("p50"), 1e9, 2e7);
+            assert!(quantile("p90").is_infinite() && quantile("max").is_infinite(), "{name}");
+        }
+    }
+}
+
+/// Not one message is answered in time: every quantile is infinite, and none is missing.
+#[test]
+fn a_trial_without_any_arrival_has_infinite_quantiles() {
+    for setup in ways() {
+        let mut setup = overloaded(setup, 1000.0, 1.0, Nanos::from_secs(1));
+        setup.load.timeout = Nanos::from_secs(1);
+        let seen = setup.scripted_on_virtual_time(server(1_000_000_000_000));
+        let finished = record(&setup, seen, |_| {});
+        for time in headlines(&setup) {
+            for part in ["mean", "max", "p50", "p99"] {
+                let figure = finished.metrics.get(&format!("{time}.{part}")).copied();
+                assert_eq!(figure, Some(f64::INFINITY), "{} {time}.{part}", named(&setup, 1.0));
+            }
+        }
+    }
+}
+
+/// Times from the due time that the server's queue is in.
+fn headlines(setup: &Setup) -> Vec<&'static str> {
+    match setup.load.delivers() {
+        true => vec!["delivery_time_ns"],
+        false => vec!["response_time_ns"],
+    }
+}
+
 /// A number of messages makes the same window as the time that they take.
 #[test]
 fn a_load_given_by_count_has_the_window_of_its_schedule() {

@@ -514,6 +514,7 @@ fn assumptions(inputs: &Inputs<'_>) -> Vec<String> {
         );
     }
     let path = match &network.path {
+        Some(name) if name.contains(['=', '.']) => format!("network: the path {name}"),
         Some(name) => format!("network: the path {name}, as in paths/{name}.toml"),
         None => "network: local, without delay or loss; give a path for any other".to_owned(),
     };

@@ -86,7 +86,11 @@ pub fn plan(choices: &[&Choice], situation: &Situation, repetitions: u32) -> Str
         text += "observe.wire = true\n";
     }
     if let Some(path) = sending.path {
-        text += &format!("path = \"{path}\"\nload.timeout = \"60s\"\n");
+        for (key, value) in weigh_model::path::Path::keys_of(path).unwrap_or_default() {
+            let key = if key.contains('.') { format!("\"{key}\"") } else { key };
+            text += &format!("{key} = {value:?}\n");
+        }
+        text += "load.timeout = \"60s\"\n";
     }
     for choice in choices {
         text += &case(choice, situation, &sending);

@@ -42,7 +42,7 @@ pub const QUESTIONS: &[Question] = &[
     Question {
         key: "network.path",
         text: "Network between devices and server (none for local)?",
-        why: "round trips and loss decide latency: see paths/",
+        why: "round trips and loss decide latency: a name of paths/, or delay=30ms,loss=5%",
     },
     Question {
         key: "network.tls",

@@ -69,7 +69,8 @@ pub struct Traffic {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// A path of `paths/`, such as `lte`; none for a local network without delay.
+    /// A path as `--path` takes it: a name of `paths/` such as `lte`, numbers such as
+    /// `delay=30ms,loss=5%`, or a file; none for a local network without delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// `on`, `off`, or `either`.

@@ -8,7 +8,7 @@ use weigh_model::metrics::QUANTILES;
 use weigh_stats::histogram::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
-use crate::outcome::{Outcome, infinite};
+use crate::outcome::Outcome;
 
 /// The share of every statistic that is finite and rests on enough messages, by metric name. A
 /// loop without a schedule has no due times that the generator could be late for: it has none.
@@ -27,7 +27,7 @@ pub fn of(outcome: &Outcome, load: &Load) -> BTreeMap<String, f64> {
         if times.count() == 0 || times.count() != without.count() {
             continue;
         }
-        let lost = infinite(name, outcome, load);
+        let lost = outcome.ledger.infinite(name, load.delivers(), load.copies());
         let shares = shares(times, &without, lost);
         metrics.extend(shares.map(|(part, share_ns)| (format!("{share}.{part}"), share_ns)));
     }

@@ -570,24 +570,3 @@ const LITTLE_MAX: f64 = 0.02;
 
 /// Rounds of all messages in flight that a window must hold for Little's law to be asked for.
 const LITTLE_ROUNDS: u64 = 200;
-
-/// Messages whose time of this name is infinite: those that were lost, and in times from the due
-/// time also those that were never sent because of the target.
-pub(crate) fn infinite(name: &str, outcome: &Outcome, load: &Load) -> u64 {
-    let (ledger, copies) = (&outcome.ledger, load.copies().max(1));
-    let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
-    let unsent = ledger.held_back();
-    let lost = ledger.lost.unwrap_or(0);
-    // In deliver the ledger counts pairs, and a response is one for each message.
-    let unanswered = match load.delivers() {
-        true => ledger.sent.saturating_sub(ledger.acknowledged + errors) / copies,
-        false => lost.saturating_sub(errors),
-    };
-    match name {
-        "delivery_time_ns" => lost + unsent,
-        "one_way_time_ns" => lost,
-        "response_time_ns" => unanswered + unsent / copies,
-        "service_time_ns" => unanswered,
-        _ => 0,
-    }
-}

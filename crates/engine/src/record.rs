@@ -13,7 +13,7 @@ use weigh_stats::quantile;
 
 pub use crate::accounts::{attribute_queue_drops, attribute_server_drops};
 use crate::lag_share;
-use crate::outcome::{Outcome, infinite};
+use crate::outcome::Outcome;
 use crate::pace;
 use crate::trace::Piece;
 
@@ -306,15 +306,21 @@ fn without_any(
     load: &Load,
     confirms: bool,
 ) -> Vec<&'static str> {
+    let ledger = &outcome.ledger;
+    let is_unanswered = confirms && ledger.acknowledged == 0;
+    // Messages without an identity have no delivery times, though they arrive.
+    let is_undelivered = load.delivers() && ledger.delivered == Some(0) && ledger.late == 0;
     let owed = [
-        ("response_time_ns", confirms),
-        ("service_time_ns", confirms),
-        ("delivery_time_ns", load.delivers()),
-        ("one_way_time_ns", load.delivers()),
+        ("response_time_ns", is_unanswered),
+        ("service_time_ns", is_unanswered),
+        ("delivery_time_ns", is_undelivered),
+        ("one_way_time_ns", is_undelivered),
     ];
     let is_missing = |name: &str| times.iter().all(|(own, _)| *own != name);
     let is_infinite = |(name, is_owed): &(&str, bool)| {
-        *is_owed && is_missing(name) && infinite(name, outcome, load) > 0
+        *is_owed
+            && is_missing(name)
+            && outcome.ledger.infinite(name, load.delivers(), load.copies()) > 0
     };
     let owed = owed.into_iter().filter(|_| load.pattern != Pattern::Hold);
     owed.filter(is_infinite).map(|(name, _)| name).collect()
@@ -330,14 +336,15 @@ fn add_times(
     load: &Load,
 ) {
     let is_headline = matches!(name, "response_time_ns" | "delivery_time_ns");
-    let lost = infinite(name, outcome, load);
+    let lost = outcome.ledger.infinite(name, load.delivers(), load.copies());
     let mut put = |part: &str, value: Option<f64>| {
         if let Some(value) = value {
             metrics.insert(format!("{name}.{part}"), value);
         }
     };
-    // Lost messages are infinite delay, and so are the mean and the maximum with them. Those of
-    // service times describe what was served: Little's law and cost models use them.
+    // Lost messages are infinite delay, and so are the mean and the maximum with them. Mean and
+    // maximum of service and one-way times describe what was served: Little's law and cost models
+    // use them.
     let whole = |value: Option<f64>| match is_headline && lost > 0 {
         true => Some(f64::INFINITY),
         false => value,

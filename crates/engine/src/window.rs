@@ -256,3 +256,31 @@ portable_fields!(WindowCount {
     answers_told,
     is_over,
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weigh_model::Pattern;
+
+    /// The window of a trace with these moments in milliseconds, as the runner asks for it.
+    fn of_trace(moments_ms: &[u64], asked: Option<u64>) -> Option<(u64, u64)> {
+        let trace: Vec<Nanos> = moments_ms.iter().map(|ms| Nanos::from_millis(*ms)).collect();
+        let arrival = Arrival::Trace("trace".into());
+        let duration = match asked {
+            Some(ms) => Some(Nanos::from_millis(ms)),
+            None => schedule::own_duration(&arrival, &trace),
+        };
+        let load =
+            Load { duration, arrival, warmup: Nanos(0), ..Load::closed(Pattern::Request, 2) };
+        let window = Window::offered(&load, &trace, 1)?;
+        Some((window.begin.0 / 1_000_000, window.end.0 / 1_000_000))
+    }
+
+    #[test]
+    fn a_trace_is_measured_from_its_first_moment_to_a_mean_gap_after_its_last() {
+        assert_eq!(of_trace(&[0, 0, 0, 1000, 1000, 1000], None), Some((0, 2000)), "3/s");
+        assert_eq!(of_trace(&[10_000, 10_010, 10_020], None), Some((10_000, 10_030)), "100/s");
+        assert_eq!(of_trace(&[0, 10, 20, 30], Some(25)), Some((0, 25)), "cut short by -d");
+        assert_eq!(of_trace(&[5, 5], None), None, "all at once, as a burst");
+    }
+}

@@ -155,8 +155,8 @@ impl Pace {
         let slower = format!("lower the rate to what it carries (-R {})", at_most(achieved));
         match (bound, times.filter(|times| *times > 1.0)) {
             (Bound::Slots, Some(_)) if self.queued().is_some() => format!(
-                "{slower}: the fastest answer took {}, so messages wait at the target, and more \
-                 connections would make them wait longer",
+                "{slower}: the fastest answer took {}, so messages probably wait at the \
+                 target, and more connections would make them wait longer",
                 span(self.queued().unwrap_or_default())
             ),
             (Bound::Slots, Some(times)) => {

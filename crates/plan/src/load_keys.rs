@@ -378,8 +378,8 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         name: "warmup",
         unit: "s",
         default: "500ms; 200ms in weigh compare without protocols; none for the patterns transfer \
-                  and hold, for --arrival burst, ramp and trace, and if clients join during the \
-                  load (plan key load.join)",
+                  and hold, for --arrival burst, ramp and trace, for --axis burst, and if clients \
+                  join during the load (plan key load.join)",
         definition: "Warm-up time, excluded from the results",
         flag: Flag::long("warmup"),
         ..KEY

@@ -4,8 +4,8 @@ use crate::account::layers::Layers;
 use crate::account::tracked::Share;
 
 /// The datagrams of a packet, as far as they were captured, each with its part of the packet's
-/// figures; the packet itself if `datagram_bytes` is 0. A packet that was counted as captured is
-/// counted with its first datagram.
+/// figures; the packet itself if `datagram_bytes` is 0. With
+/// `Counting::AsCaptured` the first datagram carries the packet's count and headers.
 pub(crate) fn datagrams<'a>(
     captured: &'a [u8],
     whole: &Share,

@@ -27,10 +27,17 @@ pub async fn connect(options: &BusOptions) -> Result<Connected, FleetError> {
     let server = options.server()?;
     let place = format!("{}:{}", server.host(), server.port());
     let is_local = is_loopback(server.host());
-    let client = connect_options(options, &server, is_local)?
-        .connect(server.clone())
-        .await
-        .map_err(|error| FleetError::Bus(refusal(&place, &error)))?;
+    let made = async || {
+        Ok::<_, FleetError>(
+            connect_options(options, &server, is_local)?.connect(server.clone()).await,
+        )
+    };
+    let client = match made().await? {
+        // A busy host or a lost packet: once more, before a user is asked to look.
+        Err(error) if error.kind() == ConnectErrorKind::TimedOut => made().await?,
+        first => first,
+    };
+    let client = client.map_err(|error| FleetError::Bus(refusal(&place, &error)))?;
     let has_tls = insists_on_tls(options, &server) || client.server_info().tls_required;
     let is_private = is_local || has_tls;
     let mut jetstream = jetstream::new(client.clone());

@@ -1,7 +1,7 @@
 //! One side of a comparison of two runs: a run's folder, its id, `latest`, or a file of it. A
 //! journal has more than a summary: the losses of each repetition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -180,10 +180,9 @@ fn joined(of_runs: &[&Cell]) -> Cell {
     for name in cell.metrics.keys() {
         let mean = |cell: &&Cell| {
             let metric = cell.metrics.get(name)?;
-            // Of a repetition without a single message the run's mean says nothing.
-            let is_time =
-                name.split_once('.').is_some_and(|(own, _)| cell.samples.contains_key(own));
-            let is_whole = !is_time || metric.n == cell.repetitions;
+            // A repetition without a single message with this time is missing from the run's mean.
+            let time = name.split_once('.').map_or("", |(time, _)| time);
+            let is_whole = cell.samples.get(time) != Some(&0);
             is_whole.then(|| metric.value.unwrap_or(f64::INFINITY))
         };
         let means: Option<Vec<f64>> = of_runs.iter().map(mean).collect();
@@ -194,9 +193,11 @@ fn joined(of_runs: &[&Cell]) -> Cell {
     cell.valid = of_runs.iter().all(|cell| cell.valid);
     for other in of_runs.iter().skip(1) {
         cell.ledger.add(&other.ledger);
-        for (time, least) in &mut cell.samples {
-            *least = (*least).min(other.samples.get(time).copied().unwrap_or(0));
-        }
+        let known: BTreeSet<String> =
+            cell.samples.keys().chain(other.samples.keys()).cloned().collect();
+        let values = |cell: &Cell, time: &String| cell.samples.get(time).copied().unwrap_or(0);
+        let least = |time: &String| values(&cell, time).min(values(other, time));
+        cell.samples = known.iter().map(|time| (time.clone(), least(time))).collect();
         let is_new =
             |warning: &&WarningRecord| cell.warnings.iter().all(|known| known.code != warning.code);
         let new: Vec<WarningRecord> = other.warnings.iter().filter(is_new).cloned().collect();

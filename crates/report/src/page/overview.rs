@@ -58,7 +58,11 @@ fn legend(shown: &str) -> String {
             "o",
             "one-way time (from sending to the arrival): the generator sent too late",
         ),
-        (has("∞"), "∞", "too many messages were lost: this percentile has no finite time"),
+        (
+            has("∞"),
+            "∞",
+            "too many messages were lost or never sent: this percentile has no finite time",
+        ),
         (
             has("(≤"),
             "0 (≤ x)",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use weigh_model::event::TrialFinished;
-use weigh_model::ledger::{Cause, Ledger};
+use weigh_model::ledger::Ledger;
 use weigh_stats::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
@@ -73,8 +73,10 @@ fn read(trials: &[&TrialFinished]) -> BTreeMap<&'static str, Times> {
         });
         merged.extend(sum.filter(|sum| !sum.is_empty()).map(|sum| (time, sum)));
     }
+    let delivers = merged.contains_key("delivery_time_ns");
+    let copies = (ledger.scheduled / ledger.messages.max(1)).max(1);
     for (time, histogram) in &merged {
-        let lost = lost(time, &ledger, merged.contains_key("delivery_time_ns"));
+        let lost = ledger.infinite(time, delivers, copies);
         let times = Times {
             count: histogram.count(),
             lost,
@@ -84,17 +86,6 @@ fn read(trials: &[&TrialFinished]) -> BTreeMap<&'static str, Times> {
         read.insert(*time, times);
     }
     read
-}
-
-/// Messages without this time because they were lost; error answers have their own time.
-fn lost(time: &str, ledger: &Ledger, has_deliveries: bool) -> u64 {
-    let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
-    let copies = (ledger.scheduled / ledger.messages.max(1)).max(1);
-    match time {
-        "delivery_time_ns" => ledger.lost.unwrap_or(0),
-        _ if has_deliveries => ledger.sent.saturating_sub(ledger.acknowledged + errors) / copies,
-        _ => ledger.lost.unwrap_or(0).saturating_sub(errors),
-    }
 }
 
 /// The quantiles from the median to the last one that the data support; points on a level are left

@@ -95,11 +95,12 @@ pub(crate) fn judge(condition: &Condition, cell: &Cell) -> (Answer, Judged) {
         reason: (!value.is_finite()).then(|| IN_LOSS.to_owned()),
     };
     let ends = [value, value - lag].map(|value| condition.holds(value));
+    let let_open = with_unsent(condition, cell, &seen.metric, ends[0]);
     let answer = match ends {
-        [Some(true), Some(true)] => match with_unsent(condition, cell, &seen.metric) {
-            Some(why) => return (Answer::Undecided, Judged { reason: Some(why), ..judged }),
-            None => Answer::Holds,
-        },
+        _ if let_open.is_some() => {
+            return (Answer::Undecided, Judged { reason: let_open, ..judged });
+        }
+        [Some(true), Some(true)] => Answer::Holds,
         [Some(false), Some(false)] => Answer::Failed,
         _ => {
             let why = seen.withheld.unwrap_or_else(|| lag_words(&seen.metric, lag));
@@ -109,9 +110,14 @@ pub(crate) fn judge(condition: &Condition, cell: &Cell) -> (Answer, Judged) {
     (answer, judged)
 }
 
-/// Why a limit of losses is not shown to be kept: it would be exceeded if the messages that were
-/// due and never sent because of the target were lost.
-fn with_unsent(condition: &Condition, cell: &Cell, metric: &str) -> Option<String> {
+/// Why a limit of losses decides nothing: with the messages that were due and never sent because of
+/// the target as lost ones, the answer would be another than without (`holds`).
+fn with_unsent(
+    condition: &Condition,
+    cell: &Cell,
+    metric: &str,
+    holds: Option<bool>,
+) -> Option<String> {
     let (ledger, unsent) = (&cell.ledger, cell.ledger.held_back());
     let lost = (ledger.lost? + unsent) as f64;
     let value = match metric {
@@ -119,7 +125,7 @@ fn with_unsent(condition: &Condition, cell: &Cell, metric: &str) -> Option<Strin
         LOSS_RATIO => lost / (ledger.sent + unsent) as f64,
         _ => return None,
     };
-    let is_open = unsent > 0 && condition.holds(value) != Some(true);
+    let is_open = unsent > 0 && condition.holds(value) != holds;
     is_open.then(|| {
         let causes = ledger
             .not_sent_causes

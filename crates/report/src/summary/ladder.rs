@@ -39,9 +39,9 @@ pub struct HoldShown {
     /// Messages per second received.
     pub output_per_s: Option<f64>,
     /// The 99 % quantile of response time, or of delivery time if nothing is confirmed. In a load
-    /// raised in steps it is the mean of the quantiles of those intervals of the step that have a
-    /// hundred messages, and less than the quantile of the whole step while a queue grows; null if
-    /// no interval has a hundred.
+    /// raised in steps it is a mean: of the quantiles of those intervals that have a hundred
+    /// messages. While a queue grows, it is less than the quantile of the whole step. Null if no
+    /// interval has a hundred.
     pub time_ns_p99: Option<f64>,
     /// Error answers divided by sent messages.
     pub errors_ratio: Option<f64>,

@@ -3,7 +3,6 @@
 
 use weigh_model::condition::{Condition, quantile_of, resolve};
 use weigh_model::event::{Event, TrialFinished};
-use weigh_model::ledger::Cause;
 use weigh_stats::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
@@ -43,28 +42,19 @@ fn of_trial(trial: &TrialFinished, metric: &str, q: f64) -> Option<f64> {
     Some(value.map_or(f64::INFINITY, |value| value as f64))
 }
 
-/// Messages that are infinite in a recorded time: those that were lost, and in times from the due
-/// time also those that were never sent because of the target. An infinite kept quantile shows that
-/// there were some; their number is in the ledger.
+/// Messages that are infinite in a recorded time, see [`Ledger::infinite`]. If a stored quantile is
+/// infinite, such messages existed; their number is in the ledger.
+///
+/// [`Ledger::infinite`]: weigh_model::Ledger::infinite
 pub(super) fn infinite(trial: &TrialFinished, time: &str) -> u64 {
     let ledger = &trial.ledger;
-    let errors = ledger.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
-    let (lost, unsent) = (ledger.lost.unwrap_or(0), ledger.held_back());
-    // The ledger counts pairs of message and subscriber, response times count messages.
-    let (unanswered, copies) = match trial.samples.contains_key("delivery_time_ns") {
-        true => {
-            let copies = (ledger.scheduled / ledger.messages.max(1)).max(1);
-            (ledger.sent.saturating_sub(ledger.acknowledged + errors) / copies, copies)
-        }
-        false => (lost.saturating_sub(errors), 1),
-    };
-    match time {
-        "delivery_time_ns" => lost + unsent,
-        "one_way_time_ns" => lost,
-        "response_time_ns" => unanswered + unsent / copies,
-        "service_time_ns" => unanswered,
-        _ => 0,
-    }
+    let copies = (ledger.scheduled / ledger.messages.max(1)).max(1);
+    // The delivery times of a fleet without common clocks are withheld.
+    let pattern = trial.point.get("load.pattern").and_then(|value| value.as_str());
+    let delivers = trial.samples.contains_key("delivery_time_ns")
+        || matches!(pattern, Some("deliver" | "poll"))
+        || copies > 1;
+    ledger.infinite(time, delivers, copies)
 }
 
 #[cfg(test)]

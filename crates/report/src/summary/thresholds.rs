@@ -280,7 +280,9 @@ mod tests {
             let found = judged(limit, &[unsent.clone()]);
             assert_eq!(found.answer(), answer, "{limit}: 501 of 1,500 may be lost");
         }
-        assert_eq!(judged("loss == 0", &[unsent]).answer(), Answer::Failed, "one is lost");
+        assert_eq!(judged("loss == 0", &[unsent.clone()]).answer(), Answer::Failed, "one is lost");
+        let over = judged("loss > 1 %", &[unsent]);
+        assert_eq!(over.answer(), Answer::Undecided, "a condition of what must not be");
         let nobody = judged("delivery_time p(95) < 5ms", &[fast()]);
         assert_eq!(nobody.answer(), Answer::Undecided);
         for (condition, cells) in

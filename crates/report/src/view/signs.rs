@@ -17,7 +17,7 @@ pub(crate) const ONE_WAY: &str = "o  one-way time (sent to delivered): more than
 
 /// A quantile among the lost messages.
 pub(crate) const INFINITE: &str =
-    "∞  too many messages were lost: this percentile has no finite time";
+    "∞  too many messages were lost or never sent: this percentile has no finite time";
 
 /// The bound of a loss that was not seen.
 pub(crate) const NO_LOSS: &str = "0 (≤ x)  none of n lost (≤ 3/n at 95 %): the true loss rate is \

@@ -79,20 +79,31 @@ pub fn at(kind: AxisKind, base: &Load, load: f64, duration: Nanos) -> Load {
 /// The point of a trial of a search: its lane, load and length.
 pub fn point(kind: AxisKind, lane: &Point, load: &Load) -> Point {
     let mut point = lane.clone();
-    let key = match kind {
+    let written = serde_json::to_value(load).unwrap_or_default();
+    for key in searched(kind) {
+        if let Some(value) = written.get(key) {
+            point.insert(format!("load.{key}"), value.clone());
+        }
+    }
+    point
+}
+
+/// True for the point of a trial of this lane, whatever its load and length.
+pub fn is_of_lane(kind: AxisKind, lane: &Point, trial: &Point) -> bool {
+    let is_searched = |key: &str| searched(kind).iter().any(|own| key == format!("load.{own}"));
+    lane.iter().all(|(key, value)| is_searched(key) || trial.get(key) == Some(value))
+}
+
+/// Keys of the load that the trials of a search differ in.
+fn searched(kind: AxisKind) -> [&'static str; 2] {
+    let own = match kind {
         AxisKind::Rate => "rate",
         AxisKind::Connections => "connections",
         AxisKind::Burst => "messages",
         AxisKind::Subscribers => "subscribers",
         AxisKind::MessageSize => "size",
     };
-    let written = serde_json::to_value(load).unwrap_or_default();
-    for key in [key, "duration"] {
-        if let Some(value) = written.get(key) {
-            point.insert(format!("load.{key}"), value.clone());
-        }
-    }
-    point
+    [own, "duration"]
 }
 
 /// True if a load has a fixed duration and does not wait for the target: then messages that are

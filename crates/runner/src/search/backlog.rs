@@ -1,6 +1,7 @@
 //! How much a target only queued in a trial of a search: what was due and not done when the load
 //! ended, less what is in flight at a target that keeps up.
 
+use weigh_limit::AxisKind;
 use weigh_model::Load;
 use weigh_model::event::{Interval, TrialFinished};
 use weigh_model::protocol::Guarantee;
@@ -13,14 +14,20 @@ use crate::search::axis_load;
 pub struct Usual(Option<f64>);
 
 impl Usual {
-    /// This trial is one more.
-    pub fn seen(self, load: &Load, finished: &TrialFinished) -> Usual {
+    /// This trial is one more of a search along `kind`. Where the load of a message itself is
+    /// searched, each trial has a usual time of its own.
+    pub fn seen(self, kind: AxisKind, load: &Load, finished: &TrialFinished) -> Usual {
+        let known = match kind {
+            AxisKind::Subscribers | AxisKind::MessageSize => None,
+            AxisKind::Rate | AxisKind::Connections | AxisKind::Burst => self.0,
+        };
+
         let mean = |name: &str| finished.metrics.get(name).copied().filter(|ns| ns.is_finite());
         let own = match load.delivers() {
             true => mean("one_way_time_ns.mean"),
             false => mean("service_time_ns.mean"),
         };
-        Usual(self.0.into_iter().chain(own).reduce(f64::min))
+        Usual(known.into_iter().chain(own).reduce(f64::min))
     }
 
     /// Messages that may be in flight at the end of the window, of `due`, beyond those in flight at
@@ -28,8 +35,9 @@ impl Usual {
     ///
     /// - one message, which may be due immediately before the end;
     /// - what a warm-up that is shorter than the usual time has not brought into flight yet;
-    /// - twice the standard deviation of the difference of two Poisson numbers whose mean is the
-    ///   usual number in flight (Little's law: rate times usual time);
+    /// - twice the standard deviation of the difference of two Poisson numbers of messages whose mean
+    ///   is the usual number in flight (Little's law: rate times usual time), times the copies of
+    ///   each;
     /// - 0.2 % of what was due, since pauses of 2 ms in a second are normal.
     ///
     /// More would hide a queue: with one message for each of many connections, the bounds of a
@@ -43,7 +51,7 @@ impl Usual {
         };
         let usual = due * usual_ns / (duration.0.max(1) as f64);
         let cold = (1.0 - load.warmup.0 as f64 / usual_ns.max(1.0)).max(0.0) * usual;
-        let noise = 2.0 * (2.0 * usual).sqrt();
+        let noise = 2.0 * (2.0 * usual * copies).sqrt();
         (copies + cold).max(noise).min(connections).max(paused)
     }
 }
@@ -216,8 +224,10 @@ mod tests {
                 "window_s": 1.0, "drained_after_s": 0.4,
             }}))
         };
-        let usual = Usual::default().seen(&load, &metrics(2.0, 3000.0));
-        let usual = usual.seen(&load, &metrics(60.0, 2940.0));
+        let usual = Usual::default().seen(AxisKind::Rate, &load, &metrics(2.0, 3000.0));
+        let usual = usual.seen(AxisKind::Rate, &load, &metrics(60.0, 2940.0));
+        let of_size = usual.seen(AxisKind::MessageSize, &load, &metrics(60.0, 2940.0));
+        assert_eq!(of_size, Usual(Some(60e6)), "larger messages take longer");
         assert_eq!(usual, Usual(Some(2e6)), "the shortest of any trial");
         let ratio = |out: f64| backlog_ratio(&load, &metrics(60.0, out), &[], usual);
         let allowed = 2.0 * 12.0_f64.sqrt();

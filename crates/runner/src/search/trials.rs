@@ -139,7 +139,7 @@ struct Lane<'l> {
     told: u64,
     /// True if a test with a second generator is due.
     asks_second_generator: bool,
-    /// The usual time of a message in the trials of this session.
+    /// The usual time of a message in its trials so far.
     usual: Usual,
 }
 
@@ -177,7 +177,13 @@ fn lane<'l>(case: &'l Case, events: &[Event]) -> Result<Lane<'l>, Stop> {
     let is_asked =
         |event: &Event| matches!(event, Event::SecondGenerator(asked) if asked.lane == case.point);
     let asks_second_generator = second && !events.iter().any(is_asked);
-    let usual = Usual::default();
+    let kind = search.axis.kind();
+    let finished = events.iter().filter_map(|event| match event {
+        Event::TrialFinished(own) => Some(&**own),
+        _ => None,
+    });
+    let own = finished.filter(|own| axis_load::is_of_lane(kind, &case.point, &own.point));
+    let usual = own.fold(Usual::default(), |usual, own| usual.seen(kind, &case.load, own));
     Ok(Lane { case, search, selector, tried, told: count, asks_second_generator, usual })
 }
 
@@ -272,7 +278,7 @@ impl SearchSession<'_> {
                 let asked = goals.iter().flat_map(|goal| &goal.conditions);
                 quantiles::add(&mut followed.finished, asked);
                 let TrialOutcome { intervals, finished, .. } = &followed;
-                lane.usual = lane.usual.seen(&case.load, finished);
+                lane.usual = lane.usual.seen(kind, &case.load, finished);
                 let usual = lane.usual;
                 let over = Over { request, load: &case.load, finished, intervals, elapsed, usual };
                 let (result, is_invalid) = (over.result(goals), over.lag_warning(goals).is_some());
