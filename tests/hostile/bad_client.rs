@@ -176,7 +176,7 @@ impl Talk {
             // The honest half has understood that something is wrong: it says nothing more.
             (Err(_), _)
             | (Ok(_), Transport::Datagram | Transport::DatagramRuns | Transport::Streams) => {
-                self.carry.clear()
+                self.carry.clear();
             }
         }
         self.pass(transport);
