@@ -52,17 +52,18 @@ fn a_situation_has_an_answer_without_a_run() {
     place.nobody_is_left();
 }
 
-/// A path in numbers is as good as a preset, also in the plan of the check.
+/// A path in numbers is as good as a preset, also in the plan that would settle what is open.
 #[test]
 fn a_path_may_be_numbers() {
     let place = Place::new("advise-numbers");
-    let path = ["--path", "lte,delay=30ms,loss=2%", "--matters", "bytes", "--check", "--dry"];
+    let path = ["--path", "lte,delay=30ms,loss=2%", "--matters", "latency", "--json"];
     let ended = run(&place, &[&["advise", "mqtt", "http"][..], &path, &FLAGS].concat()).with(0);
+    let plan = ended.json()["plan"].as_str().expect("a plan").to_owned();
     for line in ["path = \"lte\"", "\"path.delay\" = \"30ms\"", "\"path.loss\" = \"2%\""] {
-        assert!(ended.stdout.contains(line), "{line} is not in\n{}", ended.stdout);
+        assert!(plan.contains(line), "{line} is not in\n{plan}");
     }
-    place.write("check.toml", &ended.stdout);
-    place.weigh(&["run", "check.toml", "--dry"]).with(0);
+    place.write("plan.toml", &plan);
+    place.weigh(&["run", "plan.toml", "--dry"]).with(0);
 }
 
 #[test]
@@ -286,7 +287,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         (&["advise", "mqtt", "--devices", "10", "--every", "60"], "60s"),
         (&["advise", "mqtt", "--devices", "10", "-s", "125"], "125B"),
         (&["advise", "mqt", "--devices", "10"], "did you mean mqtt"),
-        (&["advise", "mqtt", "--devices", "10", "--path", "moon"], "there is no path"),
+        (&["advise", "mqtt", "--devices", "10", "--path", "moon"], "not a known path"),
         (&["advise", "mqtt", "--devices", "10", "--device", "nrf9160", "--radio", "5g"], "radio"),
         (&["advise", "mqtt", "--devices", "10", "--device", "nrf9160"], "belong together"),
         (&["advise", "mqtt", "--devices", "10", "--matters", "speed"], "speed"),

@@ -183,10 +183,10 @@ impl Ledger {
         held.iter().filter_map(|cause| self.not_sent_causes.get(cause)).sum()
     }
 
-    /// Messages whose time of this name is infinite: those that were lost, and in times from the due
-    /// time also [`Ledger::held_back`]. Error answers are in neither response nor service times.
-    /// `delivers` is true in patterns with consumers, where the ledger counts pairs: `copies` of
-    /// each message, and a response is one for each message.
+    /// Messages whose time of this name is infinite: those that were lost, and in times from the
+    /// due time also [`Ledger::held_back`]. Error answers are in neither response nor service
+    /// times. `delivers` is true in patterns with consumers, where the ledger counts pairs:
+    /// `copies` of each message, and a response is one for each message.
     pub fn infinite(&self, time: &str, delivers: bool, copies: u64) -> u64 {
         let errors = self.causes.get(&Cause::ErrorAnswer).copied().unwrap_or(0);
         let (lost, unsent, copies) = (self.lost.unwrap_or(0), self.held_back(), copies.max(1));

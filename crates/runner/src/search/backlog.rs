@@ -35,9 +35,9 @@ impl Usual {
     ///
     /// - one message, which may be due immediately before the end;
     /// - what a warm-up that is shorter than the usual time has not brought into flight yet;
-    /// - twice the standard deviation of the difference of two Poisson numbers of messages whose mean
-    ///   is the usual number in flight (Little's law: rate times usual time), times the copies of
-    ///   each;
+    /// - twice the standard deviation of the difference of two Poisson numbers of messages whose
+    ///   mean is the usual number in flight (Little's law: rate times usual time), times the copies
+    ///   of each;
     /// - 0.2 % of what was due, since pauses of 2 ms in a second are normal.
     ///
     /// More would hide a queue: with one message for each of many connections, the bounds of a

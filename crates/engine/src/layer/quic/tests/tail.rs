@@ -69,8 +69,8 @@ fn a_lost_last_packet_costs_the_probe_timeout_and_a_round_trip() {
         let timeout = probe_timeout(samples);
         // Lost: the request, or its answer with the acknowledgement of the request.
         for lost in [0..1, 1..2] {
-            // The library leaves out packet numbers at random (RFC 9000, section 21.4). The receiver
-            // of a gap acknowledges at once, and then that acknowledgement is lost.
+            // The library leaves out packet numbers at random (RFC 9000, section 21.4). The
+            // receiver of a gap acknowledges at once, and then that acknowledgement is lost.
             let mut tries =
                 (0..TRIES).map(|_| exchange(&mut after(&made, exchanges), exchanges, lost.clone()));
             let took = tries.find(|took| *took > ROUND_TRIP);
