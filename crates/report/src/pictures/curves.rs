@@ -14,6 +14,7 @@ use super::scale;
 use crate::figures::capital;
 use crate::summary::lateness::is_withheld;
 use crate::summary::matrix::COLOURS;
+use crate::summary::quantiles::copies;
 use crate::summary::{Matrix, Summary};
 
 /// Data of the recorded times of all cells: points and bins, not the histograms, which would take a
@@ -74,7 +75,7 @@ fn read(trials: &[&TrialFinished]) -> BTreeMap<&'static str, Times> {
         merged.extend(sum.filter(|sum| !sum.is_empty()).map(|sum| (time, sum)));
     }
     let delivers = merged.contains_key("delivery_time_ns");
-    let copies = (ledger.scheduled / ledger.messages.max(1)).max(1);
+    let copies = copies(&ledger);
     for (time, histogram) in &merged {
         let lost = ledger.infinite(time, delivers, copies);
         let times = Times {

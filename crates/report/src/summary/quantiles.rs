@@ -3,6 +3,7 @@
 
 use weigh_model::condition::{Condition, quantile_of, resolve};
 use weigh_model::event::{Event, TrialFinished};
+use weigh_model::ledger::Ledger;
 use weigh_stats::Histogram;
 use weigh_stats::quantile::quantile_with_loss;
 
@@ -44,11 +45,9 @@ fn of_trial(trial: &TrialFinished, metric: &str, q: f64) -> Option<f64> {
 
 /// Messages that are infinite in a recorded time, see [`Ledger::infinite`]. If a stored quantile is
 /// infinite, such messages existed; their number is in the ledger.
-///
-/// [`Ledger::infinite`]: weigh_model::Ledger::infinite
 pub(super) fn infinite(trial: &TrialFinished, time: &str) -> u64 {
     let ledger = &trial.ledger;
-    let copies = (ledger.scheduled / ledger.messages.max(1)).max(1);
+    let copies = copies(ledger);
     // The delivery times of a fleet without common clocks are withheld.
     let pattern = trial.point.get("load.pattern").and_then(|value| value.as_str());
     let delivers = trial.samples.contains_key("delivery_time_ns")
@@ -57,12 +56,16 @@ pub(super) fn infinite(trial: &TrialFinished, time: &str) -> u64 {
     ledger.infinite(time, delivers, copies)
 }
 
+/// Subscribers that should get each message: the ledger counts pairs of both.
+pub(crate) fn copies(ledger: &Ledger) -> u64 {
+    (ledger.scheduled / ledger.messages.max(1)).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use weigh_model::Guarantee;
-    use weigh_model::ledger::Ledger;
 
     use super::*;
 

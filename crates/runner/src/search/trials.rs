@@ -270,8 +270,7 @@ impl SearchSession<'_> {
             self.scales.weigh((&case, at), trial, &mut self.targets, false, self.chronicle);
         self.scales.display.trial_done();
         let elapsed = Nanos(began.elapsed().as_nanos() as u64);
-        let goals = lane.search.goals.clone();
-        let goals = goals.as_slice();
+        let goals = &lane.search.goals;
         let mut observed = serde_json::Value::Null;
         let result = match weighed {
             Ok(mut followed) => {
