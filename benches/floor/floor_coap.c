@@ -18,11 +18,11 @@ int main(int argc, char **argv) {
     int port = atoi(argv[1]), n = atoi(argv[2]), body = argc > 4 ? atoi(argv[4]) : 64;
     double secs = atof(argv[3]);
     /* CON with a token of four bytes, POST, message ID, token, Uri-Path, Content-Format 50, marker. */
-    static unsigned char b[2048] = "\x44\x02....tok.\xb8messages\x11\x32\xff";
+    static unsigned char b[2048] = "\x44\x02......\xb8messages\x11\x32\xff";
     enum { HEAD = 20 };
     static unsigned char in[2048];
     if (body < 0 || body > (int)sizeof b - HEAD) return fprintf(stderr, "a body of at most 2,000 bytes\n"), 2;
-    b[4] = b[5] = b[6] = b[7] = 0;
+    memset(b + 2, 0, 6);
     memset(b + HEAD, 'x', (size_t)body);
     int *fd = malloc(sizeof(int) * n), ep = epoll_create1(0);
     uint16_t *id = calloc((size_t)n, sizeof *id);

@@ -79,8 +79,8 @@ pub struct LaneOptions {
     relay: bool,
     /// Number of cores for targets that weigh starts [default: 1]
     ///
-    /// Set by CPU affinity and, where permitted, by a control group. Without this option no
-    /// control group is used.
+    /// A target may only run on these cores (CPU affinity). With this option a control group also
+    /// limits its CPU time to that of N cores, if weigh is permitted to make one.
     #[arg(long, value_name = "N", value_parser = counts(1..=1024_u32))]
     target_cores: Option<u32>,
     /// CPU time of targets that weigh starts, in percent of one core
@@ -401,4 +401,4 @@ The counters are $SYS of a broker or the status page of nginx.
 
   auto  after each trial; for a URL, only after losses
   on    after each trial; a server given by URL without counters is an error
-  off   only after losses, and never for a URL";
+  off   never for a URL; for other targets only after losses";

@@ -52,9 +52,9 @@ impl Calibration {
             false => String::new(),
         };
         format!(
-            "baseline of this machine, to see when the generator is the limit: at most {} to the \
-             built-in server ({load}, closed loop over {} connections, {} of the generator's CPU \
-             time per message; {by}measured {day}){disturbed}",
+            "baseline of this machine, to see when the generator is the limit: {} to the built-in \
+             server ({load}, one message in flight on each of {} connections, {} of the \
+             generator's CPU time per message; {by}measured {day}){disturbed}",
             rate(*per_s),
             count(u64::from(*connections)),
             time(generator_us * 1e3, false),

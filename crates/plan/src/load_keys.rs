@@ -178,7 +178,7 @@ pub const LOAD_KEYS: &[LoadKey] = &[
         definition: "What is measured",
         values: &[
             ("request", "a request and its answer; not over MQTT, AMQP, SSE"),
-            ("publish", "a message; over HTTP this equals request with POST"),
+            ("publish", "a message and its confirmation; over HTTP request with POST"),
             ("deliver", "through the server to subscribers; not HTTP, gRPC"),
             ("poll", "consumers ask; only HTTP/1.1, CoAP, NATS, AMQP, Redis"),
             ("batch", "several at once; not HTTP/2, HTTP/3, CoAP, WebSocket, SSE"),

@@ -340,7 +340,7 @@ fn tcp_memory(demand: &Demand, (pressure, most): (u64, u64)) -> Finding {
     let ends = if demand.local { 2 } else { 1 };
     let needed = demand.standing().saturating_mul(ends);
     let text = format!(
-        "about {} pages of TCP memory needed, {} allowed, {} before the kernel saves memory",
+        "about {} pages of TCP memory needed, {} allowed; above {} the kernel shrinks buffers",
         count(needed),
         count(most),
         count(pressure)

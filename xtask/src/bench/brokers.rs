@@ -35,6 +35,23 @@ impl Places {
         );
         Tool { needs: Some(folder), ..Tool::new("perf-test", &command, words::perf_test) }
     }
+
+    /// The load tool of Apache Kafka, from Maven Central by `benches/kafka-perf-test/pom.xml`; it takes
+    /// a number of messages and no time. Its producer has the limits of Weighbridge's client, and no
+    /// linger.
+    pub(super) fn kafka_producer(&self, port: u16, seconds: u32) -> Tool {
+        let folder = self.root.join("target/kafka-perf-test");
+        let command = format!(
+            "java -cp {}/* org.apache.kafka.tools.ProducerPerformance --topic bench \
+             --num-records {} --record-size {BODY_BYTES} --throughput -1 --producer-props \
+             bootstrap.servers=127.0.0.1:{port} acks=all linger.ms=0 enable.idempotence=false \
+             batch.size=16384",
+            folder.display(),
+            400_000 * seconds
+        );
+        let own = words::kafka_producer;
+        Tool { needs: Some(folder), ..Tool::new("kafka-producer-perf-test", &command, own) }
+    }
 }
 
 /// True if this program holds the name of the library of QUIC that it needs for HTTP/3.
@@ -63,18 +80,6 @@ pub(super) fn redis_benchmark(port: u16, window: u32, seconds: u32) -> Tool {
         each_second * seconds
     );
     Tool::new("redis-benchmark", &command, words::redis_benchmark)
-}
-
-/// The load tool of Apache Kafka's distribution; it takes a number of messages and no time. Its
-/// producer has the limits of Weighbridge's client, and no linger.
-pub(super) fn kafka_producer(port: u16, seconds: u32) -> Tool {
-    let command = format!(
-        "kafka-producer-perf-test.sh --topic bench --num-records {} --record-size {BODY_BYTES} \
-         --throughput -1 --producer-props bootstrap.servers=127.0.0.1:{port} acks=all linger.ms=0 \
-         enable.idempotence=false batch.size=16384",
-        400_000 * seconds
-    );
-    Tool::new("kafka-producer-perf-test", &command, words::kafka_producer)
 }
 
 /// Messages of each client of NATS that take about a second on one core of a small machine.

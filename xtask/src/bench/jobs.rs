@@ -73,6 +73,8 @@ pub(crate) enum Work {
     },
     /// Confirmable POST of CoAP with 64 bytes, one in progress on each of this many endpoints.
     Coap(u32),
+    /// Messages of WebSocket with 64 bytes, one in flight on each of this many connections.
+    WebSocket(u32),
     /// Memory per idle MQTT connection, with this many of them.
     Idle(u32),
     /// How exactly due times are kept at this many messages per second.
@@ -209,6 +211,12 @@ pub(crate) const JOBS: &[Job] = &[
         Work::Coap(64),
         FLOOR,
     ),
+    job(
+        "websocket-64",
+        "messages of 64 bytes, confirmed, 64 connections, reference server",
+        Work::WebSocket(64),
+        FLOOR,
+    ),
     recording("recording-http", "what recording costs: POST, 64 connections, sink", http(64, true)),
     recording("recording-mqtt-0", "what recording costs: QoS 0 blast, sink", mqtt(0, 1, true)),
     recording(
@@ -318,6 +326,7 @@ impl Work {
             Work::Nats { .. } => Some(Kind::Nats),
             Work::Redis { .. } => Some(Kind::Redis),
             Work::Coap(_) => Some(Kind::Reference("coap")),
+            Work::WebSocket(_) => Some(Kind::Reference("websocket")),
             Work::Kafka { .. } => Some(Kind::Reference("kafka")),
             Work::Idle(_) | Work::Pacing(_) => None,
         }

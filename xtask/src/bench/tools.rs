@@ -65,10 +65,14 @@ impl Places {
             Work::Amqp { window } => vec![self.perf_test(port, window, seconds)],
             Work::Nats { clients } => vec![brokers::nats_bench(port, clients, seconds)],
             Work::Redis { window } => vec![brokers::redis_benchmark(port, window, seconds)],
-            Work::Kafka { .. } => vec![brokers::kafka_producer(port, seconds)],
+            Work::Kafka { .. } => vec![self.kafka_producer(port, seconds)],
             // coap-client of libcoap sends at most one request a second: it is not a load tool. For
             // AMQP 1.0 none can be had from a package client (Qpid's quiver is in no registry).
-            Work::Coap(_) | Work::Amqp1 { .. } | Work::Idle(_) | Work::Pacing(_) => Vec::new(),
+            Work::Coap(_)
+            | Work::WebSocket(_)
+            | Work::Amqp1 { .. }
+            | Work::Idle(_)
+            | Work::Pacing(_) => Vec::new(),
         };
         entries.extend(peers.into_iter().map(|tool| Entry { tool, is_own: false }));
         Ok(entries)
@@ -127,8 +131,8 @@ impl Places {
             Work::Nats { clients } => {
                 let total = u64::from(brokers::NATS_EACH * seconds) * u64::from(clients);
                 format!(
-                    "nats://127.0.0.1:{port} --pattern publish -c {clients} -n {total} -s 64B \
-                     --arrival burst"
+                    "nats://127.0.0.1:{port} --pattern publish --set nats.confirm=none \
+                     -c {clients} -n {total} -s 64B --arrival burst"
                 )
             }
             Work::Redis { window } => format!(
@@ -142,6 +146,9 @@ impl Places {
             Work::Coap(connections) => format!(
                 "coap://127.0.0.1:{port}/messages --pattern publish --set coap.type=con \
                  -c {connections} -d {seconds}s -s 64B"
+            ),
+            Work::WebSocket(connections) => format!(
+                "websocket://127.0.0.1:{port} --pattern publish -c {connections} -d {seconds}s -s 64B"
             ),
             Work::Idle(_) | Work::Pacing(_) => String::new(),
         }
@@ -191,6 +198,10 @@ impl Places {
             Work::Coap(connections) => {
                 let arguments = format!("{port} {connections} {seconds} 64");
                 vec![self.floor("floor", "floor_coap", &arguments)]
+            }
+            Work::WebSocket(connections) => {
+                let arguments = format!("{port} {connections} {seconds} 64");
+                vec![self.floor("floor", "floor_websocket", &arguments)]
             }
             Work::Https { .. }
             | Work::Streams { .. }

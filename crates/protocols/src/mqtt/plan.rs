@@ -169,7 +169,25 @@ impl Plan {
         self.check_slashes()?;
         self.check_numbers(trial)?;
         self.check_size(trial)?;
+        self.check_window(trial)?;
         check_version(trial)
+    }
+
+    /// Packet identifiers are 1 to 65,535 (section 2.2.1): no more messages can be in flight. What
+    /// a server grants (Receive Maximum) may be less.
+    fn check_window(&self, trial: &Trial) -> Result<(), Invalid> {
+        let most = u32::from(u16::MAX);
+        match trial.load.window {
+            Some(window) if window > most && self.qos != Qos::AtMostOnce => Err(Invalid::new(
+                "load.window",
+                format!(
+                    "{window} messages in flight: a connection of MQTT has at most {most} at QoS \
+                     1 and 2 (section 2.2.1)"
+                ),
+                format!("type --window {most} or less, or add connections (-c)"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// A slash in the value of a placeholder would shift the levels of the topic.

@@ -61,13 +61,14 @@ fn none(cells: &[Cell]) -> String {
         0 => format!("No message was lost of {} sent", count(sent)),
         all if all == cells.len() => "Arrivals were not observed, so losses are unknown".to_owned(),
         some => {
-            let of = match cells.iter().find(|cell| cell.ledger.lost.is_none()) {
-                Some(cell) if some == 1 => cell.name.clone(),
-                _ => counted(some, "case"),
+            let (of, whose) = match cells.iter().find(|cell| cell.ledger.lost.is_none()) {
+                Some(cell) if some == 1 => (cell.name.clone(), "its"),
+                _ => (counted(some, "case"), "their"),
             };
             let seen = counted(cells.len() - some, "case");
             format!(
-                "No message was lost of {} sent in {seen}; nothing shows what {of} lost",
+                "No message was lost of {} sent in {seen}. Losses of {of} are unknown: nothing \
+                 confirms {whose} messages",
                 count(sent)
             )
         }

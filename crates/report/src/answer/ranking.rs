@@ -118,13 +118,12 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
             let mut names: Vec<String> =
                 several.iter().map(|group| group.guarantee.to_string()).collect();
             names.dedup();
-            let within = names.join(", ");
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let within = listed(&names);
             if decided.is_empty() {
-                return Some(format!(
-                    "{title}: too close to call at each delivery guarantee: {within}"
-                ));
+                return Some(format!("{title}: too close to call for the guarantees {within}"));
             }
-            parts.push(format!("Too close to call at each delivery guarantee: {within}"));
+            parts.push(format!("Too close to call for the guarantees {within}"));
         }
     }
     Some(fitting(title, &parts))

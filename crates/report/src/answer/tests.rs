@@ -212,7 +212,7 @@ fn guarantees_are_answered_one_by_one_and_never_together() {
     );
     assert_eq!(
         text(&summary, AnswerKind::Cpu),
-        "Least server CPU per message. Guarantee at most once: a (10.0 µs, 50 % less than b). \
+        "Least server CPU per message, guarantee at most once: a (10.0 µs, 50 % less than b). \
          Guarantee at least once: too close to call between c and d."
     );
     assert_eq!(

@@ -136,7 +136,7 @@ impl Reason {
                 known("pairs too noisy for a ratio", "")
             }
             own if own.contains("is generator lag in") => {
-                known("times that are mostly generator lag", "lower the rate with -R")
+                known("response times that are mostly generator lag", "")
             }
             own => Reason { text: own.to_owned(), fix: "", is_general: false },
         }

@@ -38,25 +38,35 @@ pub(super) fn sentence(text: &str) -> String {
     if text.ends_with('.') { text } else { text + "." }
 }
 
-/// `title. One. Two`: as many of `parts` as [`LINE_CHARS_MAX`] allows, at least one, then how many
+/// `title, one. Two`: as many of `parts` as [`LINE_CHARS_MAX`] allows, at least one, then how many
 /// are left out.
 pub(super) fn fitting(title: &str, parts: &[String]) -> String {
     let mut line = title.to_owned();
     for (number, part) in parts.iter().enumerate() {
         let is_last = number + 1 == parts.len();
-        let rest = if is_last { 0 } else { ". The table has 12 more such results.".len() };
+        let rest = if is_last { 0 } else { ". For 12 more groups see the table.".len() };
         if number > 0 && line.chars().count() + part.chars().count() + rest + 3 > LINE_CHARS_MAX {
             return format!("{line}. {}", elsewhere(parts.len() - number));
         }
-        line = format!("{line}. {part}");
+        line = match number {
+            0 => format!("{line}, {}", lowered(part)),
+            _ => format!("{line}. {part}"),
+        };
     }
     line
 }
 
-/// `The table has 3 more such results`.
+/// The text with a small first letter.
+fn lowered(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_lowercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+/// `For 3 more groups see the table`.
 fn elsewhere(number: usize) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("The table has {number} more such result{plural}")
+    format!("For {number} more group{plural} see the table")
 }
 
 /// `1 case`, `2 cases`.
@@ -110,13 +120,13 @@ mod tests {
         let parts = |lengths: &[usize]| -> Vec<String> {
             lengths.iter().map(|length| "x".repeat(*length)).collect()
         };
-        assert_eq!(fitting("T", &parts(&[2, 3])), "T. xx. xxx");
+        assert_eq!(fitting("T", &parts(&[2, 3])), "T, xx. xxx");
         let long = fitting("T", &parts(&[200, 3]));
-        assert_eq!(long, format!("T. {}. The table has 1 more such result", "x".repeat(200)));
+        assert_eq!(long, format!("T, {}. For 1 more group see the table", "x".repeat(200)));
         let both = fitting("T", &parts(&[100, 54]));
         assert_eq!(both.len() + 1, LINE_CHARS_MAX, "with its full stop");
         let one = fitting("T", &parts(&[100, 60]));
-        assert_eq!(one, format!("T. {}. The table has 1 more such result", "x".repeat(100)));
+        assert_eq!(one, format!("T, {}. For 1 more group see the table", "x".repeat(100)));
     }
 
     #[test]

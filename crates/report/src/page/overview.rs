@@ -1,6 +1,6 @@
 //! The table of all cases, and the verdict of every pair.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::document::escape;
@@ -12,8 +12,8 @@ use crate::view::columns::{
     CellGroup, Column, DELIVERY_MARK, INVALID_MARK, ONE_WAY_MARK, Part, SERVICE_MARK, columns,
     groups,
 };
-use crate::view::signs;
 use crate::view::verdicts::by_chance;
+use crate::view::{refusals, signs};
 
 /// The figures of the terminal's table, sortable: in several tables, so that none is wider than a
 /// screen.
@@ -126,23 +126,11 @@ fn figures_row(cell: &Cell, figures: &[String]) -> String {
     row + "</tr>\n"
 }
 
-/// Every pair that was compared, metric by metric, lanes before places of an axis; refused pairs
-/// are counted by their reason.
+/// Every pair that was compared, metric by metric, lanes before places of an axis; then those that
+/// were not, by their reason.
 pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
     let index: BTreeMap<&str, usize> =
         summary.cells.iter().enumerate().map(|(i, cell)| (cell.name.as_str(), i)).collect();
-    let mut refused: Vec<(&str, BTreeSet<[&str; 2]>)> = Vec::new();
-    for comparison in summary.comparisons.iter().filter(|c| c.verdict == Verdict::Refused) {
-        let reason = comparison.reason.as_deref().unwrap_or("refused");
-        // A pair is refused once in every metric.
-        let pair = [comparison.left.as_str(), comparison.right.as_str()];
-        match refused.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, pairs)) => {
-                pairs.insert(pair);
-            }
-            None => refused.push((reason, BTreeSet::from([pair]))),
-        }
-    }
     let label = |name: &str| {
         index.get(name).map_or_else(|| name.to_owned(), |cell| matrix.labels[*cell].clone())
     };
@@ -165,11 +153,11 @@ pub(crate) fn verdicts(summary: &Summary, matrix: &Matrix) -> String {
         html += &verdict_table(title, &all, label);
     }
     if html.is_empty() {
-        return refusals(refused);
+        return refused(summary);
     }
     let is_marked = |own: &Comparison| is_questionable(own) && own.verdict != Verdict::Refused;
     let has_mark = summary.comparisons.iter().any(is_marked);
-    together(&summary.multiplicity, has_mark) + &html + &refusals(refused)
+    together(&summary.multiplicity, has_mark) + &html + &refused(summary)
 }
 
 /// True for a difference that is not significant when corrected for all comparisons.
@@ -252,22 +240,18 @@ fn probability(p: f64) -> String {
     }
 }
 
-fn refusals(mut refused: Vec<(&str, BTreeSet<[&str; 2]>)>) -> String {
-    if refused.is_empty() {
+/// Pairs without a verdict, counted by their reason.
+fn refused(summary: &Summary) -> String {
+    let lines = refusals::lines(summary);
+    if lines.is_empty() {
         return String::new();
     }
-    refused.sort_by_key(|(_, pairs)| std::cmp::Reverse(pairs.len()));
     let mut html = "<p>Not compared:</p>\n<ul>".to_owned();
-    for (reason, pairs) in refused.iter().take(REASONS_MAX) {
-        let number = match pairs.len() {
-            1 => "1 pair".to_owned(),
-            many => format!("{many} pairs"),
-        };
-        let _ = write!(html, "<li>{number}: {}</li>", escape(reason));
+    for line in lines.iter().take(REASONS_MAX) {
+        let _ = write!(html, "<li>{}</li>", escape(line));
     }
-    if refused.len() > REASONS_MAX {
-        let _ =
-            write!(html, "<li>{} more reasons in summary.json</li>", refused.len() - REASONS_MAX);
+    if lines.len() > REASONS_MAX {
+        let _ = write!(html, "<li>{} more reasons in summary.json</li>", lines.len() - REASONS_MAX);
     }
     html + "</ul>\n"
 }

@@ -68,7 +68,8 @@ pub(crate) fn short(summary: &Summary) -> String {
             (number, all) => format!("{number} of {all} cases"),
         };
         let texts: Vec<&str> = code.iter().map(|own| &*own.warning.text).collect();
-        let (text, advice) = (escape(&joined(&texts)), escape(&shared.warning.advice));
+        let text = escape(&joined(&texts, "each is below"));
+        let advice = escape(&shared.warning.advice);
         let _ = write!(html, "<li{class}>{word}{text}; {advice} <span>{of}</span></li>");
     }
     if !summary.failures.is_empty() {

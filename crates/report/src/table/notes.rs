@@ -1,26 +1,27 @@
 //! Notes below the table: losses, warnings and what to do about them, failed trials, and the
 //! meaning of the signs.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use weigh_model::Rule;
 use weigh_model::warnings::{Severity, WarningRecord};
 
 use super::legend;
-use crate::figures::{count, share, spoken};
+use crate::figures::{count, share};
 use crate::summary::cell_name::point_name;
 use crate::summary::headlines::HEADLINES;
-use crate::summary::{Answer, Cell, Failure, NOT_TRIED, Summary, Verdict, wire_bytes};
+use crate::summary::{Answer, Cell, Failure, NOT_TRIED, Summary, wire_bytes};
 use crate::terminal::{Extent, RED, RESET, Style, wrap};
 use crate::view::columns::{ELSEWHERE, lag_shares};
 use crate::view::ranges::joined;
 use crate::view::thresholds::sentences;
-use crate::view::{energy, fleet, interference, late, radio, signs, stalled, too_early, verdicts};
+use crate::view::{
+    energy, fleet, interference, late, radio, refusals, signs, stalled, too_early, verdicts,
+};
 
 /// All notes under a table, each block after an empty line; empty blocks are left out. Signs are
 /// explained where `table` has them.
 pub(crate) fn below(table: &str, summary: &Summary, style: Style) -> String {
-    let (not_compared, warnings) = (not_compared(summary), warnings(summary));
+    let (not_compared, warnings) =
+        (titled("not compared", capped(refusals::lines(summary), REASONS_MAX)), warnings(summary));
     let rules = rules(not_compared.iter().chain(&warnings));
     let blocks = [
         legend(table, summary, style),
@@ -200,53 +201,6 @@ fn differences(summary: &Summary) -> Vec<String> {
     block
 }
 
-/// Pairs that were not compared for the same reason.
-struct Refused<'s> {
-    reason: &'s str,
-    pairs: Vec<[&'s str; 2]>,
-    /// Metrics concerned, if a pair was compared in others.
-    metrics: Vec<String>,
-}
-
-/// Pairs without a ratio, and why: each reason once, with its metrics if the pair has a ratio in
-/// others. Different guarantees are already visible as groups of the table.
-fn not_compared(summary: &Summary) -> Vec<String> {
-    let mut answers: BTreeMap<[&str; 2], BTreeSet<Option<&str>>> = BTreeMap::new();
-    for own in &summary.comparisons {
-        let pair = [own.left.as_str(), own.right.as_str()];
-        answers.entry(pair).or_default().insert(own.reason.as_deref());
-    }
-    let mut reasons: Vec<Refused<'_>> = Vec::new();
-    for comparison in &summary.comparisons {
-        let reason = comparison.reason.as_deref();
-        let reason = reason.filter(|_| comparison.verdict == Verdict::Refused);
-        let Some(reason) = reason.filter(|text| !text.ends_with("(L08)")) else { continue };
-        let pair = [comparison.left.as_str(), comparison.right.as_str()];
-        let at = reasons.iter().position(|own| own.reason == reason).unwrap_or_else(|| {
-            reasons.push(Refused { reason, pairs: Vec::new(), metrics: Vec::new() });
-            reasons.len() - 1
-        });
-        let Refused { pairs, metrics, .. } = &mut reasons[at];
-        let metric = spoken(&comparison.metric);
-        if answers[&pair].len() > 1 && !metrics.contains(&metric) {
-            metrics.push(metric);
-        }
-        if !pairs.contains(&pair) {
-            pairs.push(pair);
-        }
-    }
-    let line = |Refused { reason, pairs, metrics }: Refused<'_>| {
-        let about = match &pairs[..] {
-            [[left, right]] => format!("{left} and {right}"),
-            many => format!("{} pairs", many.len()),
-        };
-        let fix = if reason.starts_with("patterns differ") { ALIKE } else { "" };
-        let of = if metrics.is_empty() { String::new() } else { metrics.join(", ") + ": " };
-        format!("{about}: {of}{reason}{fix}")
-    };
-    titled("not compared", capped(reasons.into_iter().map(line).collect(), REASONS_MAX))
-}
-
 /// The thresholds of the plan: a tick, a cross or a question mark, the condition, and the figures.
 fn thresholds(summary: &Summary, style: Style) -> Vec<String> {
     let line = |(answer, text): (Answer, String)| {
@@ -356,7 +310,8 @@ impl<'a> Alike<'a> {
         };
         let WarningRecord { code, severity, text, advice, .. } = self.warning;
         let texts: Vec<&str> = std::iter::once(&**text).chain(self.texts.iter().copied()).collect();
-        format!("{}{code} [{about}]: {}; {advice}", severity.prefix(), joined(&texts))
+        let text = joined(&texts, "report.html has each");
+        format!("{}{code} [{about}]: {text}; {advice}", severity.prefix())
     }
 }
 
@@ -420,10 +375,6 @@ const APART_MAX: usize = 6;
 const REASONS_MAX: usize = 6;
 
 const LATE_MAX: usize = 8;
-
-/// What to type if two protocols have different patterns.
-const ALIKE: &str =
-    "; --pattern publish measures both the same way, up to the server's confirmation";
 
 /// The page that explains the rules.
 const RULES: &str = "docs/methodology.md, section 6";

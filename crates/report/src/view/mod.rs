@@ -10,6 +10,7 @@ pub(crate) mod meeting;
 pub(crate) mod modelled;
 pub(crate) mod radio;
 pub(crate) mod ranges;
+pub(crate) mod refusals;
 pub(crate) mod signs;
 pub(crate) mod stages;
 pub(crate) mod stalled;

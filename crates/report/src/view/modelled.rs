@@ -40,8 +40,8 @@ pub(crate) fn lines(modelled: &Modelled) -> Vec<String> {
     lines.extend(modelled.battery.iter().map(|battery| format!("  battery: {battery}")));
     lines.push(
         "  no pause: the device sends as the trial did, until the battery is empty: who sends \
-         faster empties it sooner. A message is taken to last from the trial's first packet to \
-         its last, divided by its messages"
+         faster empties it sooner. Time for a message: from the trial's first packet to its \
+         last one, divided by the number of messages"
             .to_owned(),
     );
     lines.push(format!(

@@ -1,13 +1,13 @@
 //! Texts that differ in their figures only, as one text with ranges.
 
 /// One text for `texts`: each number that differs becomes `SMALLEST to LARGEST`. If they differ in
-/// more than numbers, the first one with a note.
-pub(crate) fn joined(texts: &[&str]) -> String {
+/// more than numbers, the first one, and `elsewhere`, which says where each is.
+pub(crate) fn joined(texts: &[&str], elsewhere: &str) -> String {
     let Some(first) = texts.first() else { return String::new() };
     if texts.iter().all(|text| text == first) {
         return (*first).to_owned();
     }
-    ranged(texts).unwrap_or_else(|| format!("{first} (other cases differ: {ELSEWHERE})"))
+    ranged(texts).unwrap_or_else(|| format!("{first} (other cases differ: {elsewhere})"))
 }
 
 /// The words of all texts side by side; `None` if words differ that are not numbers.
@@ -57,15 +57,13 @@ fn number(word: &str) -> Option<Number<'_>> {
     Some(Number { before, text, value, after })
 }
 
-/// Where the text of each case is.
-const ELSEWHERE: &str = "report.html has each";
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_become_ranges_and_other_differences_are_named() {
+        let joined = |texts: &[&str]| joined(texts, "report.html has each");
         assert_eq!(joined(&["a 3", "a 3"]), "a 3");
         assert_eq!(
             joined(&[

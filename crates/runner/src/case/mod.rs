@@ -169,7 +169,7 @@ fn offloads_of(
             "add --wire (in a plan observe.wire = true), or leave it out",
         ),
         Some(Offload::On) if path.is_some_and(|path| !path.is_free()) => wrong(
-            "a path would treat merged packets as one packet",
+            "`on` cannot be used with a path, which would treat merged packets as one",
             "leave the path out, or type --offload off (in a plan offload = \"off\")",
         ),
         Some(Offload::On) => Ok(Offloads::AsCaptured),

@@ -103,7 +103,7 @@ fn withhold(
         finished.histograms.remove(*name);
     }
     let words = |(name, median): &(&str, Option<f64>)| {
-        let spoken = name.trim_end_matches("_ns").replace('_', " ");
+        let spoken = name.trim_end_matches("_ns").replace('_', " ").replace("one way", "one-way");
         match median {
             Some(median) => format!("{spoken} (median {})", time(*median, false)),
             None => spoken,
@@ -112,9 +112,10 @@ fn withhold(
     let names: Vec<String> = times.iter().map(words).collect();
     let [producer, consumer] = worst.hosts.map(HostRan::words);
     let between = format!("the clock error between {producer} and {consumer}");
-    let names = names.join(", ");
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let names = names.join(" and ");
     let what = match bound_ns {
-        Some(bound) => format!("{names} below {}, {between}", time(bound, false)),
+        Some(bound) => format!("{names} {verb} shorter than {between}, {}", time(bound, false)),
         None => format!("{names}: {between} is unknown"),
     };
     Some(Warning::BelowClockBound(what).record())
@@ -232,7 +233,9 @@ mod tests {
         assert!(finished.histograms.is_empty());
         let warning = finished.warnings.last().expect("a warning");
         assert_eq!(warning.code, "L20");
-        assert!(warning.text.contains("delivery time (median 100 µs) below 100 µs"), "{warning:?}");
+        let text = &warning.text;
+        assert!(text.starts_with("delivery time (median 100 µs) is shorter than"), "{text}");
+        assert!(text.ends_with(", 100 µs"), "{text}");
         assert!(warning.text.contains("agent 1 (h1)"), "{warning:?}");
     }
 

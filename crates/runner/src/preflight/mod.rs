@@ -111,11 +111,14 @@ fn check_cores(cases: &[Case]) -> Result<(), Stop> {
     let there = allowed.count();
     match cases.iter().find_map(|case| case.share.cores().filter(|asked| *asked > there)) {
         None => Ok(()),
-        Some(asked) => Err(Stop::usage(format!(
-            "--target-cores {asked}: this machine has {there}, and the generator needs one of \
-             them: type --target-cores {} or less",
-            there.saturating_sub(1).max(1)
-        ))),
+        Some(asked) => {
+            let most = there.saturating_sub(1).max(1);
+            let fewer = if most > 1 { ", or fewer" } else { "" };
+            Err(Stop::usage(format!(
+                "--target-cores {asked}: this machine has {there}, and the generator needs one of \
+                 them: type --target-cores {most}{fewer}"
+            )))
+        }
     }
 }
 

@@ -498,9 +498,9 @@ mod tests {
     fn a_calibration_is_told_with_its_day() {
         assert_eq!(
             calibration("mqtt qos 1 publish", 151_000.4).words(),
-            "baseline of this machine, to see when the generator is the limit: at most 151,000/s \
-             to the built-in server (mqtt qos 1 publish, closed loop over 64 connections, 5.00 µs \
-             of the generator's CPU time per message; measured 2026-01-02)"
+            "baseline of this machine, to see when the generator is the limit: 151,000/s to \
+             the built-in server (mqtt qos 1 publish, one message in flight on each of 64 \
+             connections, 5.00 µs of the generator's CPU time per message; measured 2026-01-02)"
         );
         let by_library = Calibration {
             library: Some("hyper 1".to_owned()),

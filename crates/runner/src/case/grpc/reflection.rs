@@ -26,7 +26,8 @@ use crate::targets::{addresses, layers};
 /// A target that is not running yet; a server that does not describe itself, or lacks the service.
 pub(super) fn definitions(lane: &Lane, service: &str) -> Result<DescriptorPool, Invalid> {
     let Against::Foreign(endpoint) = &lane.against else {
-        let problem = format!("only a server that is given by its URL can describe {service}");
+        let problem =
+            format!("only a server given by its URL can describe the service {service:?}");
         let fix = "name the file with its definition (--proto FILE), or a URL";
         return Err(Invalid::new("grpc.method", problem, fix));
     };
