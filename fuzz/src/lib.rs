@@ -8,7 +8,7 @@ use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::server::ConnectionId;
 
 mod accounts;
-#[path = "../../crates/protocols/tests/rig/mod.rs"]
+#[path = "../../crates/protocols/tests/protocols/rig/mod.rs"]
 pub mod rig;
 mod streams;
 mod world;

@@ -65,7 +65,7 @@ impl Doctor {
     /// `--calibrate`.
     pub fn run(self) -> Result<Exit, Stop> {
         let catalogue = Catalogue::load(self.data.as_deref()).map_err(Stop::usage)?;
-        let facts = Facts::gather(weigh_observe::host::facts(), &catalogue);
+        let facts = Facts::gather(weigh_observe::host::facts(), catalogue.targets());
         let standing = self.connections.saturating_add(self.subscribers);
         let shards =
             self.shards.unwrap_or_else(|| doctor::shards_needed(standing, facts.descriptors.hard));

@@ -1,6 +1,7 @@
 //! Requests of HTTP/2 and calls of gRPC allocate nothing once a connection is in steady state,
 //! counted by the allocator.
 
+#[path = "protocols/rig/mod.rs"]
 mod rig;
 
 use std::alloc::{GlobalAlloc, Layout, System};

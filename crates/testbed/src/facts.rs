@@ -9,11 +9,11 @@ use rustix::event::{Timespec, epoll};
 use rustix::thread::UnshareFlags;
 use weigh_model::event::HostFacts;
 
-use crate::catalogue::Catalogue;
 use crate::descriptors::{DescriptorLimit, limit};
 use crate::find::{find, fix};
 use crate::hosts::tuning::PORTS;
 use crate::pinning::CoreSet;
+use crate::target::Target;
 
 /// Everything with which the doctor compares a demand.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,9 +74,10 @@ pub struct TargetFact {
 }
 
 impl Facts {
-    /// Reads the facts of this machine and its targets. `host` was read by the caller.
-    pub fn gather(host: HostFacts, catalogue: &Catalogue) -> Facts {
-        let targets = catalogue.targets().iter().map(target_fact).collect();
+    /// Reads the facts of this machine and of these targets: each that is installed is started to
+    /// ask for its version. `host` was read by the caller.
+    pub fn gather<'t>(host: HostFacts, targets: impl IntoIterator<Item = &'t Target>) -> Facts {
+        let targets = targets.into_iter().map(target_fact).collect();
         Facts { targets, ..Facts::of_machine(host) }
     }
 
@@ -126,7 +127,7 @@ const DEFAULT_BACKLOG: u64 = 128;
 /// Default of Linux (ip-sysctl, `ip_local_port_range`).
 const DEFAULT_PORTS: (u16, u16) = (32768, 60999);
 
-fn target_fact(target: &crate::target::Target) -> TargetFact {
+fn target_fact(target: &Target) -> TargetFact {
     TargetFact {
         name: target.name.clone(),
         title: target.title.clone(),
@@ -241,11 +242,12 @@ fn least_timer_slack_ns() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::Catalogue;
 
     #[test]
     fn this_machine_has_facts() {
         let catalogue = Catalogue::load(None).unwrap();
-        let facts = Facts::gather(HostFacts::default(), &catalogue);
+        let facts = Facts::gather(HostFacts::default(), catalogue.targets());
         assert!(facts.ports() > 0 && facts.backlog > 0, "{facts:?}");
         assert!(facts.memory_available_bytes > 0 && facts.precise_waiting, "{facts:?}");
         assert_eq!(facts.targets.len(), catalogue.targets().len());

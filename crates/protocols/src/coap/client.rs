@@ -1,9 +1,10 @@
 //! The client of a producer: one endpoint, which is one UDP socket. Requests are matched to
 //! responses by their token, and to acknowledgements by their message ID.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use weigh_model::Nanos;
 use weigh_model::connection::{
     Connection, Emit, Fault, IDENTIFIERS_USED_UP, Metered, Op, Outbox, Reply, Signal, Ticket,
@@ -35,7 +36,8 @@ pub(super) struct CoapClient {
     in_pieces: Option<Token>,
     /// A message that is larger than an endpoint can send.
     oversized: Option<Ticket>,
-    requests: HashMap<Token, Request>,
+    /// By tokens that this client made, so nobody else chooses them.
+    requests: FxHashMap<Token, Request>,
     /// Requests that are not repeated: until when their response is expected, in order.
     expected: VecDeque<(Nanos, Token)>,
     /// Requests that are no longer expected to be answered: when they are forgotten, in order.
@@ -98,7 +100,7 @@ impl CoapClient {
             is_in_blocks: false,
             in_pieces: None,
             oversized: None,
-            requests: HashMap::new(),
+            requests: FxHashMap::default(),
             expected: VecDeque::new(),
             overdue: VecDeque::new(),
             hearing: Hearing::default(),

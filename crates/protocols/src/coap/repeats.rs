@@ -2,8 +2,9 @@
 //! 4.2): after a time between ACK_TIMEOUT and ACK_RANDOM_FACTOR times that, doubled with each
 //! repetition.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
 use weigh_model::Nanos;
 
 use super::codec::Token;
@@ -15,7 +16,8 @@ use crate::chance::Chance;
 pub(super) struct Repeats {
     parameters: Parameters,
     chance: Chance,
-    pending: HashMap<Key, Pending>,
+    /// By message IDs that this end made, so nobody else chooses them.
+    pending: FxHashMap<Key, Pending>,
     times: BTreeSet<(Nanos, Key)>,
     /// Buffers of messages that were acknowledged.
     spare: Vec<Vec<u8>>,
@@ -50,7 +52,7 @@ impl Repeats {
         Repeats {
             parameters,
             chance,
-            pending: HashMap::new(),
+            pending: FxHashMap::default(),
             times: BTreeSet::new(),
             spare: Vec::new(),
         }

@@ -80,7 +80,11 @@ pub fn shards(cases: &[Case], asked: Option<u32>) -> u32 {
 /// The findings that make a trial impossible.
 pub fn examine(catalogue: &Catalogue, cases: &[Case], shards: u32) -> Result<(), Stop> {
     check_cores(cases)?;
-    let facts = Facts::gather(weigh_observe::host::facts(), catalogue);
+    // Only targets of the plan are asked for their versions: to start every server that is
+    // installed would take longer than all other checks.
+    let names: BTreeSet<String> = cases.iter().flat_map(started).collect();
+    let targets = catalogue.targets().iter().filter(|target| names.contains(&target.name));
+    let facts = Facts::gather(weigh_observe::host::facts(), targets);
     let of_hosts = facts.on_a_host();
     for case in cases {
         let facts = if case.has_hosts { &of_hosts } else { &facts };

@@ -1,10 +1,7 @@
 //! AMQP 0-9-1: what breaks the rules, and what each end says then.
 
-mod amqp_world;
-mod rig;
-
-use amqp_world::{URL, declared, message, names, opened, producer, put, world};
-use rig::{Client, Heard, Shard, trial};
+use crate::amqp_world::{URL, declared, message, names, opened, producer, put, world};
+use crate::rig::{Client, Heard, Shard, trial};
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::load::{Pattern, Topology};

@@ -1,9 +1,7 @@
 //! The reference server of Redis: its answers byte by byte, waiting, limits, and what breaks the
 //! rules.
 
-mod rig;
-
-use rig::{Shard, kind};
+use crate::rig::{Shard, kind};
 use weigh_protocols::redis::Redis;
 
 /// The bytes of a request: `*1\r\n$4\r\nPING\r\n`.

@@ -1,9 +1,7 @@
 //! Our MQTT clients with our broker, in memory: every QoS and both versions, the bytes cut at
 //! random, and every message accounted for on both sides.
 
-mod mqtt_world;
-
-use mqtt_world::{Peer, Said, World, dial, keep, trial};
+use crate::mqtt_world::{Peer, Said, World, dial, keep, trial};
 use weigh_model::connection::{Connection, Fault, Op, Outbox, Reply, Ticket};
 use weigh_model::endpoint::Credentials;
 use weigh_model::mark::{MARK_BYTES, Mark, Reading};

@@ -1,9 +1,7 @@
 //! NATS in memory: what a client writes, to the byte; what it does about each answer; and both ends
 //! with each other.
 
-mod rig;
-
-use rig::{Client, Heard, Shard, exchange, kind, trial};
+use crate::rig::{Client, Heard, Shard, exchange, kind, trial};
 use weigh_model::connection::{Fault, Op, Outbox, Reply, Ticket};
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Protocol, Role, Seat};

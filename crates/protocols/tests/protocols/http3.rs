@@ -1,9 +1,7 @@
 //! `http3` without QUIC under it: what is in the streams, to the byte, and what every answer and
 //! every broken rule means.
 
-mod rig;
-
-use rig::{Heard, Shard, kind, trial};
+use crate::rig::{Heard, Shard, kind, trial};
 use weigh_model::connection::{Connection, Fault, Op, Outbox, Ticket};
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::mark::{MARK_BYTES, Mark};

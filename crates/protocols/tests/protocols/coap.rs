@@ -1,10 +1,8 @@
 //! The protocol `coap`: datagrams byte by byte, both ends together, timers, duplicates, message
 //! IDs, and what breaks the rules.
 
-mod rig;
-
+use crate::rig::{Client, Heard, Shard, kind, trial};
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, kind, trial};
 use weigh_model::Nanos;
 use weigh_model::connection::Reply;
 use weigh_model::load::{Pattern, Topology};

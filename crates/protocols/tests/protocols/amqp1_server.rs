@@ -1,11 +1,8 @@
 //! The reference server of AMQP 1.0 against clients that are not Weighbridge's: logins, links,
 //! sessions, outcomes of consumers, and what it refuses.
 
-mod amqp1_world;
-mod rig;
-
-use amqp1_world::{TOPIC, attach, names, node, opened, put, said};
-use rig::Shard;
+use crate::amqp1_world::{TOPIC, attach, names, node, opened, put, said};
+use crate::rig::Shard;
 use weigh_model::Nanos;
 use weigh_model::protocol::Protocol;
 use weigh_model::trial::Settings;

@@ -1,8 +1,6 @@
 //! The reference broker, feature by feature, over bytes in memory and on virtual time.
 
-mod mqtt_world;
-
-use mqtt_world::{Peer, World, hello, message};
+use crate::mqtt_world::{Peer, World, hello, message};
 use weigh_model::Nanos;
 use weigh_protocols::mqtt::codec::{
     Ack, AckKind, Connect, Disconnect, Id, Options, Packet, Properties, Publish, Qos, Section,

@@ -1,10 +1,8 @@
 //! The protocol `coap` inside OSCORE (RFC 8613): both ends together, what is sent twice, and what
 //! does not verify.
 
-mod rig;
-
+use crate::rig::{Client, Heard, Shard, kind, trial};
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, kind, trial};
 use weigh_model::Nanos;
 use weigh_model::connection::Reply;
 use weigh_model::load::{Pattern, Topology};

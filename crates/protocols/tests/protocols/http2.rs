@@ -1,11 +1,10 @@
 //! `http2` and `grpc` by both implementations: what is on the wire, to the byte, and what every
 //! answer means.
 
-mod rig;
-
+use crate::rig;
+use crate::rig::{Client, Heard, Shard, exchange, kind};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, exchange, kind};
 use weigh_model::connection::{Op, STREAM_ERROR, Ticket};
 use weigh_model::mark::{MARK_BYTES, Mark};
 use weigh_model::{Nanos, Protocol};

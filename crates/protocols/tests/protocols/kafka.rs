@@ -1,10 +1,8 @@
 //! Kafka in memory: what a client does about each answer, batches by linger and size, and both ends
 //! with each other.
 
-mod rig;
-
+use crate::rig::{Client, Heard, Shard, exchange, trial};
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, exchange, trial};
 use weigh_model::connection::{Fault, Op, Outbox, Reply, Ticket};
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Invalid, Protocol, Role, Seat};

@@ -1,9 +1,7 @@
 //! The coordinator of consumer groups in Kafka's reference server: generations, members that are
 //! silent, errors by their names, and committed offsets.
 
-mod rig;
-
-use rig::Shard;
+use crate::rig::Shard;
 use weigh_model::Nanos;
 use weigh_model::protocol::Protocol;
 use weigh_model::server::Server;

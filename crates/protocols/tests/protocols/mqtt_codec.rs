@@ -1,10 +1,8 @@
 //! The MQTT codec against the standard: sizes byte by byte, borders, malformed input, round
 //! trips, and another codec as an oracle.
 
-mod mqtt_packets;
-
+use crate::mqtt_packets::{KINDS, sorted, with_packet};
 use bytes::BytesMut;
-use mqtt_packets::{KINDS, sorted, with_packet};
 use proptest::prelude::*;
 use weigh_protocols::mqtt::codec::{
     Ack, AckKind, Connack, Connect, Disconnect, Fault, Filter, Id, Limits, Options,

@@ -1,8 +1,6 @@
 //! Kafka's reference server in memory: requests in pieces, ends of waits, and limits of its memory.
 
-mod rig;
-
-use rig::{Client, Heard, Shard, exchange, trial};
+use crate::rig::{Client, Heard, Shard, exchange, trial};
 use weigh_model::Nanos;
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Protocol, Role, Seat};

@@ -1,11 +1,8 @@
 //! AMQP 1.0, both ends in memory: set-up, outcomes, credit, windows, settlement and queues.
 
-mod amqp1_world;
-mod rig;
-
-use amqp1_world::{consumer, names, producer, put, said, seated, world};
+use crate::amqp1_world::{consumer, names, producer, put, said, seated, world};
+use crate::rig::{Client, Heard, Shard, exchange};
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, exchange};
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Reply};
 use weigh_model::load::{Pattern, Topology};

@@ -1,10 +1,8 @@
 //! The protocol `redis`: commands byte by byte, both ends together, consumers of channels and of
 //! streams, waiting, limits, and what breaks the rules.
 
-mod rig;
-
+use crate::rig::{Client, Heard, Shard, exchange, kind, trial};
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, exchange, kind, trial};
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Reply};
 use weigh_model::load::{Pattern, Topology};

@@ -1,12 +1,9 @@
 //! AMQP 0-9-1, both ends in memory: set-up, confirmations, returns, prefetch, acknowledgements and
 //! queues.
 
-mod amqp_world;
-mod rig;
-
-use amqp_world::{consumer, names, producer, put, seated, world};
+use crate::amqp_world::{consumer, names, producer, put, seated, world};
+use crate::rig::{Client, Heard, Shard, exchange};
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, exchange};
 use weigh_model::Nanos;
 use weigh_model::connection::{Fault, Reply};
 use weigh_model::load::{Pattern, Topology};

@@ -1,10 +1,8 @@
 //! The pattern `poll` over `http1`: how a consumer sets its session up and goes on, against our own
 //! server and against what others answer; how the server holds a request.
 
-mod rig;
-
+use crate::rig::{Client, Heard, Shard, exchange, trial};
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, exchange, trial};
 use weigh_model::connection::Fault;
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Dial, Invalid, Protocol, Role, Seat};

@@ -1,9 +1,7 @@
 //! What the reference broker does with a subscriber that does not keep up: the named policies,
 //! each with exact counts.
 
-mod mqtt_world;
-
-use mqtt_world::{Peer, World, hello, message};
+use crate::mqtt_world::{Peer, World, hello, message};
 use weigh_protocols::mqtt::codec::Qos::AtMostOnce;
 use weigh_protocols::mqtt::codec::Version::{V5, V311};
 use weigh_protocols::mqtt::codec::{Options, Packet, Publish, Qos, Version};

@@ -1,9 +1,7 @@
 //! The protocol `tcp`: frames byte by byte, both ends together, and what breaks the rules.
 
-mod rig;
-
+use crate::rig::{Client, Heard, Shard, exchange, kind, trial};
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, exchange, kind, trial};
 use weigh_model::connection::Reply;
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Guarantee, Lifetime, Protocol, Role, Seat};

@@ -1,8 +1,6 @@
 //! The MQTT client alone, against bytes written by hand.
 
-mod mqtt_world;
-
-use mqtt_world::{Said, dial, keep, trial};
+use crate::mqtt_world::{Said, dial, keep, trial};
 use weigh_model::connection::{Connection, Fault, Op, Outbox, Ticket};
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::trial::Settings;

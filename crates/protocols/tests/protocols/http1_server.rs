@@ -1,10 +1,8 @@
 //! The protocol `http1`, server side: what is stored, counted and refused; and both ends
 //! together.
 
-mod rig;
-
+use crate::rig::{Client, Heard, Shard, exchange};
 use proptest::prelude::*;
-use rig::{Client, Heard, Shard, exchange};
 use weigh_model::protocol::Protocol;
 use weigh_model::trial::Settings;
 use weigh_protocols::http1::Http1;

@@ -1,7 +1,5 @@
 //! WebSocket by itself: both ends together, and each against what it must not accept.
 
-mod rig;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weigh_model::Nanos;
@@ -15,7 +13,7 @@ use weigh_websocket::frame::apply_mask;
 use weigh_websocket::upgrade::{Upgrade, read_any_request};
 use weigh_websocket::{Opcode, close, put_frame};
 
-use rig::{Client, Heard, Shard, exchange, kind, trial};
+use crate::rig::{Client, Heard, Shard, exchange, kind, trial};
 
 const URL: &str = "websocket://h:80";
 

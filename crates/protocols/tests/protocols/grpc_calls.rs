@@ -1,9 +1,7 @@
 //! Calls of gRPC besides `Append`: dialogues (a stream of messages with an answer to each),
 //! deadlines, messages of other services, and requests that a server did not process.
 
-mod rig;
-
-use rig::{Client, Heard, Shard, exchange, trial};
+use crate::rig::{Client, Heard, Shard, exchange, trial};
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Protocol, Role, Seat};
 use weigh_model::{Nanos, Trial};

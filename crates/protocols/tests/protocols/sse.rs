@@ -1,7 +1,5 @@
 //! Server-sent events: both ends together, and each against what it must not accept.
 
-mod rig;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weigh_model::Nanos;
@@ -11,7 +9,7 @@ use weigh_model::protocol::{Dial, Protocol, Role, Seat};
 use weigh_model::trial::Settings;
 use weigh_protocols::sse::Sse;
 
-use rig::{Client, Heard, Shard, exchange, trial};
+use crate::rig::{Client, Heard, Shard, exchange, trial};
 
 const URL: &str = "sse://h:80";
 

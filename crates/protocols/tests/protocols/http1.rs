@@ -1,9 +1,7 @@
 //! The protocol `http1`, client side: requests byte by byte, and every kind of answer.
 
-mod rig;
-
+use crate::rig::{Client, Heard, kind, trial};
 use proptest::prelude::*;
-use rig::{Client, Heard, kind, trial};
 use weigh_model::load::{Pattern, Topology};
 use weigh_model::protocol::{Lifetime, Protocol, Role, Seat};
 use weigh_model::trial::Settings;

@@ -1,12 +1,11 @@
 //! Nanoseconds per request and answer, printed; asserts nothing about time. Run it with
-//! `cargo test --release -p weigh-protocols --test pace -- --ignored --nocapture`.
+//! `cargo test --release -p weigh-protocols --test protocols pace -- --ignored --nocapture`.
 
-mod rig;
-
+use crate::rig;
 use std::hint::black_box;
 use std::time::Instant;
 
-use rig::{Desk, trial};
+use crate::rig::{Desk, trial};
 use weigh_model::Nanos;
 use weigh_model::connection::{Connection, Op, Outbox, Ticket};
 use weigh_model::load::{Pattern, Topology};

@@ -1,9 +1,7 @@
 //! Consumer groups of Kafka in memory: the way of a member into its group, its life there, and what
 //! it does about a coordinator that does not behave.
 
-mod rig;
-
-use rig::{Client, Heard, Shard, exchange, trial};
+use crate::rig::{Client, Heard, Shard, exchange, trial};
 use weigh_model::Nanos;
 use weigh_model::connection::Fault;
 use weigh_model::load::{Pattern, Topology};

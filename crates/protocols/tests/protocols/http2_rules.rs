@@ -1,8 +1,6 @@
 //! The rules of RFC 9113: what each end does when its peer follows or breaks one.
 
-mod rig;
-
-use rig::{Client, Heard, Shard, exchange, kind};
+use crate::rig::{Client, Heard, Shard, exchange, kind};
 use weigh_protocols::grpc::Grpc;
 use weigh_protocols::http2::Http2;
 

@@ -1,8 +1,6 @@
 //! The protocol `coap`: objects that are sent piece by piece, and consumers that poll.
 
-mod rig;
-
-use rig::{Client, Heard, Shard, kind, trial};
+use crate::rig::{Client, Heard, Shard, kind, trial};
 use weigh_model::Nanos;
 use weigh_model::connection::{Op, Reply, Ticket};
 use weigh_model::load::{Pattern, Topology};
