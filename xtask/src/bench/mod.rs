@@ -277,7 +277,7 @@ fn build_floor(root: &Path) -> anyhow::Result<PathBuf> {
         println!("no C compiler (apt-get install gcc libc6-dev): the floor is left out\n");
         return Ok(folder);
     }
-    for name in ["floor_coap", "floor_http", "floor_mqtt", "floor_tcp", "floor_sink"] {
+    for name in FLOORS {
         let status = Command::new("cc")
             .args(["-O2", "-Wall", "-Wextra", "-o"])
             .arg(folder.join(name))
@@ -312,3 +312,7 @@ fn raise_descriptor_limit() -> anyhow::Result<()> {
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     setrlimit(Resource::Nofile, raised).context("raising the limit of open files")
 }
+
+/// The floor programs, by the names of their files in `benches/floor`.
+const FLOORS: [&str; 6] =
+    ["floor_coap", "floor_http", "floor_mqtt", "floor_tcp", "floor_sink", "floor_websocket"];

@@ -148,7 +148,8 @@ impl Places {
                  -c {connections} -d {seconds}s -s 64B"
             ),
             Work::WebSocket(connections) => format!(
-                "websocket://127.0.0.1:{port} --pattern publish -c {connections} -d {seconds}s -s 64B"
+                "websocket://127.0.0.1:{port} --pattern publish --set websocket.confirm=reply \
+                 -c {connections} -d {seconds}s -s 64B"
             ),
             Work::Idle(_) | Work::Pacing(_) => String::new(),
         }

@@ -119,11 +119,12 @@ fn said(title: &str, groups: &[Group], summary: &Summary, lanes: &Lanes) -> Opti
                 several.iter().map(|group| group.guarantee.to_string()).collect();
             names.dedup();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let within = listed(&names);
+            let plural = if names.len() == 1 { "" } else { "s" };
+            let within = format!("the guarantee{plural} {}", listed(&names));
             if decided.is_empty() {
-                return Some(format!("{title}: too close to call for the guarantees {within}"));
+                return Some(format!("{title}: too close to call for {within}"));
             }
-            parts.push(format!("Too close to call for the guarantees {within}"));
+            parts.push(format!("Too close to call for {within}"));
         }
     }
     Some(fitting(title, &parts))
