@@ -111,9 +111,13 @@ impl Compare {
         self.check_stall_time()?;
         if let Some(Stalled(lasts)) = self.stalled_subscriber {
             options = options.stalled(lasts);
-            given.put("mqtt.qos", "1");
             if words.is_empty() {
                 words = lanes::brokers(catalogue);
+            }
+            // Of MQTT one QoS is enough; a setting of a protocol that is not measured is refused.
+            let asked = self.shared.lanes(&words, catalogue, &given, &options)?;
+            if asked.iter().any(|lane| lane.protocol.name() == "mqtt") {
+                given.put("mqtt.qos", "1");
             }
         }
         let is_main = words.is_empty();

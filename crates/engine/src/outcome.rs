@@ -487,7 +487,9 @@ impl Outcome {
         }
         let response = &self.shards.recorder.response;
         let times = if response.count() > 0 { response } else { &self.shards.recorder.delivery };
-        let granted = self.shards.granted.get("receive_maximum").copied().unwrap_or(u64::MAX);
+        let granted =
+            ["in_flight", "receive_maximum"].map(|name| self.shards.granted.get(name).copied());
+        let granted = granted.into_iter().flatten().min().unwrap_or(u64::MAX);
         let window = u64::from(load.window.unwrap_or(1)).min(granted);
         let in_flight = window * u64::from(load.connections);
         if times.count() < LITTLE_ROUNDS * in_flight || self.ledger.lost != Some(0) {

@@ -104,6 +104,7 @@ impl Shard {
         let is_told = !matches!(self.clock.phase, Phase::Closing(_));
         let is_stream = self.rules.transport == Transport::Stream;
         let was_standing = state.is_standing;
+        let was_full = state.role == Role::Producer && was_standing && connection.room() == 0;
         let mut book = |state: &mut LinkState, signal: Signal<'_>| {
             if is_told {
                 books.signal(index, state, now, signal);
@@ -130,8 +131,20 @@ impl Shard {
             self.mark_dirty(index);
         }
         self.continue_object(index);
+        if was_full {
+            self.note_room(index);
+        }
         if let Err(fault) = result {
             self.lose_by_fault(index, &fault);
+        }
+    }
+
+    /// Credit for a link on which no message awaits an answer: no answer will let it go on.
+    fn note_room(&mut self, index: LinkId) {
+        let Link { connection, state } = &self.links[index];
+        let has_room = connection.as_ref().is_some_and(|connection| connection.room() > 0);
+        if has_room && state.traffic().flights.awaited() == 0 {
+            self.books.unblocked.push(index);
         }
     }
 

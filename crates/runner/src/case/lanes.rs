@@ -534,8 +534,8 @@ impl Lane {
         }
     }
 
-    /// Credentials for the target: those given with its URL, or those that the built-in broker
-    /// demands.
+    /// Credentials for the target: those given with its URL, or those that the built-in server
+    /// demands. A token is a user without a password.
     pub fn credentials(&self) -> Option<Credentials> {
         match &self.against {
             Against::Foreign(endpoint) => endpoint.credentials.clone(),
@@ -543,7 +543,15 @@ impl Lane {
             Against::Reference => {
                 let text = |key: &str| self.settings.text(key).to_owned();
                 let (user, password) = (text("broker_user"), text(BROKER_PASSWORD));
-                (!user.is_empty()).then_some(Credentials { user, password })
+                if !user.is_empty() {
+                    return Some(Credentials { user, password });
+                }
+                let (user, password) = (text("server_user"), text(SERVER_PASSWORD));
+                if !password.is_empty() {
+                    return Some(Credentials { user, password });
+                }
+                let user = text(SERVER_TOKEN);
+                (!user.is_empty()).then(|| Credentials { user, password: String::new() })
             }
         }
     }
@@ -583,7 +591,7 @@ impl Lane {
 /// True for a setting (without the protocol's name) that is never recorded or shown.
 pub fn is_secret(key: &str, value: &str) -> bool {
     match key {
-        BROKER_PASSWORD | tls::PSK | oscore::SECRET => true,
+        BROKER_PASSWORD | SERVER_PASSWORD | SERVER_TOKEN | tls::PSK | oscore::SECRET => true,
         own if own == fields::SECRET_HEADERS.key => true,
         own if own == fields::HEADERS.key => fields::has_secret(value),
         _ => false,
@@ -591,7 +599,14 @@ pub fn is_secret(key: &str, value: &str) -> bool {
 }
 
 /// Settings of reference servers; a server that is already running has its own.
-const OF_SERVERS: [&str; 3] = ["overload", "broker_user", BROKER_PASSWORD];
+const OF_SERVERS: [&str; 6] =
+    ["overload", "broker_user", BROKER_PASSWORD, "server_user", SERVER_PASSWORD, SERVER_TOKEN];
 
 /// The password that the built-in broker demands.
 pub const BROKER_PASSWORD: &str = "broker_password";
+
+/// The password that the built-in servers of NATS and Redis demand.
+const SERVER_PASSWORD: &str = "server_password";
+
+/// The token that the built-in server of NATS demands.
+const SERVER_TOKEN: &str = "server_token";

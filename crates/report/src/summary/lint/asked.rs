@@ -49,11 +49,6 @@ impl Asked {
     pub(crate) fn has_rate(&self) -> bool {
         self.arrival.is_open() && self.arrival != Arrival::Burst
     }
-
-    /// Messages that a closed loop keeps in flight, all connections together.
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.connections * self.window.unwrap_or(1)
-    }
 }
 
 /// True if messages go the same way in both: to a consumer, by push or by poll; to the server,

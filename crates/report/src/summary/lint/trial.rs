@@ -28,7 +28,10 @@ pub fn warnings(trial: &TrialFinished, plan: &Plan) -> Vec<Warning> {
 
 /// L02: in a closed loop with several in flight, throughput is one over the mean response time.
 fn throughput_from_latency(trial: &TrialFinished, asked: &Asked) -> Option<String> {
-    let in_flight = asked.in_flight();
+    // What the server or the pattern allowed may be less than what was asked for.
+    let granted = ["in_flight", "receive_maximum"].map(|name| trial.granted.get(name).copied());
+    let granted = granted.into_iter().flatten().min().unwrap_or(u64::MAX);
+    let in_flight = asked.connections * asked.window.unwrap_or(1).min(granted);
     if asked.arrival != Arrival::Closed || in_flight < 2 || trial.ledger.lost != Some(0) {
         return None;
     }
