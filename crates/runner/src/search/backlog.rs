@@ -9,25 +9,35 @@ use weigh_model::protocol::Guarantee;
 use crate::search::axis_load;
 
 /// The time that a message usually takes at a target that does not queue: the smallest mean of any
-/// trial of the search, nanoseconds; `None` if none measured one.
+/// trial of the search. Where sizes are searched, larger messages take longer: at most in proportion
+/// to their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Usual(Option<f64>);
+pub struct Usual {
+    /// Nanoseconds; `None` if no trial measured a time.
+    least_ns: Option<f64>,
+    /// Nanoseconds for each byte of a body; only where sizes are searched.
+    of_byte_ns: Option<f64>,
+}
 
 impl Usual {
-    /// This trial is one more of a search along `kind`. Where the load of a message itself is
-    /// searched, each trial has a usual time of its own.
+    /// This trial is one more of a search along `kind`.
     pub fn seen(self, kind: AxisKind, load: &Load, finished: &TrialFinished) -> Usual {
-        let known = match kind {
-            AxisKind::Subscribers | AxisKind::MessageSize => None,
-            AxisKind::Rate | AxisKind::Connections | AxisKind::Burst => self.0,
-        };
-
         let mean = |name: &str| finished.metrics.get(name).copied().filter(|ns| ns.is_finite());
         let own = match load.delivers() {
             true => mean("one_way_time_ns.mean"),
             false => mean("service_time_ns.mean"),
         };
-        Usual(known.into_iter().chain(own).reduce(f64::min))
+        let bytes = body_bytes(finished).filter(|_| kind == AxisKind::MessageSize);
+        let of_byte = own.zip(bytes).map(|(ns, bytes)| ns / bytes);
+        let least =
+            |known: Option<f64>, own: Option<f64>| known.into_iter().chain(own).reduce(f64::min);
+        Usual { least_ns: least(self.least_ns, own), of_byte_ns: least(self.of_byte_ns, of_byte) }
+    }
+
+    /// The usual time of a message of this trial, nanoseconds.
+    fn of(self, finished: &TrialFinished) -> Option<f64> {
+        let sized = self.of_byte_ns.zip(body_bytes(finished)).map(|(ns, bytes)| ns * bytes);
+        self.least_ns.map(|least| sized.map_or(least, |sized| least.max(sized)))
     }
 
     /// Messages that may be in flight at the end of the window, of `due`, beyond those in flight at
@@ -42,11 +52,11 @@ impl Usual {
     ///
     /// More would hide a queue: with one message for each of many connections, the bounds of a
     /// target of 500/s were 686/s to 722/s with 200 connections and trials of a second.
-    fn in_flight(self, load: &Load, due: f64) -> f64 {
+    fn in_flight(self, load: &Load, finished: &TrialFinished, due: f64) -> f64 {
         let copies = load.copies() as f64;
         let connections = f64::from(load.connections) * copies;
         let paused = due * PAUSED;
-        let (Some(usual_ns), Some(duration)) = (self.0, load.duration) else {
+        let (Some(usual_ns), Some(duration)) = (self.of(finished), load.duration) else {
             return connections.max(paused);
         };
         let usual = due * usual_ns / (duration.0.max(1) as f64);
@@ -80,12 +90,17 @@ pub fn backlog_ratio(
         (false, false) => interval.sent,
     };
     let lost = finished.ledger.lost.unwrap_or(0) as f64;
-    let allowance = |due: f64, cover: f64| lost * cover + usual.in_flight(load, due);
+    let allowance = |due: f64, cover: f64| lost * cover + usual.in_flight(load, finished, due);
     let due = finished.ledger.scheduled as f64;
     match counted(finished).filter(|_| axis_load::can_pile_up(load) && due > 0.0) {
         Some(out) => ((due - out - allowance(due, 1.0)) / due).max(0.0),
         None => missing_ratio(load, finished, intervals, done, allowance),
     }
+}
+
+/// The mean size of a body.
+fn body_bytes(finished: &TrialFinished) -> Option<f64> {
+    finished.metrics.get("body_bytes").copied().filter(|bytes| *bytes > 0.0)
 }
 
 /// Messages delivered or confirmed within the window, if the trial records what came after it.
@@ -226,9 +241,7 @@ mod tests {
         };
         let usual = Usual::default().seen(AxisKind::Rate, &load, &metrics(2.0, 3000.0));
         let usual = usual.seen(AxisKind::Rate, &load, &metrics(60.0, 2940.0));
-        let of_size = usual.seen(AxisKind::MessageSize, &load, &metrics(60.0, 2940.0));
-        assert_eq!(of_size, Usual(Some(60e6)), "larger messages take longer");
-        assert_eq!(usual, Usual(Some(2e6)), "the shortest of any trial");
+        assert_eq!(usual.of(&metrics(60.0, 2940.0)), Some(2e6), "the shortest of any trial");
         let ratio = |out: f64| backlog_ratio(&load, &metrics(60.0, out), &[], usual);
         let allowed = 2.0 * 12.0_f64.sqrt();
         assert!((ratio(2940.0) - (60.0 - allowed) / 3000.0).abs() < 1e-9, "{}", ratio(2940.0));
@@ -237,5 +250,20 @@ mod tests {
         let cold = Load { warmup: Nanos(0), ..load.clone() };
         let ratio = backlog_ratio(&cold, &metrics(2.0, 2992.5), &[], usual);
         assert!(ratio < 1e-3, "{ratio}");
+    }
+
+    /// Messages of 10 kB take up to ten times as long as those of 1 kB, and small ones no less than
+    /// the shortest of any trial; what a queue adds to a time is not usual.
+    #[test]
+    fn larger_messages_take_longer_and_a_queue_hides_nothing() {
+        let trial = |ms: f64, bytes: f64| {
+            finished(json!({ "metrics": {
+                "service_time_ns.mean": ms * 1e6, "body_bytes": bytes,
+            }}))
+        };
+        let seen = |usual: Usual, own| usual.seen(AxisKind::MessageSize, &load(), &own);
+        let usual = seen(seen(Usual::default(), trial(1.0, 1e3)), trial(600.0, 20e3));
+        assert_eq!(usual.of(&trial(600.0, 20e3)), Some(20e6));
+        assert_eq!(usual.of(&trial(0.0, 10.0)), Some(1e6));
     }
 }
