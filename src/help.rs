@@ -393,7 +393,7 @@ mod tests {
                 "HTTP/2" => vec!["http2".to_owned()],
                 "HTTP/3" => vec!["http3".to_owned()],
                 "AMQP" => vec!["amqp".to_owned(), "amqp1".to_owned()],
-                "AMQP 0.9.1" => vec!["amqp".to_owned()],
+                "AMQP 0-9-1" => vec!["amqp".to_owned()],
                 word => vec![word.to_lowercase()],
             }
         };

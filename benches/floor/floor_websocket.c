@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     raise_nofile();
     int port = atoi(argv[1]), conns = atoi(argv[2]), body = argc > 4 ? atoi(argv[4]) : 64;
     double secs = atof(argv[3]);
-    if (body < 1 || body > 125) return fprintf(stderr, "BODY is 1 to 125\n"), 2;
+    if (body < 1 || body > 125 || conns < 1) return fprintf(stderr, "BODY is 1 to 125, CONNS at least 1\n"), 2;
     /* FIN and binary, masked with the length, the key, the body. */
     unsigned char frame[6 + 125] = {0x82, 0x80 | body};
     memset(frame + 6, 'x', body);

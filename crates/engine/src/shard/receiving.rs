@@ -139,11 +139,11 @@ impl Shard {
         }
     }
 
-    /// Credit for a link on which no message awaits an answer: no answer will let it go on.
+    /// Lets a full link send again that has room now: what gave it room may have been credit, and
+    /// no answer.
     fn note_room(&mut self, index: LinkId) {
-        let Link { connection, state } = &self.links[index];
-        let has_room = connection.as_ref().is_some_and(|connection| connection.room() > 0);
-        if has_room && state.traffic().flights.awaited() == 0 {
+        let connection = self.links[index].connection.as_ref();
+        if connection.is_some_and(|connection| connection.room() > 0) {
             self.books.unblocked.push(index);
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct CoapClient {
     in_pieces: Option<Token>,
     /// A message that is larger than an endpoint can send.
     oversized: Option<Ticket>,
-    /// By tokens that this client made, so nobody else chooses them.
+    /// By tokens of this client, so that a peer cannot choose colliding keys.
     requests: FxHashMap<Token, Request>,
     /// Requests that are not repeated: until when their response is expected, in order.
     expected: VecDeque<(Nanos, Token)>,

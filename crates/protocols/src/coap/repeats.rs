@@ -16,7 +16,7 @@ use crate::chance::Chance;
 pub(super) struct Repeats {
     parameters: Parameters,
     chance: Chance,
-    /// By message IDs that this end made, so nobody else chooses them.
+    /// By peer and message IDs of this end, so that a peer cannot choose colliding keys.
     pending: FxHashMap<Key, Pending>,
     times: BTreeSet<(Nanos, Key)>,
     /// Buffers of messages that were acknowledged.

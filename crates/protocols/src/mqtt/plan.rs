@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use weigh_model::numbers::count;
 use weigh_model::protocol::{Invalid, Role, Seat};
 use weigh_model::{Pattern, Topology, Trial};
 
@@ -181,8 +182,10 @@ impl Plan {
             Some(window) if window > most && self.qos != Qos::AtMostOnce => Err(Invalid::new(
                 "load.window",
                 format!(
-                    "{window} messages in flight: a connection of MQTT has at most {most} at QoS \
-                     1 and 2 (section 2.2.1)"
+                    "{} messages in flight: a connection of MQTT has at most {} at QoS 1 or 2 \
+                     (section 2.2.1)",
+                    count(window.into()),
+                    count(most.into())
                 ),
                 format!("type --window {most} or less, or add connections (-c)"),
             )),

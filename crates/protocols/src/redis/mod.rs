@@ -100,8 +100,6 @@ impl Protocol for Redis {
     fn guarantee(&self, settings: &Settings) -> Guarantee {
         match plan::command(settings) {
             Command::Publish => Guarantee::AtMostOnce,
-            // Read with NOACK, an entry is gone for a consumer that dies before it handles it.
-            Command::Xadd if !settings.flag("ack") => Guarantee::AtMostOnce,
             Command::Xadd | Command::Set => Guarantee::AtLeastOnce,
         }
     }

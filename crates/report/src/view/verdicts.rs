@@ -49,14 +49,23 @@ fn folded(pairs: Vec<&Meeting>, metric: &str) -> Vec<String> {
     let more = decided.len().saturating_sub(LINES_MAX);
     let counted = match (decided.len(), close.len(), more) {
         (0, all, _) => format!("all {all} pairs are too close to call"),
-        (_, 0, more) => format!("{more} more pairs are decided"),
-        (_, close, 0) => format!("{close} more pairs are too close to call"),
+        (_, 0, more) => format!("{} decided", pairs_are(more)),
+        (_, close, 0) => format!("{} too close to call", pairs_are(close)),
+        (_, 1, more) => format!("{} decided, and 1 is too close to call", pairs_are(more)),
         (_, close, more) => {
-            format!("{more} more pairs are decided, and {close} are too close to call")
+            format!("{} decided, and {close} are too close to call", pairs_are(more))
         }
     };
     lines.push(format!("{counted}: report.html has each"));
     lines
+}
+
+/// `1 more pair is`, `2 more pairs are`.
+fn pairs_are(number: usize) -> String {
+    match number {
+        1 => "1 more pair is".to_owned(),
+        many => format!("{many} more pairs are"),
+    }
 }
 
 /// At most [`LINES_MAX`] lines, the others counted.
