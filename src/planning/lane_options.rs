@@ -21,8 +21,9 @@ use crate::show::terminal::Lines;
 use weigh_runner::case::abilities::durability_of;
 use weigh_runner::case::fetched;
 use weigh_runner::case::known::Known;
-use weigh_runner::case::lanes::{self, Against, Given, Lane, is_secret};
+use weigh_runner::case::lanes::{self, Against, Given, Lane};
 use weigh_runner::case::paths::path_keys;
+use weigh_runner::case::server_settings::is_secret;
 use weigh_runner::exit::Stop;
 
 /// Flags of all lanes of a command line.

@@ -209,9 +209,9 @@ fn no_condition(text: &str) -> String {
             format!("{text:?} is not a condition: type \"{} == {}\"", left.trim(), right.trim())
         }
         None => format!(
-            "{text:?} is not a condition: type a metric, one of < <= > >= == != and a limit, such as \
-             \"p99 > 50ms\" or \"loss > 0\"; --fail-if names what must not be true, --goal and \
-             thresholds what must"
+            "{text:?} is not a condition: type a metric, one of < <= > >= == != and a limit, such \
+             as \"p99 > 50ms\" or \"loss > 0\"; --fail-if names what must not be true, --goal \
+             and thresholds what must"
         ),
     }
 }

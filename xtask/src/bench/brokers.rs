@@ -36,9 +36,9 @@ impl Places {
         Tool { needs: Some(folder), ..Tool::new("perf-test", &command, words::perf_test) }
     }
 
-    /// The load tool of Apache Kafka, from Maven Central by `benches/kafka-perf-test/pom.xml`; it takes
-    /// a number of messages and no time. Its producer has the limits of Weighbridge's client, and no
-    /// linger.
+    /// The load tool of Apache Kafka, from Maven Central by `benches/kafka-perf-test/pom.xml`; it
+    /// takes a number of messages and no time. Its producer has the limits of Weighbridge's client,
+    /// and no linger.
     pub(super) fn kafka_producer(&self, port: u16, seconds: u32) -> Tool {
         let folder = self.root.join("target/kafka-perf-test");
         let command = format!(

@@ -4,16 +4,16 @@
 pub(crate) const INVALID: &str = "!  invalid, not to be used: see the warnings";
 
 /// A delivery time in place of a response time.
-pub(crate) const DELIVERY: &str = "d  delivery time (from due time to delivery): nothing is confirmed, so \
-                                   there is no response time";
+pub(crate) const DELIVERY: &str = "d  delivery time (from due time to delivery): nothing is \
+                                   confirmed, so there is no response time";
 
 /// A service time in place of a response time.
-pub(crate) const SERVICE: &str = "s  service time (from sending to confirmation): more than half of the \
-                                  response time was the generator's lateness";
+pub(crate) const SERVICE: &str = "s  service time (from sending to confirmation): more than \
+                                  half of the response time was the generator's lateness";
 
 /// A one-way time in place of a delivery time.
-pub(crate) const ONE_WAY: &str = "o  one-way time (from sending to delivery): more than half of the \
-                                  delivery time was the generator's lateness";
+pub(crate) const ONE_WAY: &str = "o  one-way time (from sending to delivery): more than half \
+                                  of the delivery time was the generator's lateness";
 
 /// A quantile among the lost messages.
 pub(crate) const INFINITE: &str =

@@ -30,6 +30,7 @@ use crate::case::paths::path_of;
 use crate::case::patience;
 use crate::case::pipeline::{Entry, SPOKEN, is_pipeline};
 use crate::case::secrets::Secrets;
+use crate::case::server_settings;
 use crate::case::share::TargetShare;
 use crate::watcher::Watcher;
 
@@ -177,7 +178,7 @@ impl World for Known<'_> {
     fn is_secret(&self, key: &str, value: &str) -> bool {
         let own = key.split_once('.').map_or(key, |(_, own)| own);
         registry::find(key.split('.').next().unwrap_or_default()).is_ok()
-            && lanes::is_secret(own, value)
+            && server_settings::is_secret(own, value)
     }
 
     fn patience(&self, case: &Case) -> Option<Patience> {

@@ -8,17 +8,19 @@ use serde_json::json;
 use weigh_model::endpoint::Credentials;
 use weigh_model::protocol::Invalid;
 use weigh_model::trial::{Point, Settings};
-use weigh_model::{Durability, Endpoint, Load, Pattern, Protocol, oscore, quic, tls, websocket};
+use weigh_model::{Durability, Endpoint, Load, Pattern, Protocol, quic, tls, websocket};
 use weigh_plan::Case;
 use weigh_plan::case::{Stages, setting_value, word};
 use weigh_plan::keys::{self, PIPELINE as PIPELINE_KEYS};
 use weigh_plan::world::PIPELINE;
-use weigh_protocols::fields;
 use weigh_protocols::{self as registry, urls};
 use weigh_testbed::catalogue::Catalogue;
 use weigh_testbed::target::Target;
 
 use crate::case::pipeline::{self, Entry, Pipeline, SPOKEN};
+use crate::case::server_settings::{
+    BROKER_PASSWORD, OF_SERVERS, SERVER_PASSWORD, SERVER_TOKEN, is_secret,
+};
 use crate::case::url_layers;
 use crate::exit::Stop;
 use crate::watcher::Watcher;
@@ -587,26 +589,3 @@ impl Lane {
         }
     }
 }
-
-/// True for a setting (without the protocol's name) that is never recorded or shown.
-pub fn is_secret(key: &str, value: &str) -> bool {
-    match key {
-        BROKER_PASSWORD | SERVER_PASSWORD | SERVER_TOKEN | tls::PSK | oscore::SECRET => true,
-        own if own == fields::SECRET_HEADERS.key => true,
-        own if own == fields::HEADERS.key => fields::has_secret(value),
-        _ => false,
-    }
-}
-
-/// Settings of reference servers; a server that is already running has its own.
-const OF_SERVERS: [&str; 6] =
-    ["overload", "broker_user", BROKER_PASSWORD, "server_user", SERVER_PASSWORD, SERVER_TOKEN];
-
-/// The password that the built-in broker demands.
-pub const BROKER_PASSWORD: &str = "broker_password";
-
-/// The password that the built-in servers of NATS and Redis demand.
-const SERVER_PASSWORD: &str = "server_password";
-
-/// The token that the built-in server of NATS demands.
-const SERVER_TOKEN: &str = "server_token";

@@ -17,6 +17,7 @@ pub mod patience;
 pub mod pipeline;
 pub mod readings;
 pub mod secrets;
+pub mod server_settings;
 pub mod share;
 mod url_layers;
 

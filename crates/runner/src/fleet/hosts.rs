@@ -23,7 +23,7 @@ use weigh_report::summary::lateness::DOMINANT;
 use weigh_stats::histogram::Histogram;
 
 use crate::case::Case;
-use crate::case::lanes::is_secret;
+use crate::case::server_settings::is_secret;
 use crate::exit::{Exit, Stop};
 use crate::fleet::request::{BusChoice, FleetRequest};
 use crate::fleet::work::{Generated, Work};

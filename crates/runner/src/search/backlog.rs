@@ -9,8 +9,8 @@ use weigh_model::protocol::Guarantee;
 use crate::search::axis_load;
 
 /// The time that a message usually takes at a target that does not queue: the smallest mean of any
-/// trial of the search. Where sizes are searched, larger messages take longer: at most in proportion
-/// to their bytes.
+/// trial of the search. Where sizes are searched, larger messages take longer: at most in
+/// proportion to their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usual {
     /// Nanoseconds; `None` if no trial measured a time.

@@ -16,7 +16,8 @@ use weigh_report::Summary;
 use weigh_testbed::pinning::{CoreSet, Pinning};
 
 use crate::case::Case;
-use crate::case::lanes::{self, Against};
+use crate::case::lanes::Against;
+use crate::case::server_settings;
 use crate::exit::{Exit, Stop};
 use crate::search::axis_load;
 use crate::targets::hosts::Stage;
@@ -36,7 +37,7 @@ pub fn ask(
     let Some(load) = beyond(answer) else { return Ok(None) };
     let folder = scales.folder.path().join("second-generator");
     let secret = case.lane.given.iter().find(|(key, value)| {
-        matches!(case.lane.against, Against::Foreign(_)) && lanes::is_secret(key, value)
+        matches!(case.lane.against, Against::Foreign(_)) && server_settings::is_secret(key, value)
     });
     std::fs::create_dir_all(&folder).map_err(|error| Stop::unwritten(&folder, &error))?;
     let sets = core_sets(scales)?;
